@@ -1,14 +1,14 @@
-"""Structures beside those that have a page of their own: losses of whole samples, rankings, label sets, graphs.
+"""Structures beside those that have a page of their own: losses of whole samples, rankings, label sets, graphs, segments.
 
-    python benchmarks/structures.py [--part multivariate|ranking|multilabel|graphs|all] [--quick] [--repeat N]
+    python benchmarks/structures.py [--part multivariate|ranking|multilabel|graphs|segments|all] [--quick] [--repeat N]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
-STRUCTSVM_DATA names the folder of the data. LightGBM is a peer where it is installed.
+STRUCTSVM_DATA names the folder of the data. LightGBM and python-crfsuite are peers where they are installed.
 """
 
 from common.parts import main
 
-PARTS = ("multivariate", "ranking", "multilabel", "graphs")
+PARTS = ("multivariate", "ranking", "multilabel", "graphs", "segments")
 
 if __name__ == "__main__":
     main("structures", PARTS, __doc__)

@@ -46,7 +46,9 @@ def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
     """Columns, and behind them the best label of each token, with `confidence` its probability."""
     tokens = model.encode(X)
     label_ids = model.predict_tokens(tokens)
-    columns = columns.with_column(label_ids, Vocabulary.from_strings(map(str, model.labels)))
+    names = list(dict.fromkeys(map(str, model.shown)))
+    shown = np.array([names.index(str(name)) for name in model.shown], dtype=np.int32)
+    columns = columns.with_column(shown[label_ids], Vocabulary.from_strings(names))
     if wanted.confidence:
         chances = np.concatenate(model.marginals(X))[np.arange(len(label_ids)), label_ids]
         texts = Vocabulary.from_strings([f"{p:.6f}" for p in chances.tolist()])
@@ -79,8 +81,12 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is and its heaviest weights."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
-    text = f"task: sequence, {'greedy' if model.is_greedy else 'exact'} inference of order {oracle.order}"
-    bigrams = f"{oracle.n_bigrams} bigrams, " if oracle.n_bigrams else ""
+    kind = "greedy" if model.is_greedy else "exact"
+    text = f"task: sequence, {kind} inference of order {oracle.order}"
+    if model.segments is not None:
+        text = f"task: sequence, exact inference of segments, those of 1 to {oracle.max_length} tokens by length"
+    what = "bigrams" if model.segments is None else "phrases"
+    bigrams = f"{oracle.n_bigrams} {what}, " if oracle.n_bigrams else ""
     labels = ", ".join(map(str, model.labels))
     sizes = f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}"
     out.heading(model, text, DEFAULTS, sizes, describe=out.certificates)
@@ -94,7 +100,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         click.echo(f"\n{label}")
         out.heaviest(weights[:, k], top, names.__getitem__)
         follows = np.argsort(-transition[k], kind="stable")[:3]
-        if oracle.n_bigrams:
+        if bigram.size:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
         click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
 
@@ -158,6 +164,8 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")
 @optional("--order", click.IntRange(0), "Labels before that a score sees.  [default: 1, greedy 2]")
+@flag("--segments", "Whole segments have weights: of their length and their phrases.")
+@optional("--segment-length", click.IntRange(2, 1000), "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
 @choice(
     "--loss",
     *("auto", "hamming", "zero_one", "log"),

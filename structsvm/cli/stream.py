@@ -80,8 +80,8 @@ class Stream:
         self.is_partial, self.n_seen, self.n_tokens, self.n_batches = is_partial, 0, 0, 0
         self.labels = None if labels is None else named_labels(labels)
         self.names_labels = labels is not None
-        if before is not None and self.labels is not None and set(self.labels) != set(before.labels):
-            raise ValueError(f"--labels: the model to continue has others, {', '.join(map(str, before.labels))}")
+        if before is not None and self.labels is not None and set(self.labels) != set(before.shown):
+            raise ValueError(f"--labels: the model to continue has others, {', '.join(map(str, before.shown))}")
         settings.max_iter = settings.tol = None  # of the model to continue
         if before is None and settings.hash_bits is None:
             settings.hash_bits = HASH_BITS
@@ -166,7 +166,7 @@ class Stream:
 
     def check_labels(self, y: Any, piece: Any) -> None:
         """Raise ValueError, naming file and line, for a label that is not settled."""
-        labels: Any = self.labels if self.model is None else self.model.labels
+        labels: Any = self.labels if self.model is None else self.model.shown
         names = y.vocabularies[0].tolist()
         strange = {k: told for k, name in enumerate(names) if (told := self.told(name, piece) - set(labels))}
         if strange:

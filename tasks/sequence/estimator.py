@@ -22,6 +22,7 @@ from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of
+from structsvm.tasks.sequence.segments import MOST_TOKENS
 
 
 class SequenceLabeler(StructureEstimator):
@@ -59,6 +60,15 @@ class SequenceLabeler(StructureEstimator):
         trained on as they are, and only predictions are constrained.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
+    segments : bool, default=False
+        Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
+        beside those of tokens. y holds labels in BIO or BIOES, or of each sequence a list of spans ``(start, stop,
+        label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each type. Exact inference of
+        order 1, without `end`, `bigrams` and masks. A token's word is its feature "word", "w" or the like, or the first
+        column; its part of speech the feature "pos", "tag" or the like, or the second column.
+    segment_length : int, optional
+        The longest segments with a weight of their own and phrases; longer ones, which are found as well, share one.
+        Default: what nearly all training segments keep to, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
         A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
@@ -138,6 +148,8 @@ class SequenceLabeler(StructureEstimator):
         constraints: Any = None,
         broken: str = "refuse",
         end: bool = False,
+        segments: bool = False,
+        segment_length: int | None = None,
         loss: str = "auto",
         probability: bool = True,
         class_weight: str | dict[Any, float] | None = None,
@@ -161,6 +173,8 @@ class SequenceLabeler(StructureEstimator):
         self.constraints = constraints
         self.broken = broken
         self.end = end
+        self.segments = segments
+        self.segment_length = segment_length
         self.loss = loss
         self.probability = probability
         self.class_weight = class_weight
@@ -185,6 +199,8 @@ class SequenceLabeler(StructureEstimator):
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
         "broken": Options("refuse", "repair", "predict"),
         "end": FLAG,
+        "segments": FLAG,
+        "segment_length": (Interval(Integral, 2, MOST_TOKENS, closed="both"), Options(None)),
         "loss": Options("auto", "hamming", "zero_one", "log"),
         "probability": FLAG,
         "class_weight": CLASS_WEIGHT,
@@ -259,6 +275,11 @@ class SequenceLabeler(StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
+    def _masks(self, allowed: Any) -> Any:
+        """The labels that may stand, as boolean arrays."""
+        model = self._fitted()
+        return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
+
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
         """Return the best labelling of each sequence: a list of label lists, that of an empty sequence empty.
 
@@ -266,7 +287,7 @@ class SequenceLabeler(StructureEstimator):
         token, None, a label, or a collection of the labels that it may have.
         """
         model = self._fitted()
-        masks = allowed_masks(allowed, model.labels)
+        masks = self._masks(allowed)
         return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
     def predict_marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
@@ -276,7 +297,7 @@ class SequenceLabeler(StructureEstimator):
         `temperature_`. `allowed` is that of `predict`: what is known of the labels. Exact inference only.
         """
         model = self._fitted()
-        return model.marginals(X, lengths=lengths, allowed=allowed_masks(allowed, model.labels))
+        return model.marginals(X, lengths=lengths, allowed=self._masks(allowed))
 
     def predict_kbest(
         self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
@@ -287,8 +308,15 @@ class SequenceLabeler(StructureEstimator):
         the labelling's probability stands in the place of its score (see `predict_marginals`).
         """
         model = self._fitted()
-        masks = allowed_masks(allowed, model.labels)
+        masks = self._masks(allowed)
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
+
+    def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
+        """Return the spans ``(start, stop, label)`` of each sequence, with `probabilities` a fourth entry.
+
+        The probability that the segment is one of the true ones (see `predict_marginals`). Needs `segments`.
+        """
+        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
 
     def decision_function(self, X: Any, *, lengths: Any = None) -> list[Any]:
         """Return per sequence an array (length, n_labels) of what each label would cost at each token.
@@ -312,6 +340,8 @@ class SequenceLabeler(StructureEstimator):
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
         """Return the share of tokens whose label is right."""
         predicted = self.predict(X, lengths=lengths)
+        if predicted and self._fitted().has_spans:
+            y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
         if sample_weight is None:
             return token_accuracy(y, predicted)
         weight = checked_sample_weight(sample_weight, len(predicted))

@@ -6,7 +6,8 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from collections.abc import Iterator
+from itertools import chain, count, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -31,13 +32,32 @@ from structsvm.tasks.common.inspection.weights import Contribution, Explanation,
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
-from structsvm.tasks.common.parameters import described
+from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
-from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses
+from structsvm.tasks.sequence.parameters import (
+    check_segments,
+    check_unchanged,
+    make_oracle,
+    possible_losses,
+    segment_oracle,
+)
+from structsvm.tasks.sequence.phrases import Phrases
+from structsvm.tasks.sequence.segments import (
+    FORMS,
+    MOST_TOKENS,
+    SHORTEST,
+    Segments,
+    all_tags,
+    given,
+    in_bio,
+    labels_of,
+    spans_of,
+    usual_length,
+)
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -49,6 +69,8 @@ ORACLE = {
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
+NONE = Phrases([], [], [], SHORTEST)
+
 
 class SequenceModel(AddedModel, CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
@@ -58,7 +80,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
     encoder : FeatureEncoder
     labels : list
         The labels; an oracle's label k is ``labels[k]``.
-    oracle : ViterbiOracle or GreedyOracle
+    oracle : ViterbiOracle, GreedyOracle or SemiMarkovOracle
     weights : ndarray of shape (oracle.n_features,), float32
     temperature : float or None
         What scores are divided by before they become probabilities; None: not known.
@@ -66,14 +88,26 @@ class SequenceModel(AddedModel, CalibratedStructures):
         Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
     sets : bool array of shape (n_sets, n_labels)
         Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
+    segments : Segments or None
+        Where whole segments are scored, their form and phrases; `labels` are then tags.
     """
 
     kind = "sequence"
     estimator = "SequenceLabeler"
     sums_over_known = True
 
-    def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None, units: Any = None) -> None:
+    def __init__(
+        self,
+        encoder: Any,
+        labels: Any,
+        oracle: Any,
+        *,
+        weights: Any = None,
+        units: Any = None,
+        segments: Segments | None = None,
+    ) -> None:
         super().__init__()
+        self.segments = segments
         self.encoder, self.labels, self.oracle, self.units = encoder, labels, oracle, units
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": encoder.n_features}
@@ -101,8 +135,11 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     def possible_losses(self, data: Any) -> Any:
         tokens, oracle = data[0], self.oracle
-        pairs = oracle.n_labels if oracle.n_bigrams else 0
-        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
+        if self.segments is None:
+            pairs = tokens.n_tokens * oracle.n_labels if oracle.n_bigrams else 0
+        else:
+            pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
+        rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
         if self.params.get("loss") != AUTO or self.is_trained or rows * oracle.stride > MOST_MOMENTS:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
@@ -185,6 +222,9 @@ class SequenceModel(AddedModel, CalibratedStructures):
         """Fit the temperature to sequences that the model was not trained on."""
         self.check_sums("calibrate")
         tokens = self.encode(X, lengths)
+        if self.segments is not None:
+            y, form = given(y, tokens.lengths)
+            y = dataclasses.replace(self.segments, form=form).tags(y, tokens.lengths, "refuse")
         _, label_ids, sets = encode_known(y, tokens, self.labels)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         self.calibrate_on(self.oracle.bind(tokens.without_empty(), known, rescaling=None))
@@ -225,9 +265,42 @@ class SequenceModel(AddedModel, CalibratedStructures):
             paths, scores = decoder.kbest(weights, place, k, mask)
             if probabilities:
                 scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
-            found.append([([self.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
+            bounds = np.array([0, length])
+            found.append([(*self.split(path, bounds), float(score)) for path, score in zip(paths, scores)])
             place += 1
         return found
+
+    def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
+        """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
+        if self.segments is None:
+            raise ValueError("predict_spans needs a model with segments=True")
+        weights = self.probable_weights("probabilities=True") if probabilities else None
+        tokens = self.encode(X, lengths)
+        found = [spans_of(tags) for tags in self.named(self.predict_tokens(tokens), tokens.offsets)]
+        if not probabilities:
+            return found
+        decoder, places = self.oracle.chain(tokens.without_empty()), count()
+        return [
+            self._with_chances(decoder, weights, next(places), n, spans) if n else []
+            for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
+        ]
+
+    def _with_chances(self, decoder: Any, weights: Any, place: int, length: int, spans: Any) -> list[Any]:
+        """Spans with their probabilities: the share of the labellings that have them."""
+        id_of = {label: k for k, label in enumerate(self.labels)}
+        total, chances = decoder.expect(weights, place)[0], []
+        for start, stop, kind in spans:
+            may = np.ones((length, len(self.labels)), dtype=bool)
+            ids = [id_of[tag] for tag in labels_of([(start, stop, kind)], length, place)[start:stop]]
+            may[start:stop] = np.eye(len(self.labels), dtype=bool)[ids]
+            chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
+        return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
+
+    def as_tags(self, y: Any, predicted: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
+        """True and predicted segments in tags."""
+        n = self.encoder.transform(read(X), lengths).lengths
+        tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in (given(y, n), (predicted, "spans"))]
+        return tags[0], tags[1]
 
     def incomplete(self, problem: Any) -> Any:
         return problem.incomplete
@@ -257,8 +330,11 @@ class SequenceModel(AddedModel, CalibratedStructures):
             says = ~table.all(axis=1)[label_ids]
             sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
             return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
-        if names_chunks(self.labels):
-            true, found, right = chunk_counts(*(self.split(ids, tokens.offsets) for ids in (label_ids, predicted)))
+        if names_chunks(self.labels) or self.segments is not None:
+            names = self.labels if self.segments is None else [in_bio(tag) for tag in self.labels]
+            true, found, right = chunk_counts(
+                *(self.named(ids, tokens.offsets, names) for ids in (label_ids, predicted))
+            )
             return Held("F1", 2.0 * right, 1.0 * (true + found))
         right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[tokens.offsets]
         return Held("accuracy", np.diff(right), tokens.lengths)
@@ -271,10 +347,11 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     def encode(self, X: Any, lengths: Any = None) -> Any:
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
+        X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
         if self.encoder.kind != "numeric":
             warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
-        return self.in_units(tokens)
+        return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
     def in_units(self, tokens: Any) -> Any:
         """Encoded tokens as the oracle takes them."""
@@ -348,10 +425,25 @@ class SequenceModel(AddedModel, CalibratedStructures):
         return isinstance(self.oracle, GreedyOracle)
 
     def split(self, label_ids: Any, offsets: Any) -> list[Any]:
-        """Label lists from the label ids of all tokens."""
-        labels = np.fromiter(self.labels, dtype=object).take(label_ids).tolist()
-        bounds = offsets.tolist()
-        return [labels[a:b] for a, b in pairwise(bounds)]
+        """Label lists, or lists of spans, from the label ids of all tokens."""
+        if self.has_spans:
+            return [spans_of(tags) for tags in self.named(label_ids, offsets)]
+        return self.named(label_ids, offsets, self.shown)
+
+    def named(self, label_ids: Any, offsets: Any, names: Any = None) -> list[Any]:
+        """Lists of the names of labels, by default the model's own."""
+        labels = np.fromiter(self.labels if names is None else names, dtype=object).take(label_ids).tolist()
+        return [labels[a:b] for a, b in pairwise(offsets.tolist())]
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether users have lists of spans in the place of label lists."""
+        return self.segments is not None and self.segments.form == "spans"
+
+    @property
+    def shown(self) -> list[Any]:
+        """The name that users have for each label."""
+        return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
 
     # ---- views of the weights -------------------------------------------------------------------
 
@@ -380,6 +472,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
     def bigram(self) -> Any:
         """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
         K = self.oracle.n_labels
+        if self.segments is not None:
+            return np.empty((0, K, K), dtype=np.float32)
         return self.rows(self.oracle.first_bigram_row, self.oracle.n_bigrams * K).reshape(-1, K, K)
 
     def weight_table(self) -> WeightTable:
@@ -445,6 +539,10 @@ class SequenceModel(AddedModel, CalibratedStructures):
             | described(oracle, "n_token_features", "n_bigrams", "order", "end", "loss"),
         }
         arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
+        if self.segments is not None:
+            sources, of_phrases = self.segments.phrases.to_arrays()
+            header["segments"] = {"form": self.segments.form, "sources": sources, "max_length": oracle.max_length}
+            arrays |= {f"phrases.{name}": array for name, array in of_phrases.items()}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
         arrays |= {f"oracle.{name}": mask for name, mask in zip(MASKS, oracle.allowed) if mask is not None}
         arrays |= {} if self.units is None else self.units.to_arrays()
@@ -459,22 +557,33 @@ class SequenceModel(AddedModel, CalibratedStructures):
         if encoder.kind is None:
             raise ValueError("a feature encoder that was never fitted")
         labels = labels_from_json(header["labels"])
-        oracle = cls._oracle(header["oracle"], len(labels), under(arrays, "oracle."))
+        segments = cls._segments(header.get("segments"), under(arrays, "phrases."))
+        oracle = cls._oracle(header["oracle"], labels, under(arrays, "oracle."), segments)
         # Rows of numbers have units, and so an intercept, but for those of 0.1.0.
         units = units_from(arrays, encoder.n_features) if encoder.kind == "numeric" else None
         for what, ours, its in [
             ("features", encoder.n_features + (units is not None), oracle.n_token_features),
-            ("bigrams", encoder.n_bigrams, oracle.n_bigrams),
+            ("bigrams", encoder.n_bigrams, 0 if segments is not None else oracle.n_bigrams),
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
         stored = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units)
+        model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units, segments=segments)
         model.set_margin(header, arrays)
         return model
 
     @staticmethod
-    def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:
+    def _segments(meta: Any, arrays: dict[str, NDArray[Any]]) -> Segments | None:
+        if meta is None:
+            return None
+        if meta["form"] not in FORMS:
+            raise ValueError(f"segments of the form {meta['form']!r:.80}")
+        max_length = stored_count(meta, "max_length", 2, MOST_TOKENS)
+        return Segments(meta["form"], Phrases.from_arrays(meta["sources"], arrays, max_length))
+
+    @staticmethod
+    def _oracle(meta: Any, labels: Any, arrays: dict[str, NDArray[Any]], segments: Segments | None) -> Any:
+        n_labels = len(labels)
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
@@ -482,6 +591,10 @@ class SequenceModel(AddedModel, CalibratedStructures):
         arrays = checked_arrays(arrays, ORACLE, n_labels=n_labels)
         if meta["inference"] not in ("exact", "greedy"):
             raise ValueError(f"inference {meta['inference']!r:.80}")
+        if segments is not None:
+            if meta["inference"] != "exact" or order != 1 or meta["end"] or n_bigrams != segments.phrases.starts[-1]:
+                raise ValueError(f"an oracle of segments described by {meta!r:.200}")
+            return segment_oracle(labels, n_features, segments, meta["loss"], arrays.get("label_costs"))
         if meta["inference"] == "greedy":
             return GreedyOracle(n_labels, n_features, n_bigrams=n_bigrams, order=order, **arrays)
         return ViterbiOracle(
@@ -504,6 +617,8 @@ def prepare(
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
     """
+    if params.segments:
+        return prepare_segments(params, X, y, before, lengths=lengths, classes=classes)
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
@@ -525,6 +640,44 @@ def prepare(
     if len(sets):
         model.sets = sets
     return model, model.in_units(tokens), label_ids
+
+
+def prepare_segments(params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any) -> tuple[Any, Any, Any]:
+    """As `prepare`, for whole segments."""
+    check_segments(params)
+    X = read(X)
+    if before is not None:
+        if before.segments is None:
+            check_settled([("segments", True, False)])
+        tokens = before.in_units(before.segments.with_phrases(X, before.encoder.transform(X, lengths)))
+        y, form = given(y, tokens.lengths)
+        tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
+        check_classes(None if classes is None else all_tags([], classes), before.labels)
+        labels, label_ids, before.sets = encode_known(tags, tokens, before.labels)
+        check_unchanged(params, before, label_ids[label_ids < len(labels)])
+        return before, tokens, label_ids
+    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    tokens = encoder.fit_transform(X, lengths)
+    if encoder.n_bigrams:
+        raise ValueError("templates that begin with 'B' and a feature need segments=False: phrases take their place")
+    y, form = given(y, tokens.lengths)
+    segments = Segments(form, NONE)
+    tags = segments.tags(y, tokens.lengths, params.broken)
+    length = params.segment_length or usual_length(tags)
+    segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
+    tokens = dataclasses.replace(tokens, bigrams=phrases)
+    labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))
+    units = Units.of_tokens(tokens) if encoder.kind == "numeric" else None
+    oracle = make_oracle(params, encoder, labels, label_ids[label_ids < len(labels)], segments=segments)
+    model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
+    if len(sets):
+        model.sets = sets
+    return model, model.in_units(tokens), label_ids
+
+
+def read(X: Any) -> Any:
+    """X, which may be an iterator, so that it can be read twice."""
+    return list(X) if isinstance(X, Iterator) else X
 
 
 def check_whole(sets: Any) -> None:

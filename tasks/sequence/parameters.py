@@ -9,12 +9,14 @@ from typing import Any
 
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import label_masks
+from structsvm.tasks.sequence.segments import tags_of_types
 
 # What "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
@@ -40,7 +42,9 @@ def loss_of(params: Any, before: Any = None) -> str:
     return USUAL_LOSS if USUAL_LOSS in losses else losses[0]
 
 
-def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any, before: Any = None) -> Any:
+def make_oracle(
+    params: Any, encoder: Any, labels: Any, label_ids: Any, before: Any = None, segments: Any = None
+) -> Any:
     """The oracle that parameters ask for."""
     loss = loss_of(params, before)
     n_features = encoder.n_features + (encoder.kind == "numeric")  # the intercept
@@ -57,6 +61,8 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any, before: 
         raise ValueError(
             "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
         )
+    if segments is not None:
+        return segment_oracle(labels, n_features, segments, loss, costs)
     transitions, first, last = label_masks(params.constraints, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
@@ -87,11 +93,45 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any, before: 
     )
 
 
+def segment_oracle(labels: Any, n_features: int, segments: Any, loss: str, costs: Any) -> Any:
+    """The oracle of whole segments."""
+    phrases = segments.phrases
+    return SemiMarkovOracle(
+        len(labels),
+        n_features,
+        tags_of_types(labels),
+        max_length=phrases.max_length,
+        phrase_starts=phrases.starts,
+        loss=loss,
+        label_costs=costs,
+    )
+
+
+def check_segments(params: Any) -> None:
+    """Raise ValueError, naming it, for a parameter that segments have no use for."""
+    for name, value, may in (
+        ("inference", params.inference, ("exact",)),
+        ("order", params.order, (None, 1)),
+        ("end", params.end, (False,)),
+        ("bigrams", params.bigrams, (None,)),
+        ("loss", params.loss, ("auto", "hamming", "log")),
+        ("broken", params.broken, ("refuse", "repair")),
+    ):
+        if value not in may:
+            raise ValueError(f"segments=True needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
+    if isinstance(params.constraints, tuple):
+        raise ValueError("segments=True has constraints of its own: constraints must be None")
+
+
 def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
-    oracle = make_oracle(params, model.encoder, model.labels, label_ids, model)
+    oracle = make_oracle(params, model.encoder, model.labels, label_ids, model, model.segments)
+    length = None if model.segments is None else model.segments.phrases.max_length
+    asked = params.segment_length
     check_settled([
+        ("segments", params.segments, length is not None),
+        ("segment_length", asked, asked if length is None or asked is None else length),
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),

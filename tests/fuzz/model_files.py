@@ -119,6 +119,7 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y
     yield SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y
     yield SequenceLabeler(**once), X, y
+    yield SequenceLabeler(segments=True, C=0.1, templates="rich", **once), X, [[(0, len(s), "a")] for s in y]
     yield SequenceLabeler(C=0.1, **once), X, partly
     yield SequenceLabeler(C=0.1, loss="hamming", solver="larank", **once), X, partly
     yield SequenceLabeler(C=0.1, loss="log", **once), X, weighted

@@ -23,6 +23,7 @@ from chain_reference import ReferenceChain, ReferenceGreedy
 from dependency_reference import ReferenceArcs, all_heads
 from dual_reference import constraint
 from python_oracles import FORMS, Multiclass
+from segment_reference import joint_feature, labels_of, random_case, segmentations
 from taxonomy_reference import ReferenceTaxonomy, random_edges
 from tree_reference import ReferenceGrammar, as_text, hidden, random_grammar, random_sentence
 from tree_reference import agrees as agrees_in_part
@@ -354,6 +355,39 @@ class GreedyChains(Chains):
     @cached_property
     def spaces(self):
         return [self.token_space(s, t) for s, y in enumerate(self.Y) for t in range(len(y))]
+
+
+class Segments(Chains):
+    """Chains of segments, with phrases; their scores by the definition of the joint feature."""
+
+    def __init__(self, seed, lengths, n_types, n_plain, max_length=2, *, costs=False):
+        rng = self.rng = np.random.default_rng(seed)
+        self.oracle, self.tokens, self.plain = random_case(rng, lengths, n_types, n_plain, max_length, costs=costs)
+        self.K = self.oracle.n_labels
+        self.X = [self.tokens[i : i + 1] for i in range(len(lengths))]
+        self.chains = [segmentations(n, n_types, n_plain) for n in lengths]
+        self.true = [int(rng.integers(len(chains))) for chains in self.chains]
+        self.Y = [
+            labels_of(chains[k], self.oracle.tags, self.plain) for chains, k in zip(self.chains, self.true, strict=True)
+        ]
+
+    def other_inputs(self):
+        tokens = self.tokens
+        return (
+            [replace(x, values=np.full(x.n_entries, 2.0, dtype=np.float32)) for x in self.X]
+            if tokens.n_entries
+            else None
+        )
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for x, y, chains, k in zip(self.X, self.Y, self.chains, self.true, strict=True):
+            outputs = [labels_of(segments, self.oracle.tags, self.plain) for segments in chains]
+            costs = np.ones(self.K) if self.oracle.label_costs is None else self.oracle.label_costs
+            psi = np.array([joint_feature(self.oracle, x, segments, self.plain) for segments in chains])
+            found.append(Space(outputs, psi, np.array([costs[y][y != z].sum() for z in outputs]), k))
+        return found
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -1091,6 +1125,9 @@ STRUCTURES = {
     "chain of order 2, bigrams, masks": lambda seed: Chains(seed, 3, (4, 1, 2), 2, n_bigrams=2, masks=True),
     "chain, bigrams, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, n_bigrams=2, costs=True),
     "chain, bigrams, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, n_bigrams=2),
+    "segments": lambda seed: Segments(seed, (4 + seed % 2, 1, 3), 1 + seed % 2, 1, 2 + seed % 2),
+    "segments, no types": lambda seed: Segments(seed, (3, 1), 0, 2),
+    "segments, label costs": lambda seed: Segments(seed, (3, 4), 1, seed % 3, costs=True),
     "greedy": lambda seed: GreedyChains(seed, 3, (3, 1, 2), seed % 4, ones=bool(seed % 3)),
     "greedy, masks": lambda seed: GreedyChains(seed, 4, (3, 1, 2), seed % 4, masks=True),
     "greedy, label costs": lambda seed: GreedyChains(seed, 3, (3, 2), seed % 4, costs=True),

@@ -42,6 +42,7 @@ GRADES = np.round(ROWS[:, 0] - ROWS[:, 0].min())
 TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
 WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
 TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
+SPANS = [[(0, 2, "P"), (2, 3, "N")], [(0, 1, "P"), (1, 2, "N")], [(1, 2, "P")]] * 4
 TREES = [str(tree) for tree in make_treebank(8, max_length=7, random_state=0)] * 2  # the first half settles the grammar
 SENTENCES = make_dependency_trees(12, max_length=7, crossing=0.2, random_state=0)
 ARCS = [tree.arcs for tree in SENTENCES]
@@ -89,6 +90,13 @@ CASES = {
         WORDS,
         TAGS,
         [["zz", "A", "N"], ["D", "N"]],
+    ),
+    "segments": Case(
+        tasks.SequenceLabeler,
+        {"segments": True, "C": 0.1, "random_state": 0},
+        WORDS,
+        SPANS,
+        [[(0, 1, "zz")], [(1, 2, "N")]],
     ),
     "grammar": Case(tasks.GrammarParser, {"C": 0.1, "random_state": 0}, TREES, None),
     "dependency": Case(

@@ -43,6 +43,7 @@ CASES = {
         WORDS,
         True,
     ),
+    "segments": (tasks.SequenceLabeler, {"segments": True, "C": 0.1, "random_state": 0}, WORDS, TAGS, WORDS, True),
     "grammar": (
         tasks.GrammarParser,
         {"C": 0.1, "random_state": 0},

@@ -47,6 +47,8 @@ FITS = {
     "nested": lambda: SequenceLabeler(C=0.1, loss="log", random_state=0, min_count=2).fit(NESTED, y),
     "dicts": lambda: SequenceLabeler(random_state=0).partial_fit(DICTS, y, classes=set(sum(y, []))),
     "columns": lambda: SequenceLabeler(random_state=0, templates="rich").fit(X, y),
+    "segments": lambda: SequenceLabeler(C=0.1, random_state=0, segments=True).fit(
+        [[{"word=" + token[0], "pos=" + token[1], *parts(token)} for token in s] for s in X], y),
     "weights": lambda: SequenceLabeler(C=0.1, random_state=0, class_weight="balanced").fit(SETS, y),
     "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
     "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
@@ -101,5 +103,5 @@ def learnt(path):
 def test_model_files_do_not_depend_on_the_hash_seed(folders):
     one, other = folders
     names = sorted(path.name for path in one.iterdir())
-    assert len(names) == 22
+    assert len(names) == 23
     assert [name for name in names if learnt(one / name) != learnt(other / name)] == []

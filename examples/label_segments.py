@@ -1,0 +1,46 @@
+"""Learn to find named spans: with whole segments, and token by token.
+
+Run it: python examples/label_segments.py
+"""
+
+import numpy as np
+
+from structsvm.metrics import chunk_f1
+from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.segments import in_bio, labels_of
+
+
+def sentences(n, rng):
+    """Words, and the spans of titles: runs of 2 to 4 capitals between words that may be capitals as well."""
+    X, y = [], []
+    for _ in range(n):
+        words, spans = [], []
+        for _ in range(rng.integers(3, 6)):
+            words += [str(rng.choice(["the", "He", "said", "of", "Now"])) for _ in range(rng.integers(1, 4))]
+            length = int(rng.integers(1, 5))
+            if length > 1:
+                spans.append((len(words), len(words) + length, "TITLE"))
+            words += [f"{rng.choice(list('ABCD'))}{rng.choice(['an', 'el', 'or'])}" for _ in range(length)]
+        X.append([{"word": word, "capital": word[0].isupper()} for word in words])
+        y.append(spans)
+    return X, y
+
+
+def main():
+    rng = np.random.default_rng(0)
+    (X, y), (X_test, y_test) = sentences(150, rng), sentences(100, rng)
+
+    def as_labels(X, spans):
+        tags = (labels_of(its, len(x), i) for i, (x, its) in enumerate(zip(X, spans, strict=True)))
+        return [[in_bio(tag) for tag in labels] for labels in tags]
+
+    chain = SequenceLabeler(constraints="bio", random_state=0).fit(X, as_labels(X, y))
+    segments = SequenceLabeler(segments=True, random_state=0).fit(X, y)
+    gold = as_labels(X_test, y_test)
+    print(f"F1 of a chain: {chunk_f1(gold, chain.predict(X_test)):.3f}")
+    print(f"F1 of segments: {chunk_f1(gold, as_labels(X_test, segments.predict(X_test))):.3f}")
+    print(segments.predict_spans(X_test[:1], probabilities=True)[0])
+
+
+if __name__ == "__main__":
+    main()

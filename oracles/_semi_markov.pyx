@@ -1,0 +1,1068 @@
+"""Segments of label sequences: exact inference in semi-Markov chains, and the problem over whole sequences.
+
+The labels of a type of segment X are its tags: first F, inside I, last L, single S (B-X, I-X, E-X, S-X). All other
+labels stand for segments of one token, of no type. A labelling is a chain of segments, and its joint feature counts
+what a chain's does (see `_viterbi.pyx`), and for each segment of a type its length and its phrases. w is rows of
+`stride` float32:
+
+    rows 0 .. F-1           emission, labels along a row
+    rows F .. F+K-1         transition, one row per label that comes before
+    rows F+K, F+K+1         first label; last label, which stays zero
+    then M + 1 rows         length 1 .. M, and longer, types along a row
+    then a row a phrase     types along a row
+
+A phrase that ends at a token has a length, and is one of the segment of that length which ends there. Phrases ascend by
+length.
+
+With R[t][c] over what comes before a segment that begins at token t with label c, V[t][a] over what comes up to one
+that ends there with a, and G[t][X] over what comes up to one of X that is not ended, of M tokens so far or more,
+
+    R[t][c] = (+)_a V[t-1][a] + A[a][c]
+    V[t][L] = (+)_m R[t-m+1][F] + inner(t, m) + g(t, m, X)  (+)  G[t-1][X] + A[I][L] + E[t][L] + g(M + 1, X)
+    G[t][X] = G[t-1][X] + A[I][I] + E[t][I]  (+)  R[t-M+1][F] + inner of M tokens, none of them the last
+
+where (+) is the maximum, or the logarithm of the sum of exponentials: T M types + T K^2 steps, whatever the lengths.
+
+A cut is written as a chain's: the positions at which its labelling differs from the true one, words (t, label).
+"""
+
+from libc.math cimport INFINITY, exp, isfinite, log
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcmp, memcpy, memset
+
+import numpy as np
+
+from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
+from structsvm.structures._labels cimport LabelDecoder
+
+from structsvm.checksum import checksum
+from structsvm.features._tokens import steps
+
+cdef extern from "kernels.h" nogil:
+    ctypedef struct kernels:
+        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
+                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
+        int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
+                          int64_t stride, const float* moments, int32_t* slot, int32_t* list,
+                          float* rows) noexcept nogil
+        double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
+        void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
+                         float coef) noexcept nogil
+        void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
+                                 double coef) noexcept nogil
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+
+cdef Py_ssize_t TOKENS = 256    # whose rows are summed between two polls
+cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
+cdef double WIDE = 200.0        # of transitions this great, exponentials are not multiplied
+
+cdef enum:
+    FIRST
+    INSIDE
+    LAST
+    SINGLE
+
+cdef fused real:
+    float
+    double
+
+
+cdef inline void join(double* total, double* top, double x) noexcept nogil:
+    """Add exp(x) to a sum that is held as total * exp(top)."""
+    if x > top[0]:
+        total[0] = (total[0] * exp(top[0] - x) if top[0] > x + NEGLIGIBLE else 0.0) + 1.0
+        top[0] = x
+    elif x > top[0] + NEGLIGIBLE:
+        total[0] += exp(x - top[0])
+
+
+cdef class SegmentChain(LabelDecoder):
+    """The exact decoder of a set of sequences."""
+
+    cdef Py_ssize_t longest, n_types, M, n_edges
+    cdef const int32_t[:, ::1] tags     # of each type its labels
+    cdef int32_t[::1] type_of           # of each label its type, or -1
+    cdef int32_t[::1] tag_of            # of each label what it is in a segment
+    cdef int32_t[::1] begins            # labels that a segment may begin with, and end with
+    cdef int32_t[::1] ends
+    cdef const int64_t[::1] lengths     # the phrases of length m are lengths[m - 1] .. lengths[m] - 1
+    cdef const float* A                 # transitions; then first labels
+    cdef const float* g                 # weights of lengths
+    cdef const float* phrases
+    cdef float[::1] E
+    cdef double[::1] R
+    cdef double[::1] V
+    cdef double[::1] G
+    cdef int32_t[::1] from_label        # of R's best
+    cdef int32_t[::1] from_length       # of V's best
+    cdef int32_t[::1] from_start        # of G's best
+    cdef float[::1] S                   # scores of the segments that end at a token, by length and type
+    cdef double[::1] p                  # probabilities of R, V and G
+    cdef double[::1] edges              # expected counts
+    cdef double[::1] C                  # transitions from `ends` to `begins`, a row per end
+    cdef double[::1] exp_C              # their exponentials
+    cdef double[::1] counts             # their expected counts
+    cdef double[::1] column             # a number per begin
+    cdef bint wide                      # whether some are so great that their exponentials say nothing
+    cdef int32_t[::1] path
+    cdef object weights                 # those of `lattice`
+
+    def __init__(self, structure, tokens):
+        super().__init__(structure, tokens)
+        cdef Py_ssize_t longest = max(steps(tokens.offsets)[1], 1), c, k
+        self.longest, self.n_types, self.M = longest, len(structure.tags), structure.max_length
+        self.tags = np.ascontiguousarray(structure.tags, dtype=np.int32)
+        self.type_of = np.full(self.K, -1, dtype=np.int32)
+        self.tag_of = np.full(self.K, SINGLE, dtype=np.int32)
+        for c in range(self.n_types):
+            for k in range(4):
+                self.type_of[self.tags[c, k]], self.tag_of[self.tags[c, k]] = c, k
+        tag_of = np.asarray(self.tag_of)
+        self.begins = np.flatnonzero((tag_of == FIRST) | (tag_of == SINGLE)).astype(np.int32)
+        self.ends = np.flatnonzero((tag_of == LAST) | (tag_of == SINGLE)).astype(np.int32)
+        self.lengths = structure.phrase_starts
+        self.n_edges = self.first_bigram - self.n_emission
+        self.E = np.empty(longest * self.stride, dtype=np.float32)
+        self.S = np.empty((self.M + 1) * self.stride, dtype=np.float32)
+        self.R, self.V = np.empty(longest * self.K), np.empty(longest * self.K)
+        self.G = np.empty(longest * max(self.n_types, 1))
+        self.from_label = self.from_length = self.from_start = np.empty(0, dtype=np.int32)
+        self.p = self.edges = self.exp_C = self.counts = np.empty(0)
+        self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
+        self.path = np.empty(longest, dtype=np.int32)
+
+    cdef int prepare(self, const float* w) except -1 nogil:
+        cdef Py_ssize_t j, k, n = self.begins.shape[0]
+        self.A = w + self.n_emission * self.stride
+        self.g = self.A + (self.K + 2) * self.stride
+        self.phrases = w + self.first_bigram * self.stride
+        for j in range(self.ends.shape[0]):
+            for k in range(n):
+                self.C[j * n + k] = self.A[self.ends[j] * self.stride + self.begins[k]]
+        return 0
+
+    cdef void exponentials(self) noexcept nogil:
+        cdef Py_ssize_t e
+        self.wide = False
+        for e in range(self.C.shape[0]):
+            self.wide |= not -WIDE < self.C[e] < WIDE
+            self.exp_C[e] = exp(self.C[e])
+            self.counts[e] = 0.0
+
+    cdef double top_of(self, Py_ssize_t t) noexcept nogil:
+        """The greatest V of token t."""
+        cdef Py_ssize_t j
+        cdef double top = -INFINITY
+        for j in range(self.ends.shape[0]):
+            if self.V[t * self.K + self.ends[j]] > top:
+                top = self.V[t * self.K + self.ends[j]]
+        return top
+
+    cdef void enter(self, Py_ssize_t t, bint is_max) noexcept nogil:
+        """R of token t, from V of the one before."""
+        cdef Py_ssize_t K = self.K, n = self.begins.shape[0], j, k
+        cdef const double* before = &self.V[(t - 1) * K] if t > 0 else NULL
+        cdef double* R = &self.R[t * K]
+        cdef double* column = &self.column[0]
+        cdef const double* row
+        cdef double top, total, x
+        if t == 0:
+            for k in range(n):
+                R[self.begins[k]] = self.A[K * self.stride + self.begins[k]]
+            return
+        for k in range(n):
+            column[k] = -INFINITY if is_max else 0.0
+        if is_max:
+            for j in range(self.ends.shape[0]):
+                x, row = before[self.ends[j]], &self.C[j * n]
+                for k in range(n):
+                    if x + row[k] > column[k]:
+                        column[k] = x + row[k]
+                        self.from_label[t * K + self.begins[k]] = self.ends[j]
+            for k in range(n):
+                R[self.begins[k]] = column[k]
+            return
+        if self.wide:
+            for k in range(n):
+                top, total = -INFINITY, 0.0
+                for j in range(self.ends.shape[0]):
+                    join(&total, &top, before[self.ends[j]] + self.C[j * n + k])
+                R[self.begins[k]] = top if total == 0.0 else top + log(total)
+            return
+        top = self.top_of(t - 1)
+        for j in range(self.ends.shape[0] if isfinite(top) else 0):
+            x, row = exp(before[self.ends[j]] - top), &self.exp_C[j * n]
+            for k in range(n):
+                column[k] += x * row[k]
+        for k in range(n):
+            R[self.begins[k]] = top + log(column[k]) if column[k] > 0.0 else top
+
+    cdef void leave(self, Py_ssize_t t, double* r, double* v) noexcept nogil:
+        """The probabilities v of V of token t - 1, from r of R of token t; adds to the counts of transitions."""
+        cdef Py_ssize_t K = self.K, n = self.begins.shape[0], j, k
+        cdef const double* before = &self.V[(t - 1) * K]
+        cdef const double* R = &self.R[t * K]
+        cdef const double* row
+        cdef double* column = &self.column[0]
+        cdef double* counts
+        cdef double top = self.top_of(t - 1), x, y, total
+        for k in range(n):
+            column[k] = r[self.begins[k]]
+            if not self.wide and column[k] > 0.0:
+                column[k] *= exp(top - R[self.begins[k]])
+        for j in range(self.ends.shape[0]):
+            x, total, counts = before[self.ends[j]], 0.0, &self.counts[j * n]
+            if self.wide:
+                row = &self.C[j * n]
+                for k in range(n):
+                    if column[k] > 0.0 and x + row[k] - R[self.begins[k]] > NEGLIGIBLE:
+                        y = column[k] * exp(x + row[k] - R[self.begins[k]])
+                        counts[k] += y
+                        total += y
+            elif x > -INFINITY:
+                row, x = &self.exp_C[j * n], exp(x - top)
+                for k in range(n):
+                    y = x * row[k] * column[k]
+                    counts[k] += y
+                    total += y
+            v[self.ends[j]] = total
+
+    cdef int fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) except -1 nogil:
+        """The lattice of sequence i; `init` as for `label`."""
+        cdef Py_ssize_t first = self.offsets[i], T = self.offsets[i + 1] - first, t = 0, size
+        while t < T:
+            size = min(TOKENS, T - t)
+            KERNELS.fill(w, self.stride, self.indptr + first + t, self.indices, self.values, size,
+                         init + t * init_step, init_step, &self.E[t * self.stride])
+            t += size
+            poll((self.indptr[first + t] - self.indptr[first + t - size] + size) * self.stride // 8)
+        return 0
+
+    cdef void segments(self, Py_ssize_t i, Py_ssize_t t) noexcept nogil:
+        """S: g(t, m, X) of the segments of sequence i that end at t."""
+        cdef Py_ssize_t stride = self.stride, c, at = self.offsets[i] + t, e, m = 1
+        cdef const float* row
+        cdef float* out
+        memcpy(&self.S[0], self.g, (self.M + 1) * stride * sizeof(float))
+        if self.n_bigrams == 0:
+            return
+        for e in range(self.pair_indptr[at], self.pair_indptr[at + 1]):
+            while self.pair_indices[e] >= self.lengths[m]:
+                m += 1
+            row = self.phrases + self.pair_indices[e] * stride
+            out = &self.S[(m - 1) * stride]
+            for c in range(self.n_types):
+                out[c] += row[c]
+
+    cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
+                          int32_t* out) except -2 nogil:
+        self.fill(i, w, init, init_step)
+        return -1 if self.best(i, &self.E[0], out) > -INFINITY else 0
+
+    cdef double best(self, Py_ssize_t i, const float* E, int32_t* path) except? -1.0 nogil:
+        """The best labelling by a lattice E, and its score; -inf where there is none."""
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], t, m, c, s, k
+        cdef int32_t a
+        cdef double score
+        if self.from_label.shape[0] == 0:
+            with gil:
+                self.from_label = np.empty(self.longest * self.K, dtype=np.int32)
+                self.from_length = np.empty(self.longest * max(self.n_types, 1), dtype=np.int32)
+                self.from_start = np.empty(self.longest * max(self.n_types, 1), dtype=np.int32)
+        score = self.forwards(i, E, True)
+        if not isfinite(score):
+            return -INFINITY
+        a = self.ends[0]
+        for k in range(self.ends.shape[0]):
+            if self.V[(T - 1) * self.K + self.ends[k]] > self.V[(T - 1) * self.K + a]:
+                a = self.ends[k]
+        t = T - 1
+        while True:
+            path[t] = s = a
+            if self.tag_of[a] == LAST:
+                c = self.type_of[a]
+                m = self.from_length[t * self.n_types + c]
+                s = t - m + 1 if m <= self.M else self.from_start[(t - 1) * self.n_types + c]
+                for k in range(s + 1, t):
+                    path[k] = self.tags[c, INSIDE]
+                path[s] = self.tags[c, FIRST]
+                t = s
+            if t == 0:
+                return score
+            a = self.from_label[t * self.K + path[t]]
+            t -= 1
+
+    cdef double forwards(self, Py_ssize_t i, const float* E, bint is_max) except? -1.0 nogil:
+        """Fill R, V and G from a lattice E; the score of all. With `is_max`, and where the best come from."""
+        cdef Py_ssize_t K = self.K, stride = self.stride, n = self.n_types, M = self.M
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], t, m, c, j, k
+        cdef int32_t a, F, I, L, where
+        cdef const float* A = self.A
+        cdef double top, total, x, run, last, inside
+        cdef double* R = &self.R[0]
+        cdef double* V = &self.V[0]
+        cdef double* G = &self.G[0]
+        for t in range(T):
+            self.enter(t, is_max)
+            self.segments(i, t)
+            for k in range(self.ends.shape[0]):
+                a = self.ends[k]
+                if self.tag_of[a] == SINGLE:
+                    V[t * K + a] = R[t * K + a] + E[t * stride + a]
+                    if self.type_of[a] >= 0:
+                        V[t * K + a] += self.S[self.type_of[a]]
+            for c in range(n):
+                F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
+                inside, last = A[I * stride + I], <double>A[I * stride + L] + E[t * stride + L]
+                top, total, where = -INFINITY, 0.0, 0
+                run = 0.0   # scores of the tokens between the first and the last, and of the steps between these
+                for m in range(2, min(M, t + 1) + 1):
+                    j = t - m + 1
+                    if m == 2:
+                        x = <double>A[F * stride + L] + E[t * stride + L]
+                    else:
+                        run += E[(j + 1) * stride + I] + (inside if m > 3 else 0.0)
+                        x = <double>A[F * stride + I] + run + last
+                    x += R[j * K + F] + E[j * stride + F] + self.S[(m - 1) * stride + c]
+                    if not is_max:
+                        join(&total, &top, x)
+                    elif x > top:
+                        top, where = x, <int32_t>m
+                if t > 0:
+                    x = G[(t - 1) * n + c] + last + self.S[M * stride + c]
+                    if not is_max:
+                        join(&total, &top, x)
+                    elif x > top:
+                        top, where = x, <int32_t>(M + 1)
+                V[t * K + L] = top if is_max or total == 0.0 else top + log(total)
+                if is_max:
+                    self.from_length[t * n + c] = where
+                x = G[(t - 1) * n + c] + inside + E[t * stride + I] if t > 0 else -INFINITY
+                top, total, j = -INFINITY, 0.0, t - M + 1
+                where = self.from_start[(t - 1) * n + c] if is_max and t > 0 else 0
+                if j >= 0:
+                    top = R[j * K + F] + E[j * stride + F] + <double>A[F * stride + I] + E[t * stride + I]
+                    top += run + (inside if M > 2 else 0.0)
+                    total = 1.0
+                if is_max:
+                    if top > x:
+                        x, where = top, <int32_t>j
+                    self.from_start[t * n + c] = where
+                else:
+                    join(&total, &top, x)
+                    x = top if total == 0.0 else top + log(total)
+                G[t * n + c] = x
+            poll(((self.ends.shape[0] * self.begins.shape[0]) + n * min(M, t + 1)) // 2)
+        top, total = -INFINITY, 0.0
+        for k in range(self.ends.shape[0]):
+            x = V[(T - 1) * K + self.ends[k]]
+            if not is_max:
+                join(&total, &top, x)
+            elif x > top or x != x:
+                top = x
+        return top if is_max or total == 0.0 else top + log(total)
+
+    cdef Py_ssize_t n_moment_rows(self, Py_ssize_t i) noexcept nogil:
+        """Rows of the moments of sequence i: of its tokens, of transitions and lengths, of its phrases."""
+        cdef Py_ssize_t rows = self.offsets[i + 1] - self.offsets[i] + self.n_edges
+        if self.n_bigrams > 0:
+            rows += self.pair_indptr[self.offsets[i + 1]] - self.pair_indptr[self.offsets[i]]
+        return rows
+
+    cdef int sum_up(self, Py_ssize_t i, const float* E, const int32_t* gold, float* moments,
+                    double* out) except -1 nogil:
+        """Expectations over all labellings by a lattice E, less `gold` if that is not NULL.
+
+        `out`: the log-sum, the loss of `gold`, the entropy. The moments may be NULL.
+        """
+        cdef double loss
+        if self.p.shape[0] == 0:
+            with gil:
+                self.p = np.empty(self.longest * (2 * self.K + self.n_types))
+                self.edges = np.empty(self.n_edges * self.stride)
+                self.exp_C, self.counts = np.empty(self.C.shape[0]), np.empty(self.C.shape[0])
+        self.exponentials()
+        out[0] = self.forwards(i, E, False)
+        out[1] = out[2] = 0.0
+        if gold != NULL:
+            loss = out[0] - self.score(i, E, gold, NULL, 0.0)
+            out[1] = loss if loss > 0.0 or loss != loss else 0.0
+        if moments == NULL or not isfinite(out[0]):
+            return 0
+        out[2] = out[0] - self.backwards(i, E, out[0], moments)
+        if out[2] < 0.0:
+            out[2] = 0.0
+        if gold != NULL:
+            self.score(i, E, gold, moments, -1.0)
+        return 0
+
+    cdef double score(self, Py_ssize_t i, const float* E, const int32_t* labels, float* moments,
+                      float amount) noexcept nogil:
+        """The score of a labelling; with moments, these get an amount for each part of it instead."""
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], stride = self.stride, t, start = 0, m, place, e
+        cdef Py_ssize_t edge
+        cdef double total = 0.0
+        cdef int32_t c
+        for t in range(T):
+            edge = (labels[t - 1] if t > 0 else self.K) * stride + labels[t]
+            if moments != NULL:
+                moments[t * stride + labels[t]] += amount
+                moments[T * stride + edge] += amount
+            else:
+                total += <double>E[t * stride + labels[t]] + self.A[edge]
+            if self.tag_of[labels[t]] == FIRST or self.tag_of[labels[t]] == SINGLE:
+                start = t
+            c = self.type_of[labels[t]]
+            if c >= 0 and self.tag_of[labels[t]] >= LAST:
+                m = min(t - start + 1, self.M + 1)
+                place = (self.K + 1 + m) * stride + c
+                if moments != NULL:
+                    moments[T * stride + place] += amount
+                else:
+                    total += self.A[place]
+                for e in range(self.phrase_begin(i, t, m), self.phrase_end(i, t, m)):
+                    if moments != NULL:
+                        moments[(T + self.n_edges + e - self.pair_indptr[self.offsets[i]]) * stride + c] += amount
+                    else:
+                        total += self.phrases[self.pair_indices[e] * stride + c]
+        return total
+
+    cdef Py_ssize_t phrase_begin(self, Py_ssize_t i, Py_ssize_t t, Py_ssize_t m) noexcept nogil:
+        """The first entry of the phrases of length m that end at token t; none are longer than M."""
+        if self.n_bigrams == 0 or m > self.M:
+            return 0
+        cdef Py_ssize_t e = self.pair_indptr[self.offsets[i] + t], stop = self.pair_indptr[self.offsets[i] + t + 1]
+        while e < stop and self.pair_indices[e] < self.lengths[m - 1]:
+            e += 1
+        return e
+
+    cdef Py_ssize_t phrase_end(self, Py_ssize_t i, Py_ssize_t t, Py_ssize_t m) noexcept nogil:
+        if self.n_bigrams == 0 or m > self.M:
+            return 0
+        return self.phrase_begin(i, t, m + 1) if m < self.M else self.pair_indptr[self.offsets[i] + t + 1]
+
+    cdef double backwards(self, Py_ssize_t i, const float* E, double log_sum, float* moments) except? -1.0 nogil:
+        """Fill the moments after `forwards`; returns the expectation of the score.
+
+        Probabilities are handed back: what V, R and G are sums of, gets its share of theirs.
+        """
+        cdef Py_ssize_t K = self.K, stride = self.stride, n = self.n_types, M = self.M, t, m, c, j, k, u
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], first = 0, e, rows = self.n_moment_rows(i)
+        cdef int32_t a, F, I, L
+        cdef const float* A = self.A
+        cdef double* R = &self.R[0]
+        cdef double* V = &self.V[0]
+        cdef double* G = &self.G[0]
+        cdef double* r = &self.p[0]
+        cdef double* v = r + T * K
+        cdef double* q = v + T * K
+        cdef double* edges = &self.edges[0]
+        cdef float* phrases = moments + (T + self.n_edges) * stride
+        cdef double mean = 0.0, x, y, p, run, last, inside
+        memset(r, 0, T * (2 * K + n) * sizeof(double))
+        memset(edges, 0, self.n_edges * stride * sizeof(double))
+        memset(moments, 0, rows * stride * sizeof(float))
+        if self.n_bigrams > 0:
+            first = self.pair_indptr[self.offsets[i]]
+        for k in range(self.ends.shape[0]):
+            a = self.ends[k]
+            v[(T - 1) * K + a] = exp(V[(T - 1) * K + a] - log_sum)
+        for t in range(T - 1, -1, -1):
+            self.segments(i, t)
+            for c in range(n):
+                F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
+                inside, last = A[I * stride + I], <double>A[I * stride + L] + E[t * stride + L]
+                run = 0.0
+                if v[t * K + L] > 0.0:
+                    x = G[(t - 1) * n + c] + last + self.S[M * stride + c] - V[t * K + L] if t > 0 else -INFINITY
+                    if x > NEGLIGIBLE:
+                        p = v[t * K + L] * exp(x)
+                        q[(t - 1) * n + c] += p
+                        edges[I * stride + L] += p
+                        edges[(K + 2 + M) * stride + c] += p
+                        moments[t * stride + L] += <float>p
+                        mean += p * (last + self.S[M * stride + c])
+                # The segments that end here, and with m = M the first part of one that is not ended.
+                for m in range(2, min(M, t + 1) + 1):
+                    j = t - m + 1
+                    if m > 2:
+                        run += E[(j + 1) * stride + I] + (inside if m > 3 else 0.0)
+                        x = <double>A[F * stride + I] + run + last
+                    else:
+                        x = <double>A[F * stride + L] + E[t * stride + L]
+                    x += <double>E[j * stride + F] + self.S[(m - 1) * stride + c]
+                    y = x + R[j * K + F] - V[t * K + L]
+                    if v[t * K + L] > 0.0 and y > NEGLIGIBLE:
+                        p = v[t * K + L] * exp(y)
+                        mean += p * x
+                        r[j * K + F] += p
+                        moments[j * stride + F] += <float>p
+                        for u in range(j + 1, t):
+                            moments[u * stride + I] += <float>p
+                        moments[t * stride + L] += <float>p
+                        edges[F * stride + (L if m == 2 else I)] += p
+                        if m > 2:
+                            edges[I * stride + I] += (m - 3) * p
+                            edges[I * stride + L] += p
+                        edges[(K + 1 + m) * stride + c] += p
+                        for e in range(self.phrase_begin(i, t, m), self.phrase_end(i, t, m)):
+                            phrases[(e - first) * stride + c] += <float>p
+                if q[t * n + c] > 0.0:
+                    y = G[(t - 1) * n + c] + inside + E[t * stride + I] - G[t * n + c] if t > 0 else -INFINITY
+                    if y > NEGLIGIBLE:
+                        p = q[t * n + c] * exp(y)
+                        mean += p * (inside + E[t * stride + I])
+                        q[(t - 1) * n + c] += p
+                        moments[t * stride + I] += <float>p
+                        edges[I * stride + I] += p
+                    j = t - M + 1
+                    if j >= 0:
+                        x = <double>E[j * stride + F] + A[F * stride + I] + E[t * stride + I]
+                        x += run + (inside if M > 2 else 0.0)
+                        y = R[j * K + F] + x - G[t * n + c]
+                        if y > NEGLIGIBLE:
+                            p = q[t * n + c] * exp(y)
+                            mean += p * x
+                            r[j * K + F] += p
+                            moments[j * stride + F] += <float>p
+                            for u in range(j + 1, t + 1):
+                                moments[u * stride + I] += <float>p
+                            edges[F * stride + I] += p
+                            edges[I * stride + I] += (M - 2) * p
+            for k in range(self.ends.shape[0]):
+                a = self.ends[k]
+                p = v[t * K + a]
+                if self.tag_of[a] == SINGLE and p > 0.0:
+                    r[t * K + a] += p
+                    moments[t * stride + a] += <float>p
+                    mean += p * E[t * stride + a]
+                    c = self.type_of[a]
+                    if c >= 0:
+                        mean += p * self.S[c]
+                        edges[(K + 2) * stride + c] += p
+                        for e in range(self.phrase_begin(i, t, 1), self.phrase_end(i, t, 1)):
+                            phrases[(e - first) * stride + c] += <float>p
+            if t > 0:
+                self.leave(t, r + t * K, v + (t - 1) * K)
+            poll(((self.ends.shape[0] * self.begins.shape[0]) + n * min(M, t + 1)))
+        for k in range(self.begins.shape[0]):
+            edges[K * stride + self.begins[k]] = r[self.begins[k]]
+            for j in range(self.ends.shape[0]):
+                edges[self.ends[j] * stride + self.begins[k]] = self.counts[j * self.begins.shape[0] + k]
+                mean += self.counts[j * self.begins.shape[0] + k] * self.C[j * self.begins.shape[0] + k]
+            mean += r[self.begins[k]] * A[K * stride + self.begins[k]]
+        for e in range(self.n_edges * stride):
+            moments[T * stride + e] = <float>edges[e]
+        return mean
+
+    # ---- for Python -------------------------------------------------------------------------------
+
+    def expect(self, w, Py_ssize_t i, allowed=None):
+        """Sums over all labellings of sequence i, with probabilities proportional to the exponentials of their scores.
+
+        Returns
+        -------
+        log_sum : float
+            Of the exponentials; -inf where `allowed` leaves no labelling.
+        labels : ndarray of shape (length, K), float64
+            The probability of each label at each token.
+        others : ndarray of shape (n_rows, stride), float64
+            The expected counts of transitions and lengths, in their rows, and a row per phrase of a token.
+        """
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef Py_ssize_t T = self.length(i)
+        cdef float[:, ::1] moments = np.zeros((self.n_moment_rows(i), self.stride), dtype=np.float32)
+        cdef const float[:, ::1] rows
+        cdef double out[3]
+        rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
+        with nogil:
+            self.prepare(<const float*>array_data(weights))
+            self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
+            self.sum_up(i, &self.E[0], NULL, &moments[0, 0], out)
+        if out[0] != out[0]:
+            out[0] = -INFINITY
+        sums = np.asarray(moments).astype(np.float64)
+        return out[0], sums[:T, :self.K], sums[T:]
+
+    def lattice(self, w, Py_ssize_t i):
+        """The scores of the labels of sequence i, (length, stride); `best_by` has the other weights from here."""
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef Py_ssize_t T = self.length(i)
+        self.weights = weights
+        with nogil:
+            self.prepare(<const float*>array_data(weights))
+            self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
+        return np.asarray(self.E)[:T * self.stride].reshape(T, self.stride).copy()
+
+    def best_by(self, Py_ssize_t i, const float[:, ::1] lattice):
+        """``(score, labels)`` of the best labelling of sequence i by a lattice; -inf where there is none."""
+        cdef Py_ssize_t T = self.length(i)
+        if self.weights is None or lattice.shape[0] != T or lattice.shape[1] != self.stride:
+            raise ValueError(f"sequence {i}: not a lattice of {T} tokens")
+        score = self.best(i, &lattice[0, 0], &self.path[0])
+        return score, np.asarray(self.path)[:T].copy()
+
+
+cdef class SegmentProblem(Problem):
+    """Sequences with their true segments.
+
+    Parameters
+    ----------
+    structure : SemiMarkovOracle
+    tokens : Tokens
+    labels : array-like of shape (n_tokens,), int
+        The labels of all tokens; with `known`, their completion, or None.
+    known : KnownLabels, optional
+        What is known of them. None: all.
+    """
+
+    cdef readonly SegmentChain chain
+    cdef const int32_t[::1] gold
+    cdef readonly object labels         # None: yet to be completed
+    cdef readonly object known
+    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
+    cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
+    cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
+    cdef float[::1] allowed             # rows of 0 and -inf, or of logarithms of weights, by `which`
+    cdef bint is_weighted
+    cdef float[::1] lattice             # with losses added, or in which only what agrees may stand
+    cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
+    cdef float[::1] loss_rows
+    cdef int32_t[::1] words
+    cdef int32_t[::1] other             # the labelling of a cut
+    cdef int64_t[::1] places            # of dPsi's entries, and their values
+    cdef double[::1] amounts
+    cdef int32_t[::1] slot              # of each row of w its row in `sums`, or -1
+    cdef int64_t[::1] used              # the rows in `sums`, which is made of zeros between two uses
+    cdef double[::1] sums
+    cdef int64_t[::1] one_each          # 0, 1, 2, ...
+    cdef int32_t[::1] features          # what `spread_moments` finds
+    cdef float[::1] rows
+    cdef Py_ssize_t n_spread, n_phrases_spread
+
+    def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
+        cdef SegmentChain chain = SegmentChain(structure, tokens)
+        self.chain = chain
+        super().__init__(len(tokens), structure.n_features, rescaling=rescaling, penalty=penalty,
+                         weight_dtype=np.float32)
+        cdef Py_ssize_t longest = chain.longest
+        self.known = known
+        self.is_open, self.agreeing = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.float32)
+        if known is not None:
+            self.is_weighted = known.sets.dtype != bool
+            structure.check_known(tokens, known, self.rescaling == RESCALE_NONE)
+            self.allowed = structure.allowed_of(known.weights).ravel()
+            if labels is None:
+                self.is_open = known.is_open(tokens.offsets).view(np.uint8)
+        if labels is not None:
+            labels = structure.check_labels(tokens, labels)
+            structure.check_allowed(tokens.offsets, labels)
+        self.labels = labels
+        self.gold = known.which if labels is None else labels
+        self.which = labels if known is None else known.which
+        self.judge = self.which
+        self.loss_rows = structure.loss_rows if known is None else structure.losses_of(known.table)
+        self.lattice = np.empty(longest * chain.stride, dtype=np.float32)
+        self.words = np.empty(2 * longest, dtype=np.int32)
+        self.other = np.empty(longest, dtype=np.int32)
+        entries = int(np.diff(tokens.indptr[tokens.offsets]).max(initial=0))
+        phrases = int(np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=0)) if chain.n_bigrams else 0
+        most = 2 * (entries + phrases + 2 * longest + 1)
+        self.places, self.amounts, self.used = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64)
+        self.slot = np.full(structure.n_rows, -1, dtype=np.int32)
+        self.sums = np.zeros(0)
+        self.one_each = np.arange(phrases + 1)
+        self.features, self.rows = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+
+    # ---- completions --------------------------------------------------------------------------------
+
+    @property
+    def offers(self):
+        offered = {"expectations", "completions"}
+        return frozenset(offered | {"marginals" if np.any(self.is_open) else "constraints"})
+
+    cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
+        """Whether sequence i is known in part, and not completed."""
+        return self.is_open.shape[0] > 0 and self.is_open[i]
+
+    cdef void add_rows(self, Py_ssize_t i, const float* rows, const int32_t* row_of) noexcept nogil:
+        """The lattice of sequence i, to which rows are added."""
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, t, j
+        for t in range(self.chain.offsets[i + 1] - first):
+            for j in range(stride):
+                self.lattice[t * stride + j] = self.chain.E[t * stride + j] + rows[row_of[first + t] * stride + j]
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t
+        target.words = &self.which[first]
+        target.n_words = T
+        for t in range(T):
+            if self.which[first + t] >= self.chain.K:
+                break
+        else:
+            return 0
+        self.chain.prepare(<const float*>w)
+        self.chain.fill(i, <const float*>w, &self.chain.row[0], 0)
+        self.add_rows(i, &self.allowed[0], &self.which[0])
+        if not self.chain.best(i, &self.lattice[0], &self.chain.path[0]) > -INFINITY:
+            with gil:
+                raise ValueError(f"sequence {self.first + i}: the scores of what agrees with what is known overflow")
+        target.words = &self.chain.path[0]
+        return 0
+
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef int32_t* gold = <int32_t*>&self.gold[self.chain.offsets[i]]
+        cdef bint differs = memcmp(gold, target.words, target.n_words * sizeof(int32_t)) != 0
+        if take:
+            memcpy(gold, target.words, target.n_words * sizeof(int32_t))
+        return differs
+
+    @property
+    def targets(self):
+        return np.asarray(self.chain.offsets), np.asarray(self.gold)
+
+    def with_targets(self, targets):
+        cdef Problem problem = SegmentProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
+                                              **self.formulation)
+        problem.first = self.first
+        return problem
+
+    @property
+    def incomplete(self):
+        """The same problem before it was completed: its log losses are those of what is known."""
+        return self if self.known is None or self.labels is None else self.with_targets((None, None))
+
+    # ---- the most violated labelling ------------------------------------------------------------
+
+    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
+        cdef const int32_t* gold = &self.gold[first]
+        cdef const int32_t* judge = &self.judge[first]
+        cdef const float* E = &self.chain.E[0]
+        cdef double loss = 0.0, score
+        if self.has_open(i):
+            with gil:
+                raise ValueError(f"the labels of sequence {self.first + i} are known in part: train with LatentSVM")
+        self.chain.prepare(w)
+        self.chain.fill(i, w, &self.chain.row[0], 0)
+        if self.rescaling != RESCALE_NONE:
+            self.add_rows(i, &self.loss_rows[0], &self.judge[0])
+            E = &self.lattice[0]
+        if not self.chain.best(i, E, &self.chain.path[0]) > -INFINITY:
+            with gil:
+                raise ValueError(f"sequence {self.first + i}: its scores overflow")
+        for t in range(T):
+            if self.chain.path[t] != gold[t]:
+                self.words[2 * n] = <int32_t>t
+                self.words[2 * n + 1] = self.chain.path[t]
+                loss += self.loss_rows[judge[t] * self.chain.stride + self.chain.path[t]]
+                n += 1
+        cut.words = &self.words[0]
+        cut.n_words = 2 * n
+        cut.alpha = cut.b = violation[0] = 0.0
+        cut.scale = 1.0
+        if n == 0:
+            return 0
+        cut_terms(self.rescaling, self.penalty, loss, cut)
+        self.c_dots(i, cut, 1, weights, True, &score)
+        violation[0] = cut.b - score
+        return 0
+
+    # ---- arithmetic on cuts ---------------------------------------------------------------------
+
+    cdef Py_ssize_t segment(self, Py_ssize_t i, Py_ssize_t start, Py_ssize_t t, int32_t label, double sign,
+                            Py_ssize_t n) noexcept nogil:
+        """Append the features of the segment start .. t whose last label is given."""
+        cdef Py_ssize_t stride = self.chain.stride, m = min(t - start + 1, self.chain.M + 1), e
+        cdef Py_ssize_t c = self.chain.type_of[label]
+        if c < 0:
+            return n
+        self.places[n] = (self.chain.n_emission + self.chain.K + 1 + m) * stride + c
+        self.amounts[n] = sign
+        n += 1
+        for e in range(self.chain.phrase_begin(i, t, m), self.chain.phrase_end(i, t, m)):
+            self.places[n] = (self.chain.first_bigram + self.chain.pair_indices[e]) * stride + c
+            self.amounts[n] = sign
+            n += 1
+        return n
+
+    cdef Py_ssize_t expand(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        """The entries of dPsi: their places in w and their values; returns how many there are.
+
+        Near the differences alone: before and after, segments of both labellings begin and end together.
+        """
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t n = 0, k, e, t, low, high, g_start, y_start, g_edge, y_edge
+        cdef const int32_t* gold = &self.gold[first]
+        cdef int32_t* y = &self.other[0]
+        cdef int32_t a, b
+        cdef double x = 1.0
+        cdef bint g_ends, y_ends
+        if cut.n_words == 0:
+            return 0
+        memcpy(y, gold, T * sizeof(int32_t))
+        for k in range(cut.n_words // 2):
+            t, b = cut.words[2 * k], cut.words[2 * k + 1]
+            a, y[t] = gold[t], b
+            for e in range(self.chain.indptr[first + t], self.chain.indptr[first + t + 1]):
+                if self.chain.values != NULL:
+                    x = self.chain.values[e]
+                self.places[n] = self.chain.indices[e] * stride + a
+                self.amounts[n] = x
+                self.places[n + 1] = self.chain.indices[e] * stride + b
+                self.amounts[n + 1] = -x
+                n += 2
+        low, high = cut.words[0], cut.words[cut.n_words - 2]
+        while low > 0 and not (self.is_begin(gold[low]) and self.is_begin(y[low])):
+            low -= 1
+        while high < T - 1 and not (self.is_end(gold[high]) and self.is_end(y[high])):
+            high += 1
+        g_start = y_start = low
+        for t in range(low, min(high + 1, T - 1) + 1):
+            g_edge = (gold[t - 1] if t > 0 else self.chain.K) * stride + gold[t]
+            y_edge = (y[t - 1] if t > 0 else self.chain.K) * stride + y[t]
+            if g_edge != y_edge:
+                self.places[n], self.amounts[n] = self.chain.n_emission * stride + g_edge, 1.0
+                self.places[n + 1], self.amounts[n + 1] = self.chain.n_emission * stride + y_edge, -1.0
+                n += 2
+            if t > high:
+                break
+            if self.is_begin(gold[t]):
+                g_start = t
+            if self.is_begin(y[t]):
+                y_start = t
+            g_ends, y_ends = self.is_end(gold[t]), self.is_end(y[t])
+            if g_ends and y_ends and g_start == y_start and self.chain.type_of[gold[t]] == self.chain.type_of[y[t]]:
+                continue
+            if g_ends:
+                n = self.segment(i, g_start, t, gold[t], 1.0, n)
+            if y_ends:
+                n = self.segment(i, y_start, t, y[t], -1.0, n)
+        return n
+
+    cdef bint is_begin(self, int32_t label) noexcept nogil:
+        return self.chain.tag_of[label] == FIRST or self.chain.tag_of[label] == SINGLE
+
+    cdef bint is_end(self, int32_t label) noexcept nogil:
+        return self.chain.tag_of[label] >= LAST
+
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* weights, bint fresh,
+                    double* out) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef Py_ssize_t k, e, size
+        cdef double total
+        for k in range(n):
+            size = self.expand(i, &cuts[k])
+            total = 0.0
+            for e in range(size):
+                total += self.amounts[e] * w[self.places[e]]
+            out[k] = cuts[k].scale * total
+        return 0
+
+    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
+        cdef Py_ssize_t e, size = self.expand(i, cut)
+        coef *= cut.scale
+        for e in range(size):
+            w[self.places[e]] += <real>(coef * self.amounts[e])
+
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
+        self.add_to(i, cut, coef, <float*>w)
+        return 0
+
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
+        self.add_to(i, cut, coef, w)
+        return 0
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        """One of them is added up in rows of its own, those of w that it has."""
+        cdef Py_ssize_t stride = self.chain.stride, e, k, size = self.expand(i, a), n = 0, row
+        cdef double total = 0.0
+        if self.sums.shape[0] == 0:
+            with gil:
+                self.sums = np.zeros(self.used.shape[0] * stride)
+        for e in range(size):
+            row = self.places[e] // stride
+            if self.slot[row] < 0:
+                self.slot[row] = <int32_t>n
+                self.used[n] = row
+                n += 1
+            self.sums[self.slot[row] * stride + self.places[e] % stride] += self.amounts[e]
+        if a != b:
+            size = self.expand(i, b)
+        for e in range(size):
+            row = self.places[e] // stride
+            if self.slot[row] >= 0:
+                total += self.amounts[e] * self.sums[self.slot[row] * stride + self.places[e] % stride]
+        for k in range(n):
+            self.slot[self.used[k]] = -1
+        memset(&self.sums[0], 0, n * stride * sizeof(double))
+        return a.scale * b.scale * total
+
+    # ---- expectations ---------------------------------------------------------------------------
+    # Moments are rows of label probabilities, of the expected counts of transitions and lengths, and of the
+    # probabilities that a segment of a type has a phrase, less the true ones. Of a sequence known in part: less those
+    # of the labellings that agree, which are summed over as well.
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.chain.n_moment_rows(i) * self.chain.stride
+
+    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef double out[3]
+        cdef double agreeing[3]
+        cdef Py_ssize_t k, n = self.c_moments(i)
+        self.chain.prepare(w)
+        self.chain.fill(i, w, &self.chain.row[0], 0)
+        if not self.has_open(i):
+            self.chain.sum_up(i, &self.chain.E[0], &self.gold[self.chain.offsets[i]], m, out)
+            loss[0], entropy[0] = out[1], out[2]
+            return 0
+        self.chain.sum_up(i, &self.chain.E[0], NULL, m, out)
+        if self.agreeing.shape[0] < n:
+            with gil:
+                self.agreeing = np.empty(n, dtype=np.float32)
+        self.add_rows(i, &self.allowed[0], &self.which[0])
+        self.chain.sum_up(i, &self.lattice[0], NULL, NULL if m == NULL else &self.agreeing[0], agreeing)
+        loss[0], entropy[0] = out[0] - agreeing[0], out[2] - agreeing[2]
+        if loss[0] < 0.0:
+            loss[0] = 0.0
+        if m != NULL:
+            if self.is_weighted:
+                entropy[0] -= self.mean_weight(i)
+            for k in range(n):
+                m[k] -= self.agreeing[k]
+        return 0
+
+    cdef double mean_weight(self, Py_ssize_t i) noexcept nogil:
+        """The expectation, under what agrees, of the logarithm of its weight: a constant part of its log-sum."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t t, c
+        cdef const float* row
+        cdef double total = 0.0
+        for t in range(T):
+            row = &self.allowed[self.which[first + t] * stride]
+            for c in range(self.chain.K):
+                if self.agreeing[t * stride + c] > 0.0:
+                    total += <double>self.agreeing[t * stride + c] * row[c]
+        return total
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t e, start
+        cdef const float* rows = m + (T + self.chain.n_edges) * stride
+        cdef const float* w = <const float*>weights
+        cdef double total = KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
+            w + self.chain.n_emission * stride, m + T * stride, self.chain.n_edges * stride)
+        if self.chain.n_bigrams > 0:
+            start = self.chain.pair_indptr[first]
+            for e in range(start, self.chain.pair_indptr[first + T]):
+                total += KERNELS.dot(w + (self.chain.first_bigram + self.chain.pair_indices[e]) * stride,
+                                     rows + (e - start) * stride, stride)
+        return total
+
+    cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
+        """The emission part of F_i(m) as rows of distinct features, then that of phrases."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t start, n
+        if self.features.shape[0] == 0:
+            with gil:
+                self.features = np.empty(self.used.shape[0], dtype=np.int32)
+                self.rows = np.empty(self.used.shape[0] * stride, dtype=np.float32)
+        self.n_spread = n = KERNELS.spread(
+            self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
+            &self.features[0], &self.rows[0])
+        self.n_phrases_spread = 0
+        if self.chain.n_bigrams > 0:
+            start = self.chain.pair_indptr[first]
+            self.n_phrases_spread = KERNELS.spread(
+                &self.one_each[0], self.chain.pair_indices + start, NULL, self.chain.pair_indptr[first + T] - start,
+                stride, m + (T + self.chain.n_edges) * stride, &self.slot[0], &self.features[n], &self.rows[n * stride])
+        return 0
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        self.spread_moments(i, m)
+        return KERNELS.dot(edges, edges, self.chain.n_edges * stride) + KERNELS.dot(
+            &self.rows[0], &self.rows[0], (self.n_spread + self.n_phrases_spread) * stride)
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride, n
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        cdef float* w = <float*>weights
+        if not again:
+            self.spread_moments(i, m)
+        n = self.n_spread
+        KERNELS.add_rows(w, stride, &self.features[0], n, &self.rows[0], <float>coef)
+        KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
+        KERNELS.add_rows(w + self.chain.first_bigram * stride, stride, &self.features[n], self.n_phrases_spread,
+                         &self.rows[n * stride], <float>coef)
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride, n
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        self.spread_moments(i, m)
+        n = self.n_spread
+        KERNELS.add_rows_exactly(w, stride, &self.features[0], n, &self.rows[0], coef)
+        KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
+        KERNELS.add_rows_exactly(w + self.chain.first_bigram * stride, stride, &self.features[n], self.n_phrases_spread,
+                                 &self.rows[n * stride], coef)
+        return 0
+
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        """Differences in order, that make another chain of segments."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t
+        cdef int32_t* y = &self.other[0]
+        if cut.n_words % 2 != 0 or cut.n_words > 2 * T or self.has_open(i):
+            return False
+        memcpy(y, &self.gold[first], T * sizeof(int32_t))
+        for p in range(cut.n_words // 2):
+            t = cut.words[2 * p]
+            if not (0 <= t < T and 0 <= cut.words[2 * p + 1] < self.chain.K):
+                return False
+            if cut.words[2 * p + 1] == y[t] or (p > 0 and t <= cut.words[2 * p - 2]):
+                return False
+            y[t] = cut.words[2 * p + 1]
+        for t in range(T):
+            # Within a segment its type goes on; between two, nothing is open.
+            if t > 0 and not self.is_end(y[t - 1]):
+                if self.is_begin(y[t]) or self.chain.type_of[y[t]] != self.chain.type_of[y[t - 1]]:
+                    return False
+            elif not self.is_begin(y[t]):
+                return False
+        return self.is_end(y[T - 1])
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        return 20.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
+
+    def fingerprint(self):
+        structure = self.chain.structure
+        sets = [] if self.known is None else [self.known.sets]
+        of_tokens = self.chain.tokens.fingerprint(np.asarray(self.which))
+        return checksum([np.array([of_tokens, self.chain.M]), structure.tags, structure.phrase_starts,
+                         structure.loss_rows, *sets])
+
+    def structure_fingerprint(self):
+        return checksum([self.chain.structure.loss_rows])
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        cdef Py_ssize_t a = self.chain.offsets[start], b = self.chain.offsets[stop]
+        labels = None if self.labels is None else self.labels[a:b]
+        known = None if self.known is None else self.known._replace(which=self.known.which[a:b])
+        return self.chain.structure, self.chain.tokens[start:stop], labels, known
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The labelling behind ``separate(i, w)``, as int32 array."""
+        cdef Cut cut
+        cdef double violation
+        cdef ndarray weights = self._check_weights(w)
+        cdef Py_ssize_t T = self.chain.length(i)
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        return np.asarray(self.chain.path)[:T].copy()

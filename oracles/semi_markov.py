@@ -1,0 +1,287 @@
+"""Segments: the oracle for label sequences that are chains of segments (Sarawagi and Cohen 2004)."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.features.tokens import Tokens, narrowed
+from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
+from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
+from structsvm.protocol import Penalty, Rescaling
+
+
+class SegmentDecoder(SegmentChain):
+    """The decoder with the verbs that ask for the best labelling again and again."""
+
+    def kbest(
+        self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k.
+
+        Those that are not the best of a set are the best of one of its parts (Lawler 1972): of those that agree with it
+        up to some token, and not there.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        lattice = self.lattice(w, i)
+        T = len(lattice)
+        if allowed is not None:
+            lattice += self.structure.allowed_rows(allowed, T, i)
+        score, path = self.best_by(i, lattice)
+        queue, count = [(-score, 0, path, lattice, 0)] if score > -np.inf else [], 0
+        found: list[tuple[NDArray[np.int32], float]] = []
+        while queue and len(found) < k:
+            score, _, path, lattice, fixed = heapq.heappop(queue)
+            found.append((path, -score))
+            for t in range(fixed, T):
+                part, kept = lattice.copy(), lattice[np.arange(t), path[:t]]
+                part[:t] = -np.inf
+                part[np.arange(t), path[:t]] = kept
+                part[t, path[t]] = -np.inf
+                score, other = self.best_by(i, part)
+                if score > -np.inf:
+                    count += 1
+                    heapq.heappush(queue, (-score, count, other, part, t))
+        paths = np.array([path for path, _ in found], dtype=np.int32).reshape(-1, T)
+        return paths, np.array([score for _, score in found])
+
+    def max_marginals(self, w: ArrayLike, i: int) -> NDArray[np.float64]:
+        """Array (length, K): the score of the best labelling of sequence i with label c at token t."""
+        lattice = self.lattice(w, i)
+        out = np.full((len(lattice), self.K), -np.inf)
+        at = np.arange(len(lattice))
+        score, path = self.best_by(i, lattice)
+        out[at, path] = score
+        for t, c in zip(*np.nonzero(np.isneginf(out)), strict=True):
+            row = lattice[t].copy()
+            lattice[t] = -np.inf
+            lattice[t, c] = row[c]
+            score, path = self.best_by(i, lattice)
+            lattice[t] = row
+            if score > -np.inf:  # it may be the best with other labels, too
+                out[at, path] = np.maximum(out[at, path], score)
+        return out
+
+
+class SemiMarkovOracle(LabelChain):
+    """Chains of segments with exact inference.
+
+    A labelling is a chain of segments: of a type, whose first, inside and last tokens, or its single one, have labels
+    of their own; or of one token without type. Its score is that of the label chain, and for each segment of a type
+    weights of its length and of its phrases: attributes of the whole segment.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels K; a labelling is an integer array with values 0 .. K - 1.
+    n_token_features : int
+        Number of features F of a token.
+    tags : int array of shape (n_types, 4)
+        The labels of each type: of the first of several tokens, of those inside, of the last, of a single one. Labels
+        that are not among them are segments of one token.
+    max_length : int, default=8
+        The longest segments that have weights of their own and phrases. Longer ones share a weight: they are found as
+        well, and inference costs T max_length n_types + T K^2 whatever their lengths.
+    phrase_starts : int array of shape (max_length + 1,), optional
+        The phrases of length m are those from ``phrase_starts[m - 1]`` on, up to ``phrase_starts[m]``. `Tokens.bigrams`
+        holds for each token the phrases that end there. Default: there are none.
+    loss : {"hamming", "log"}, default="hamming"
+        Number of wrong labels. "log": as "hamming" where a loss is asked for, but for solvers of the log loss alone.
+    label_costs : array-like of shape (n_labels,), optional
+        Loss of a wrong label, by the true label. Default: 1.
+
+    Attributes
+    ----------
+    n_features : int
+        Length of w: ``n_rows * stride`` (layout: see the head of `_semi_markov.pyx`).
+    allowed : tuple of bool arrays
+        What labels may follow one another, be first, be last.
+
+    References
+    ----------
+    S. Sarawagi and W. Cohen, Semi-Markov conditional random fields for information extraction, NIPS 2004.
+    """
+
+    rescalings: tuple[Rescaling, ...] = ("margin",)
+    penalties: tuple[Penalty | None, ...] = ("linear",)
+
+    def __init__(
+        self,
+        n_labels: int,
+        n_token_features: int,
+        tags: ArrayLike,
+        *,
+        max_length: int = 8,
+        phrase_starts: ArrayLike | None = None,
+        loss: str = "hamming",
+        label_costs: ArrayLike | None = None,
+    ) -> None:
+        if loss not in ("hamming", "log"):
+            raise ValueError(
+                f"The 'loss' parameter of SemiMarkovOracle must be 'hamming' or 'log'. Got {loss!r} instead."
+            )
+        if not isinstance(max_length, (int, np.integer)) or not 2 <= max_length < 2**15:
+            raise ValueError(
+                "The 'max_length' parameter of SemiMarkovOracle must be an integer of at least 2 and below 2**15. "
+                f"Got {max_length!r} instead."
+            )
+        self.max_length = int(max_length)
+        self.tags = np.asarray(tags)
+        used = self.tags.ravel()
+        if (
+            self.tags.ndim != 2
+            or self.tags.shape[1] != 4
+            or self.tags.dtype.kind not in "iu"
+            or len(np.unique(used)) < len(used)
+            or (len(used) and not 0 <= used.min() <= used.max() < n_labels)
+        ):
+            raise ValueError(
+                "The 'tags' parameter of SemiMarkovOracle must be four labels per type, each of them once. "
+                f"Got {tags!r:.80} instead."
+            )
+        self.tags = self.tags.astype(np.int32)
+        starts = np.zeros(self.max_length + 1, dtype=np.int64) if phrase_starts is None else np.asarray(phrase_starts)
+        if (
+            starts.shape != (self.max_length + 1,)
+            or starts.dtype.kind not in "iu"
+            or starts[0] != 0
+            or (starts[1:] < starts[:-1]).any()
+        ):
+            raise ValueError(
+                f"The 'phrase_starts' parameter of SemiMarkovOracle must be {self.max_length + 1} integers that never "
+                f"fall, the first of them 0. Got {phrase_starts!r:.80} instead."
+            )
+        self.phrase_starts = starts.astype(np.int64)
+        super().__init__(
+            n_labels,
+            n_token_features,
+            int(starts[-1]),
+            1,
+            n_labels + 2 + self.max_length + 1,
+            loss,
+            label_costs,
+            *self._masks(n_labels),
+        )
+        if loss == "log":
+            self.rescalings = ()
+
+    def _masks(self, n_labels: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        first, inside, last, _ = self.tags.T
+        begins, ends = np.ones((2, n_labels), dtype=bool)
+        begins[inside] = begins[last] = False
+        ends[first] = ends[inside] = False
+        follows = ends[:, None] & begins
+        for a in (first, inside):
+            follows[a, inside] = follows[a, last] = True
+        return follows, begins, ends
+
+    def set_features(self, n_token_features: int, n_bigrams: int) -> None:
+        """Set the numbers of features and phrases, and with them the rows of weights."""
+        super().set_features(n_token_features, 0)
+        self.n_bigrams = n_bigrams
+        self.n_rows = self.first_bigram_row + n_bigrams
+        self.n_features = self.n_rows * self.stride
+        if self.n_features >= 2**31:
+            raise ValueError(
+                f"{n_token_features} features and {n_bigrams} phrases with {self.n_labels} labels need "
+                f"{self.n_features} weights, more than 2**31; cut rare features (min_count)"
+            )
+
+    def without_masks(self) -> Self:
+        """The same oracle: only chains of segments are searched."""
+        return self
+
+    def touched(self, tokens: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
+        tokens, features = narrowed(tokens)
+        rows, oracle = [features, np.arange(self.n_token_features, self.first_bigram_row)], copy.copy(self)
+        if tokens.bigrams is not None and self.n_bigrams:
+            phrases, kept = narrowed(tokens.bigrams)
+            tokens = replace(tokens, bigrams=phrases)
+            oracle.phrase_starts = np.searchsorted(kept, self.phrase_starts).astype(np.int64)
+            rows.append(self.first_bigram_row + kept)
+        oracle.set_features(tokens.n_features, tokens.n_bigrams)
+        return oracle, tokens, np.concatenate(rows)
+
+    def with_loss(self, loss: str) -> SemiMarkovOracle:
+        """The same oracle with another loss."""
+        return SemiMarkovOracle(
+            self.n_labels,
+            self.n_token_features,
+            self.tags,
+            max_length=self.max_length,
+            phrase_starts=self.phrase_starts,
+            loss=loss,
+            label_costs=self.label_costs,
+        )
+
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> SegmentProblem:
+        """Bind training sequences; see `ViterbiOracle.bind`. Labellings must be chains of segments."""
+        self.check_formulation(rescaling, penalty)
+        tokens = as_tokens(X, self.n_token_features)
+        labels, known = KnownLabels.of(Y, tokens, self.n_labels)
+        return SegmentProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
+
+    def chain(self, X: Any) -> SegmentDecoder:
+        """Return a decoder for sequences without labels."""
+        return SegmentDecoder(self, as_tokens(X, self.n_token_features))
+
+    def segments(self, y: NDArray[Any]) -> list[tuple[int, int, int]]:
+        """The segments ``(start, stop, type)`` of a labelling; those without type are left out."""
+        first, _, last, single = self.tags.T
+        type_of = {int(label): k for k, labels in enumerate(self.tags) for label in labels}
+        found, start = [], 0
+        for t, label in enumerate(np.asarray(y).tolist()):
+            if label in first or label in single:
+                start = t
+            if label in last or label in single:
+                found.append((start, t + 1, type_of[label]))
+        return found
+
+    # ---- the protocol on single objects ---------------------------------------------------------
+
+    def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
+        psi = np.zeros((self.n_rows, self.stride))
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        labels = np.asarray(y)
+        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
+        np.add.at(psi, (tokens.indices, np.repeat(labels, np.diff(tokens.indptr))), values)
+        first = self.n_token_features
+        np.add.at(psi, (first + labels[:-1], labels[1:]), 1.0)
+        psi[first + self.n_labels, labels[0]] += 1.0
+        for start, stop, kind in self.segments(labels):
+            m = min(stop - start, self.max_length + 1)
+            psi[first + self.n_labels + 1 + m, kind] += 1.0
+            if tokens.bigrams is not None and m <= self.max_length:
+                phrases = tokens.bigrams.indices[tokens.bigrams.indptr[stop - 1] : tokens.bigrams.indptr[stop]]
+                low, high = np.searchsorted(phrases, self.phrase_starts[m - 1 : m + 1])
+                psi[self.first_bigram_row + phrases[low:high], kind] += 1.0
+        return psi.ravel()
+
+    def argmax(
+        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
+    ) -> NDArray[np.int32]:
+        x = as_tokens(x, self.n_token_features, single=True)
+        if y_true is None:
+            return self.chain(x).decode(w)
+        return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)
+
+    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        x = as_tokens(x, self.n_token_features, single=True)
+        log_sum, labels, others = self.chain(x).expect(w, 0)
+        psi = np.zeros((self.n_rows, self.stride))
+        values = np.ones(len(x.indices)) if x.values is None else x.values
+        at = np.repeat(np.arange(x.n_tokens), np.diff(x.indptr))
+        np.add.at(psi[:, : self.n_labels], x.indices, values[:, None] * labels[at])
+        n_edges = self.first_bigram_row - self.n_token_features
+        psi[self.n_token_features : self.first_bigram_row] = others[:n_edges]
+        if self.n_bigrams:
+            np.add.at(psi, self.first_bigram_row + x.bigrams.indices, others[n_edges:])
+        return log_sum, psi.ravel()

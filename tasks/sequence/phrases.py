@@ -1,0 +1,233 @@
+"""Phrases: what several neighbouring tokens are called, as attributes of the segments that they make.
+
+A token has names: its word in lower case, the shape of the word ("Xx" of "Madrid"), its part of speech. A phrase is a
+run of 2 to M of one of these that occurs twice or more in the training text, in a segment or not: labels are not looked
+at, so that a phrase is as likely to be a segment where it is met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain, groupby
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.columns import Columns, Vocabulary
+from structsvm.features.tokens import Tokens
+from structsvm.stored_values import Array, checked_arrays, strings
+
+# Usual names of features: those that hold the word, and its part of speech.
+WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
+TAGS = ("pos", "postag", "tag", "upos", "pos[0]", "p[0]", "t[0]")
+# What is made of a name.
+KINDS = ("lower", "shape", "same")
+# Phrases are seen so often or more.
+LEAST = 2
+
+
+class Phrases:
+    """The phrases of a training text.
+
+    Attributes
+    ----------
+    sources : list of (int or str, str)
+        Of each kind of name: the column, or the name of the feature, that it is in, and what is made of it ("lower",
+        "shape", "same").
+    names : list of list of str
+        The distinct names of each kind.
+    keys : list of list of int64 arrays
+        By kind, for phrases of 2, 3, ... M names, ascending: the number of the phrase without its last name (of one
+        name: its number) times the number of names, plus that of the last one.
+    """
+
+    def __init__(self, sources: Any, names: Any, keys: Any, max_length: int) -> None:
+        self.sources, self.names, self.keys, self.max_length = sources, names, keys, max_length
+
+    @classmethod
+    def fit(cls, X: Any, tokens: Tokens, max_length: int, *, are_columns: bool = False) -> tuple[Self, Tokens]:
+        """Number the phrases of encoded sequences, and return them with the sequences'.
+
+        `are_columns`: whether tokens are tuples of columns.
+        """
+        sources = _sources(X, are_columns=are_columns)
+        self = cls(sources, [], [], max_length)
+        grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in sources]
+        for one in grown:
+            one.start()
+            self.names.append(one.names)
+            self.keys.append([one.grow() for _ in range(2, max_length + 1)])
+        return self, self._gathered(tokens, grown)
+
+    def transform(self, X: Any, tokens: Tokens) -> Tokens:
+        """The phrases of encoded sequences, by the token that they end at."""
+        grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in self.sources]
+        for one, names, keys in zip(grown, self.names, self.keys, strict=True):
+            one.start(names)
+            for known in keys:
+                one.grow(known)
+        return self._gathered(tokens, grown)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """The number of phrases that are shorter than m + 1, for m = 0 .. M."""
+        sizes = [sum(len(keys[m]) for keys in self.keys) for m in range(self.max_length - 1)]
+        return np.concatenate([[0, 0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+    def _gathered(self, tokens: Tokens, grown: list[_Grown]) -> Tokens:
+        """Numbers ascend by length, then by kind."""
+        ends, ids, first = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+        for m in range(self.max_length - 1):
+            for one, keys in zip(grown, self.keys, strict=True):
+                at, number = one.found[m]
+                ends.append(at)
+                ids.append(first + number)
+                first += len(keys[m])
+        end = np.concatenate(ends)
+        order = np.argsort(end, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(end, minlength=tokens.n_tokens))]).astype(np.int64)
+        return Tokens(tokens.offsets, indptr, np.concatenate(ids)[order].astype(np.int32), None, first)
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_arrays(self) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+        """The whole state, as a value for JSON and named arrays."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for k, (names, keys) in enumerate(zip(self.names, self.keys, strict=True)):
+            vocabulary = Vocabulary.from_strings(names)
+            arrays[f"{k}.names"], arrays[f"{k}.starts"] = vocabulary.data, vocabulary.starts
+            arrays |= {f"{k}.keys.{m}": array for m, array in enumerate(keys, start=2)}
+        return [list(source) for source in self.sources], arrays
+
+    @classmethod
+    def from_arrays(cls, sources: Any, arrays: dict[str, NDArray[Any]], max_length: int) -> Self:
+        """The inverse of `to_arrays`; ValueError for what it cannot have written."""
+        if not isinstance(sources, list) or not all(
+            isinstance(source, list) and len(source) == 2 and type(source[0]) in (int, str) and source[1] in KINDS
+            for source in sources
+        ):
+            raise ValueError(f"sources of phrases {sources!r:.80}")
+        columns = [where for where, _ in sources if type(where) is int]
+        if min(columns, default=0) < 0:
+            raise ValueError(f"sources of phrases {sources!r:.80}")
+        names: list[Any] = []
+        keys: list[Any] = []
+        for k in range(len(sources)):
+            stored = checked_arrays(arrays, strings(f"{k}.names", f"{k}.starts", "n_names"))
+            names.append(Vocabulary(stored[f"{k}.names"], stored[f"{k}.starts"]).tolist())
+            keys.append([])
+            n = len(names[k])
+            if len(set(names[k])) != n:
+                raise ValueError(f"names of phrases {k} have a name twice")
+            before = n
+            for m in range(2, max_length + 1):
+                name = f"{k}.keys.{m}"
+                array = checked_arrays(arrays, {name: Array("i8", ("n",), within=(0, before * n))})[name]
+                if (array[1:] <= array[:-1]).any():
+                    raise ValueError(f"array {name!r} must ascend")
+                keys[k].append(array)
+                before = len(array)
+        return cls([tuple(source) for source in sources], names, keys, max_length)
+
+
+class _Grown:
+    """Runs of names of one kind, of ever more tokens: `grow` makes those of one more."""
+
+    def __init__(self, offsets: Any, ids: Any, texts: Any) -> None:
+        self.ids, self.texts = ids, texts
+        self.place = np.arange(len(ids)) - np.repeat(offsets[:-1], np.diff(offsets))
+        self.found: list[tuple[Any, Any]] = []
+        self.length = 1
+
+    def start(self, names: Any = None) -> None:
+        """Set what names tokens have: those of a list, or those that are seen often enough."""
+        if names is None:
+            counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
+            names = [self.texts[k] for k in np.flatnonzero(counts >= LEAST).tolist()]
+        number = {name: k for k, name in enumerate(names)}
+        of_text = np.array([*(number.get(text, -1) for text in self.texts), -1], dtype=np.int64)
+        self.names, self.n = names, len(names)
+        self.of_token = self.runs = of_text[self.ids]
+
+    def grow(self, known: Any = None) -> Any:
+        """The numbers of the runs of one more token, by the last of these; returns their keys, `known` ones or all."""
+        self.length += 1
+        at = np.flatnonzero((self.place >= self.length - 1) & (self.of_token >= 0))
+        at = at[self.runs[at - 1] >= 0]
+        key = self.runs[at - 1] * self.n + self.of_token[at]
+        if known is None:
+            every, counts = np.unique(key, return_counts=True)
+            known = every[counts >= LEAST]
+        number = np.searchsorted(known, key)
+        is_known = np.zeros(len(key), dtype=bool)
+        inside = number < len(known)
+        is_known[inside] = known[number[inside]] == key[inside]
+        self.runs = np.full(len(self.runs), -1, dtype=np.int64)
+        self.runs[at[is_known]] = number[is_known]
+        self.found.append((at[is_known], number[is_known]))
+        return known
+
+
+def shape(word: str) -> str:
+    """What a word looks like: "Xx" of "Madrid", "d-x" of "19-year"."""
+    marks = ("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
+    return "".join(mark for mark, _ in groupby(marks))
+
+
+MADE: dict[str, Callable[[str], str]] = {"lower": str.lower, "shape": shape, "same": str}
+
+
+_OF_COLUMNS: list[tuple[Any, str]] = [(0, "lower"), (0, "shape"), (1, "same")]
+
+
+def _sources(X: Any, *, are_columns: bool) -> list[tuple[Any, str]]:
+    """Where names are found: the first two columns, or the features that have usual names."""
+    if isinstance(X, Columns):
+        return _OF_COLUMNS[: 2 if X.n_columns == 1 else 3]
+    token = next(chain.from_iterable(X), None) if isinstance(X, (list, tuple)) else None
+    if are_columns:
+        return _OF_COLUMNS[: 2 if token is None or len(token) == 1 else 3]
+    names = {name for name, _ in _attributes(token)}
+    word = next((name for name in WORDS if name in names), None)
+    tag = next((name for name in TAGS if name in names), None)
+    found = [] if word is None else [(word, "lower"), (word, "shape")]
+    return found if tag is None else [*found, (tag, "same")]
+
+
+def _attributes(token: Any) -> Any:
+    """The features of a token that have a name and a text."""
+    if isinstance(token, dict):
+        return [(name, value) for name, value in token.items() if isinstance(value, str)]
+    if not isinstance(token, (list, tuple, set, frozenset)):
+        return []
+    parts = (attribute.partition("=") for attribute in token if isinstance(attribute, str))
+    return [(name, value) for name, mark, value in parts if mark]
+
+
+def _names(X: Any, source: Any, n_tokens: int) -> tuple[NDArray[np.int64], list[str]]:
+    """``(ids, texts)``: the number of each token's name among the distinct ones; -1: it has none."""
+    where, kind = source
+    made = MADE[kind]
+    if isinstance(X, Columns):
+        if where >= X.n_columns:
+            return np.full(n_tokens, -1, dtype=np.int64), []
+        of_text: dict[str, int] = {}
+        ids = [of_text.setdefault(made(text), len(of_text)) for text in X.vocabularies[where].tolist()]
+        return np.array(ids, dtype=np.int64)[X.ids[:, where]], list(of_text)
+    numbers: dict[str, int] = {}
+    texts = (_text(token, where) for token in chain.from_iterable(X))
+    found = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
+    of_text = {}
+    ids = [of_text.setdefault(made(text), len(of_text)) for text in numbers]
+    return np.array([*ids, -1], dtype=np.int64)[np.array(found, dtype=np.int64)], list(of_text)
+
+
+def _text(token: Any, where: Any) -> str | None:
+    """The text of a token in a column, or that of a feature."""
+    if isinstance(where, int):
+        return token[where] if isinstance(token, tuple) and where < len(token) else None
+    if isinstance(token, dict):
+        text = token.get(where)
+        return text if isinstance(text, str) else None
+    return min((text for name, text in _attributes(token) if name == where), default=None)

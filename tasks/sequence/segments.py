@@ -1,0 +1,214 @@
+"""What ``segments=True`` adds to a label-sequence model: labels that are the tags of segments, and phrases.
+
+Tokens are scored by tags, of each type B (first), I (inside), E (last) and S (single), whatever form y has: labels in
+BIO, in BIOES, or lists of spans ``(start, stop, label)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from structsvm.features.columns import Columns
+from structsvm.tasks.common.labels import sort_labels
+from structsvm.tasks.sequence.constraints import _parts, repaired
+from structsvm.tasks.sequence.labels import COLLECTIONS
+from structsvm.tasks.sequence.phrases import Phrases
+
+TAGS = "BIES"
+FORMS = ("bio", "bioes", "spans")
+# What a label of BIO is in tags.
+IN_TAGS = {"B": "BS", "I": "IE"}
+# The longest segments that have weights of their own: as many as nearly all are, within these bounds.
+SHARE, SHORTEST, LONGEST = 0.995, 4, 8
+MOST_TOKENS = 1000
+
+
+@dataclass
+class Segments:
+    """The form in which users have segments, and the phrases of the training text.
+
+    Attributes
+    ----------
+    form : {"bio", "bioes", "spans"}
+    phrases : Phrases
+    """
+
+    form: str
+    phrases: Phrases
+
+    def with_phrases(self, X: Any, tokens: Any) -> Any:
+        """Encoded tokens of X with their phrases."""
+        return replace(tokens, bigrams=self.phrases.transform(X, tokens))
+
+    def shown(self, tag: str) -> str:
+        """A tag as users have it; of spans as in BIO."""
+        return tag if self.form == "bioes" else in_bio(tag)
+
+    def in_tags(self, label: str) -> list[str]:
+        """The tags that a user's label may be."""
+        head, kind = _parts(label)
+        return [f"{tag}-{kind}" for tag in IN_TAGS[head]] if self.form != "bioes" and kind else [label]
+
+    def allowed(self, allowed: Any) -> Any:
+        """Partly known labels (see `allowed_masks`) as tags."""
+        if allowed is None:
+            return None
+        return [None if some is None else [self._known(item) for item in some] for some in allowed]
+
+    def _known(self, some: Any) -> Any:
+        """What is known of a token, as tags."""
+        if some is None:
+            return None
+        if isinstance(some, dict):
+            return {tag: weight for label, weight in some.items() for tag in self._checked_tags(label)}
+        labels = [some] if isinstance(some, str) or not hasattr(some, "__iter__") else some
+        return [tag for label in labels for tag in self._checked_tags(label)]
+
+    def _checked_tags(self, label: Any) -> list[str]:
+        _check_label(label, self.form, "what is known")
+        return self.in_tags(label)
+
+    def tags(self, y: Any, lengths: Any, broken: str) -> list[list[Any]]:
+        """y as lists of tags, where labels are not known as `encode_known` has it."""
+        if self.form == "spans":
+            return [labels_of(spans, int(n), i) for i, (spans, n) in enumerate(zip(y, lengths, strict=True))]
+        found = []
+        for i, labels in enumerate(y):
+            for t, label in enumerate(labels):
+                if label is not None and not isinstance(label, COLLECTIONS):
+                    _check_label(label, self.form, f"sequence {i}, token {t}")
+            if any(label is None or isinstance(label, COLLECTIONS) for label in labels):
+                found.append([self._known(label) for label in labels])
+                continue
+            if broken != "repair":
+                check_scheme(self.form, labels, i)
+            found.append(repaired("bioes", labels))
+        return found
+
+
+def in_bio(tag: str) -> str:
+    """A tag as a label of BIO, which is what conlleval reads."""
+    return {"S": "B", "E": "I"}.get(tag[0], tag[0]) + tag[1:] if tag[1:2] == "-" else tag
+
+
+def given(y: Any, lengths: Any) -> tuple[Any, str]:
+    """``(y, form)``: y as lists, and their form; ValueError for labels that are of none."""
+    if isinstance(y, Columns):
+        y = y.column(0)
+    if not hasattr(y, "__iter__") or isinstance(y, (str, bytes)):
+        raise TypeError(f"y must hold a list of labels, or of spans, for each sequence, got {y!r:.80}")
+    y = [labels.tolist() if isinstance(labels, np.ndarray) else labels for labels in y]
+    for i, labels in enumerate(y):
+        if not isinstance(labels, (list, tuple)):
+            raise TypeError(
+                f"y must hold a list of labels, or of spans, for each sequence; for {i} it is {labels!r:.80}"
+            )
+    if len(y) != len(lengths):
+        raise ValueError(f"X has {len(lengths)} sequences, y has {len(y)}")
+    first = next(chain.from_iterable(y), None)
+    if (first is None and not any(y)) or _is_span(first):
+        return y, "spans"
+    for i, (labels, n) in enumerate(zip(y, lengths, strict=True)):
+        if len(labels) != n:
+            raise ValueError(f"sequence {i} has {n} tokens but {len(labels)} labels")
+    every = chain.from_iterable(_labels_in(label) for labels in y for label in labels)
+    return y, "bioes" if any(isinstance(label, str) and label[:2] in ("E-", "S-") for label in every) else "bio"
+
+
+def _labels_in(some: Any) -> Any:
+    return some if isinstance(some, COLLECTIONS) else (some,)
+
+
+def _is_span(value: Any) -> bool:
+    return (
+        isinstance(value, (tuple, list))
+        and len(value) == 3
+        and all(isinstance(at, Integral) and not isinstance(at, bool) for at in value[:2])
+    )
+
+
+def _check_label(label: Any, form: str, where: str) -> None:
+    heads = "BI" if form != "bioes" else TAGS
+    if not isinstance(label, str):
+        raise TypeError(
+            f"{where}: segments need labels that are strings, such as 'B-PER', or spans (start, stop, label), got "
+            f"{label!r:.80}"
+        )
+    head, kind = _parts(label)
+    if kind and head not in heads:
+        raise ValueError(f"{where}: the label {label!r} is none of a segment, which begin with {', '.join(heads)}")
+
+
+def check_scheme(form: str, labels: Any, i: int) -> None:
+    """Raise ValueError, naming sequence and token, for labels that are no chain of segments in a form."""
+    wanted = repaired(form, labels)
+    for t, (label, other) in enumerate(zip(labels, wanted, strict=True)):
+        if label != other:
+            before = f", after {labels[t - 1]!r}" if t else ""
+            raise ValueError(
+                f"sequence {i}: its label {label!r} at token {t}{before}, breaks the scheme {form.upper()}. Correct "
+                "the data; or broken='repair' takes the chunks that conlleval reads in them"
+            )
+
+
+def labels_of(spans: Any, length: int, i: int) -> list[str]:
+    """Tags of spans ``(start, stop, label)``; ValueError, naming the sequence, for spans outside it or overlapping."""
+    labels = ["O"] * length
+    for span in spans:
+        if not _is_span(span):
+            raise ValueError(f"sequence {i}: {span!r:.80} is no span (start, stop, label)")
+        start, stop, kind = span
+        if not isinstance(kind, str) or not kind:
+            raise TypeError(f"sequence {i}: the label of the span {span!r:.80} must be a string")
+        if not 0 <= start < stop <= length:
+            raise ValueError(f"sequence {i}: the span {span!r:.80} is empty or outside its {length} tokens")
+        if any(label != "O" for label in labels[start:stop]):
+            raise ValueError(f"sequence {i}: the span {span!r:.80} overlaps another one")
+        n = stop - start
+        labels[start:stop] = [f"S-{kind}"] if n == 1 else [f"B-{kind}", *[f"I-{kind}"] * (n - 2), f"E-{kind}"]
+    return labels
+
+
+def spans_of(tags: Any) -> list[tuple[int, int, str]]:
+    """The spans ``(start, stop, label)`` of a chain of segments in tags."""
+    found, start = [], 0
+    for t, tag in enumerate(tags):
+        if tag[1:2] == "-":
+            if tag[0] in "BS":
+                start = t
+            if tag[0] in "ES":
+                found.append((start, t + 1, tag[2:]))
+    return found
+
+
+def all_tags(tags: Any, classes: Any) -> list[str]:
+    """All tags of the types that some labels name, sorted, and the labels that name none; these are tags or of BIO."""
+    every = (label for labels in tags for label in labels if label is not None)
+    named = dict.fromkeys(chain.from_iterable(_labels_in(label) for label in every))
+    found = dict.fromkeys([*named, *(() if classes is None else classes)])
+    for label in found:
+        _check_label(label, "bioes", "classes")
+    kinds = dict.fromkeys(_parts(label)[1] for label in found)
+    plain = [label for label in found if not _parts(label)[1]]
+    return sort_labels([*plain, *(f"{tag}-{kind}" for kind in kinds if kind for tag in TAGS)])
+
+
+def tags_of_types(labels: Any) -> Any:
+    """The label ids of each type's first, inside, last and single tag: int array (n_types, 4)."""
+    id_of = {label: k for k, label in enumerate(labels)}
+    kinds = dict.fromkeys(_parts(label)[1] for label in labels)
+    rows = [[id_of[f"{tag}-{kind}"] for tag in TAGS] for kind in kinds if kind]
+    return np.array(rows, dtype=np.int32).reshape(-1, 4)
+
+
+def usual_length(tags: Any) -> int:
+    """The longest of nearly all segments, within bounds; what is known in part counts as outside."""
+    known = ([tag if isinstance(tag, str) else "O" for tag in labels] for labels in tags)
+    lengths = np.sort([b - a for labels in known for a, b, _ in spans_of(labels)])
+    most = int(lengths[int(SHARE * (len(lengths) - 1))]) if len(lengths) else SHORTEST
+    return min(max(most, SHORTEST), LONGEST)

@@ -1,0 +1,266 @@
+"""``SequenceLabeler(segments=True)``: labels, spans, phrases, what is refused, and what the oracle is asked."""
+
+import numpy as np
+import pytest
+from segment_reference import joint_feature, segmentations
+
+import structsvm
+from structsvm.datasets import make_sequences
+from structsvm.features.columns import Columns
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.metrics import chunk_f1
+from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.constraints import repaired
+from structsvm.tasks.sequence.phrases import LEAST, Phrases, shape
+from structsvm.tasks.sequence.segments import labels_of, spans_of
+
+ROWS, BIO = make_sequences(40, n_words=60, random_state=0)
+X = [[{"word": word, "pos": tag} for word, tag in sentence] for sentence in ROWS]
+BIOES = [repaired("bioes", labels) for labels in BIO]
+SPANS = [spans_of(labels) for labels in BIOES]
+ONCE = {"segments": True, "C": 0.1, "random_state": 0, "max_iter": 3}
+
+
+def made(**params):
+    return SequenceLabeler(**ONCE | params)
+
+
+# --- forms ----------------------------------------------------------------------------------------
+
+
+def test_the_forms_of_y_are_one_model():
+    by_form = {"bio": BIO, "bioes": BIOES, "spans": SPANS}
+    models = {form: made().fit(X, y) for form, y in by_form.items()}
+    first = models["spans"]
+    assert {tag[:1] for tag in first.classes_} == set("BIESO")
+    for form, model in models.items():
+        assert model.model_.weights.tobytes() == first.model_.weights.tobytes()
+        found, spans = model.predict(X), model.predict_spans(X)
+        assert spans == first.predict(X) == first.predict_spans(X)
+        assert model.predict_kbest(X, 1)[3][0][0] == found[3]
+        assert model.predict([[]]) == [[]]
+        in_tags = found if form != "spans" else [labels_of(s, len(x), 0) for s, x in zip(found, X, strict=True)]
+        assert [repaired("bioes", labels) for labels in in_tags] == models["bioes"].predict(X)
+    assert models["bio"].predict(X) == [repaired("bio", labels) for labels in models["bioes"].predict(X)]
+    assert first.score(X, SPANS) == models["bioes"].score(X, BIOES) > 0.5
+    assert first.score(X, first.predict(X)) == 1.0
+
+
+def test_files_and_streams(tmp_path):
+    model = made().fit(X, SPANS)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(X) == model.predict(X) and loaded.segments is True
+    assert loaded.predict_spans(X[:3]) == model.predict_spans(X[:3])
+    stream = made(C=None, max_iter=None)
+    for k in range(0, 40, 20):
+        stream.partial_fit(X[k : k + 20], BIO[k : k + 20], classes=sorted({tag for y in BIO for tag in y}))
+    assert chunk_f1(BIO, stream.predict(X)) > 0.5
+    # Longer segments, and another form, are found and learnt as well.
+    stream.partial_fit([[{"word": "w1", "pos": "T1"}] * 12], [[(0, 12, "NP")]])
+    assert stream.model_.segments.form == "bio"
+
+
+def test_columns_are_tokens_of_tuples():
+    by_columns = made(templates="rich").fit(Columns.from_sequences(ROWS), BIO)
+    by_tuples = made(templates="rich").fit(ROWS, BIO)
+    assert by_columns.model_.weights.tobytes() == by_tuples.model_.weights.tobytes()
+    assert by_columns.predict(ROWS) == by_tuples.predict(iter(ROWS)) == by_tuples.predict(Columns.from_sequences(ROWS))
+    assert by_columns.model_.segments.phrases.sources == [(0, "lower"), (0, "shape"), (1, "same")]
+
+
+def test_rows_of_numbers_have_lengths_alone():
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(len(labels), 2)) + [[label != "O", label[0] == "B"] for label in labels] for labels in BIO]
+    model = made().fit(rows, BIO)
+    assert model.model_.oracle.n_bigrams == 0
+    assert model.predict(rows) == model.predict(np.vstack(rows), lengths=[len(x) for x in rows])
+
+
+# --- phrases --------------------------------------------------------------------------------------
+
+
+def phrases_by_definition(texts, length):
+    """The runs of so many names that occur often enough, whose names do."""
+    counts = {}
+    for names in texts:
+        for t in range(len(names) - length + 1):
+            run = tuple(names[t : t + length])
+            counts[run] = counts.get(run, 0) + 1
+    return {run for run, count in counts.items() if count >= LEAST}
+
+
+def test_phrases():
+    tokens = FeatureEncoder().fit_transform(X)
+    phrases, found = Phrases.fit(X, tokens, 4)
+    makers = {("word", "lower"): str.lower, ("word", "shape"): shape, ("pos", "same"): str}
+    assert phrases.sources == list(makers)
+    starts = phrases.starts
+    assert starts[:2].tolist() == [0, 0] and starts[-1] == found.n_features
+    meanings = {}
+    for k, sentence in enumerate(X):
+        for t in range(len(sentence)):
+            at = found.offsets[k] + t
+            for number in found.indices[found.indptr[at] : found.indptr[at + 1]].tolist():
+                m = int(np.searchsorted(starts, number, side="right"))
+                names = [
+                    tuple(make(token[name]) for token in sentence[t - m + 1 : t + 1])
+                    for (name, _), make in makers.items()
+                ]
+                assert len(names[0]) == m
+                meanings.setdefault(number, set(names))
+                meanings[number] &= set(names)
+    assert all(len(its) >= 1 for its in meanings.values())  # whatever is met, the number means it
+    for m in (2, 3, 4):
+        expected = sum(
+            len(phrases_by_definition([[make(token[name]) for token in s] for s in X], m))
+            for (name, _), make in makers.items()
+        )
+        assert starts[m] - starts[m - 1] == expected
+    again = phrases.transform(X, tokens)
+    assert again.indices.tolist() == found.indices.tolist() and again.indptr.tolist() == found.indptr.tolist()
+    sources, arrays = phrases.to_arrays()
+    stored = Phrases.from_arrays(sources, arrays, 4)
+    assert stored.transform(X[5:], FeatureEncoder().fit_transform(X[5:])).indices.tolist() == (
+        found.indices[found.indptr[found.offsets[5]] :].tolist()
+    )
+
+
+def test_shapes():
+    assert [shape(word) for word in ("Madrid", "19-year", "U.S.", "")] == ["Xx", "d-x", "X.X.", ""]
+
+
+def test_what_phrases_say_is_learnt():
+    """The third word of "k a b" says what comes before, which no token's own feature does."""
+    rng = np.random.default_rng(0)
+    words = ["a b", "b a", "a a", "b b"]
+    X, y = [], []
+    for _ in range(60):
+        sentence, spans = [], []
+        for _ in range(4):
+            text = words[rng.integers(4)]
+            if text in ("a b", "b a"):
+                spans.append((len(sentence), len(sentence) + 2, "SAME" if text == "a b" else "NOT"))
+            sentence += [{"word": word} for word in text.split()] + [{"word": "."}]
+        X.append(sentence)
+        y.append(spans)
+    assert made(C=1.0, max_iter=20).fit(X, y).predict(X) == y
+
+
+# --- inference ------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_spans():
+    cut = [[label if label[2:] in ("NP", "") else "O" for label in labels[:4]] for labels in BIO]
+    model = made(loss="log", segment_length=2, C=10.0, max_iter=20).fit([x[:4] for x in X], cut)
+    whole = [x[:4] for x in X if len(x) >= 4]
+    short = [x for x, spans in zip(whole, model.predict_spans(whole), strict=True) if spans][:4]
+    oracle, tokens = model.model_.oracle, model.model_.encode(short)
+    plain = [model.model_.labels.index("O")]
+    kinds = [model.classes_[tags[0]][2:] for tags in oracle.tags]
+    n = 0
+    for i, found in enumerate(model.predict_spans(short, probabilities=True)):
+        x = tokens[i : i + 1]
+        chains = segmentations(4, len(kinds), 1)
+        scores = np.array([joint_feature(oracle, x, chain, plain) @ model.model_.weights for chain in chains])
+        p = np.exp(scores - np.logaddexp.reduce(scores))
+        for start, stop, kind, chance in found:
+            has = [(start, stop, kinds.index(kind)) in chain for chain in chains]
+            assert chance == pytest.approx(p[has].sum(), rel=1e-4)
+            n += 1
+    assert n >= 4
+    marginals = model.predict_marginals(short)
+    assert all(of.sum(axis=1) == pytest.approx(1.0) for of in marginals)
+
+
+def test_partly_known_labels():
+    known = [[None if t % 3 else label for t, label in enumerate(labels)] for labels in BIO]
+    for loss in ("log", "hamming"):
+        model = made(loss=loss).fit(X, known)
+        assert chunk_f1(BIO, model.predict(X)) > 0.3
+    told = [[label if t % 3 else None for t, label in enumerate(labels)] for labels in BIO]
+    found = model.predict(X, allowed=told)
+    assert all(a == b for s, t in zip(told, found, strict=True) for a, b in zip(s, t, strict=True) if a is not None)
+    inside = model.predict(X[:1], allowed=[[{"B-NP", "I-NP"}] * len(X[0])])[0]
+    assert set(inside) <= {"B-NP", "I-NP"}
+
+
+def test_longer_segments_than_weights_are_found():
+    X = [[{"word": word} for word in ["(", *["x"] * n, ")", "y", "y"]] for n in range(2, 29)]
+    y = [[(0, len(x) - 2, "X")] for x in X]
+    model = made(segment_length=3, C=1.0, max_iter=10).fit(X, y)
+    assert model.model_.oracle.max_length == 3
+    assert model.predict(X) == y
+
+
+def test_the_default_length():
+    assert made().fit(X, BIO).model_.oracle.max_length >= 4
+    assert made().fit([[{"a": 1}] * 9] * 3, [[(0, 9, "X")]] * 3).model_.oracle.max_length == 8
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+TWO = [[{"word": "a"}, {"word": "b"}], [{"word": "c"}]]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[(0, 2, "X"), (1, 2, "Y")], []], r"sequence 0: the span \(1, 2, 'Y'\) overlaps another one"),
+        ([[], [(0, 2, "X")]], r"sequence 1: the span \(0, 2, 'X'\) is empty or outside its 1 tokens"),
+        ([[(1, 1, "X")], []], "sequence 0: the span .* is empty"),
+        ([[(-1, 1, "X")], []], "sequence 0: the span .* is empty or outside"),
+        ([[(0, 1, 7)], []], "sequence 0: the label of the span .* must be a string"),
+        ([[(0, 1, "X"), "O"], []], "sequence 0: 'O' is no span"),
+        ([[(0, 1, "X")]], "X has 2 sequences, y has 1"),
+        ([["O", "I-X"], ["O"]], "sequence 0: its label 'I-X' at token 1, after 'O', breaks the scheme BIO"),
+        ([["B-X", "E-Y"], ["O"]], "sequence 0: its label .* breaks the scheme BIOES"),
+        ([["B-X", "Q-X"], ["O"]], "sequence 0, token 1: the label 'Q-X' is none of a segment"),
+        ([["B-X"], ["O"]], "sequence 0 has 2 tokens but 1 labels"),
+        ([[1, 2], [3]], "sequence 0, token 0: segments need labels that are strings"),
+        ("BI", "y must hold a list of labels, or of spans"),
+        ([5, 6], "y must hold a list of labels, or of spans, for each sequence; for 0"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else "y",
+)
+def test_bad_labels(y, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        made().fit(TWO, y)
+
+
+def test_broken_labels_are_repaired():
+    model = made(broken="repair").fit(TWO, [["O", "I-X"], ["I-X"]])
+    assert model.predict(TWO) == [["O", "B-X"], ["B-X"]]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"inference": "greedy"}, "segments=True needs inference to be 'exact'"),
+        ({"order": 2}, "segments=True needs order to be None or 1, got 2"),
+        ({"end": True}, "needs end"),
+        ({"bigrams": "word"}, "needs bigrams"),
+        ({"loss": "zero_one"}, "needs loss to be 'auto' or 'hamming' or 'log'"),
+        ({"broken": "predict"}, "needs broken"),
+        ({"constraints": (None, None, None)}, "segments=True has constraints of its own"),
+        ({"templates": "U00:%x[0,0]\nB\nB00:%x[0,0]\n"}, "templates that begin with 'B'"),
+        ({"segment_length": 1}, "'segment_length' parameter of SequenceLabeler"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        made(**params).fit(ROWS if "templates" in params else X, BIO)
+
+
+def test_what_is_settled():
+    model = made(warm_start=True).fit(X, BIO)
+    for params, name in (({"segments": False}, "segments"), ({"segment_length": 7}, "segment_length")):
+        with pytest.raises(ValueError, match=f"trained with another '{name}'"):
+            made(warm_start=True).fit(X, BIO).set_params(**params).fit(X, BIO)
+    with pytest.raises(ValueError, match="another 'segments'"):
+        SequenceLabeler(C=0.1, random_state=0, warm_start=True).fit(X, BIO).set_params(segments=True).fit(X, BIO)
+    with pytest.raises(ValueError, match="'B-ZZ' is not one of the model's labels"):
+        model.fit(X[:1], [[(0, 2, "ZZ")]])
+    with pytest.raises(ValueError, match="predict_spans needs a model with segments=True"):
+        SequenceLabeler(C=0.1, random_state=0).fit(X, BIO).predict_spans(X)
