@@ -89,7 +89,10 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
     """The end of a message about a name that is not there: the one that it is most like, if there is such a one."""
     known = {str(other).casefold(): other for other in names}
     near = get_close_matches(str(name).casefold(), known, n=1)
-    return f"; did you mean {known[near[0]]!r}?" if near else ""
+    if not near:
+        return ""
+    found = known[near[0]]
+    return f"; did you mean {(str(found) if isinstance(found, str) else found)!r}?"
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.plotting._drawing import BLUE, GREY, ORANGE, attribute, shortened, subplots
+from structsvm.tasks.common.inspection.weights import WeightTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +51,7 @@ class FeatureDisplay:
         Parameters
         ----------
         estimator : estimator with weights of named features (``top_features``)
+            Or with ``emission_`` (n_features, n_labels), ``classes_`` and, if they have names, ``feature_names_``.
         label : hashable, optional
             One of those with weights. None: the heaviest pairs of feature and label.
         k : int
@@ -67,7 +69,7 @@ class FeatureDisplay:
         TypeError
             The estimator is not fitted, or has no weights of named features.
         """
-        table = attribute(estimator, "model_").weight_table()
+        table = _table(estimator)
         if label is None:
             rows, columns, weights = table.entries()
             order = np.argsort(-np.abs(weights), kind="stable")[:k]
@@ -111,3 +113,15 @@ class FeatureDisplay:
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
         self.ax_.set(xlabel="weight" if self.label is None else f"weight for {shortened(self.label, 40)}")
         return self
+
+
+def _table(estimator: Any) -> WeightTable:
+    """The weights of one of our estimators, or of another one with these attributes."""
+    model = getattr(estimator, "model_", None)
+    if model is not None:
+        found: WeightTable = model.weight_table()
+        return found
+    emission, classes = (attribute(estimator, name) for name in ("emission_", "classes_"))
+    names = getattr(estimator, "feature_names_", None)
+    names = [f"feature {j}" for j in range(len(emission))] if names is None else [str(name) for name in names]
+    return WeightTable(names, list(classes), emission)

@@ -34,7 +34,7 @@ class WeightTable:
         """The weights of a label; ValueError for one that has none."""
         if label not in self.labels:
             near = did_you_mean(label, self.labels)
-            raise ValueError(f"label must be one of those with weights, got {label!r:.80}{near}")
+            raise ValueError(f"label must be one of those with weights. Got {label!r:.80}{near}")
         column = self.weights[:, [self.labels.index(label)]]
         return np.asarray(column.toarray() if hasattr(column, "toarray") else column, dtype=np.float64).ravel()
 

@@ -79,9 +79,9 @@ def test_weights_by_name(kind):
 
 def test_labels_without_weights_are_refused():
     estimator = sequences()
-    with pytest.raises(ValueError, match="label must be one of those with weights, got 'n'; did you mean 'N'"):
+    with pytest.raises(ValueError, match=r"label must be one of those with weights\. Got 'n'; did you mean 'N'"):
         estimator.top_features("n")
-    with pytest.raises(ValueError, match=r"got 'X'$"):
+    with pytest.raises(ValueError, match=r"Got 'X'$"):
         estimator.report(["X"])
     machine = LaRankClassifier(C=1.0, kernel="rbf", random_state=0).fit(X, Y)
     for ask in (machine.top_features, machine.to_frame, machine.report, lambda: machine.explain(X[0])):
