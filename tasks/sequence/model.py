@@ -6,6 +6,7 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from itertools import chain, count, pairwise
 from typing import Any, Self
