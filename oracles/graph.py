@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
+from structsvm.features.sparse import as_rows
 from structsvm.oracles._graph import GraphDecoder, GraphProblem
-from structsvm.oracles.ambiguous import as_rows
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
@@ -113,13 +113,13 @@ class GraphOracle(Oracle):
         for name, value, least in sizes:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 self._refuse(name, f"an integer of at least {least}", value)
-        for name, value, values in (
+        for name, chosen, values in (
             ("interactions", interactions, INTERACTIONS),
             ("method", method, METHODS),
             ("loss", loss, ("hamming", "log")),
         ):
-            if value not in values:
-                self._refuse(name, f"one of {', '.join(values)}", value)
+            if chosen not in values:
+                self._refuse(name, f"one of {', '.join(values)}", chosen)
         K = int(n_labels)
         self.n_labels, self.n_node_features, self.n_edge_features = K, int(n_node_features), int(n_edge_features)
         self.interactions, self.method, self.loss_name, self.max_table = interactions, method, loss, int(max_table)
@@ -198,7 +198,7 @@ class GraphOracle(Oracle):
             edges = graphs.edges[graphs.edge_bounds[i] : graphs.edge_bounds[i + 1]]
             if self.interactions == "none":
                 edges = edges[:0]
-            key = n, blake2b(np.ascontiguousarray(edges)).digest()
+            key = n, blake2b(edges.tobytes()).digest()
             if key not in plans:
                 plans[key] = self._plan_of(n, edges, method)
             plan = plans[key]

@@ -135,6 +135,25 @@ def test_relaxations(seed, K, n, interactions):
     np.testing.assert_allclose(feature, psi, atol=1e-9)
 
 
+def test_relaxations_of_grids_are_not_below_the_best():
+    """Whether they end with a labelling or not; neither is the cut that comes with the bound."""
+    edges, n_above = grid(10, 3), 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, y = (rng.normal(size=(30, 2)), edges, np.ones((len(edges), 1))), rng.integers(0, 3, 30)
+        w = rng.normal(size=15)
+        relaxed, exact = (
+            GraphOracle(3, 2, 1, interactions="full", method=method).bind([x], [y])
+            for method in ("relaxed", "junction")
+        )
+        bound, best = violations(relaxed, w)[0], violations(exact, w)[0]
+        b, psi = relaxed.separate(0, w)
+        assert bound >= best - 1e-9 and bound >= b - psi @ w - 1e-9
+        assert b - psi @ w == pytest.approx(bound, rel=1e-3)
+        n_above += bound > best + 1e-3
+    assert n_above
+
+
 def test_a_cycle_that_cannot_agree():
     """Three nodes that want to differ: the relaxation is half each, labellings have one pair alike."""
     x = np.ones((3, 1)), np.array([[0, 1], [1, 2], [0, 2]]), np.ones((3, 1))
@@ -346,13 +365,13 @@ def test_what_applies():
     assert GraphOracle(2, 1, nonnegative=True).methods(X) == ["tree", "cut", "cut"]
     assert GraphOracle(2, 1, method="cut").methods(X) == ["cut"] * 3
     assert GraphOracle(3, 1, interactions="none", method="relaxed").methods(X) == ["tree"] * 3
-    with pytest.raises(ValueError, match="graph 2 of 8 nodes and 28 edges has no junction tree .* max_table = 81 "):
+    with pytest.raises(ValueError, match=r"graph 2 of 8 nodes and 28 edges has no junction tree .* max_table = 81 "):
         GraphOracle(3, 1, method="junction", max_table=3**4).methods(X)
     y = np.zeros(24, dtype=np.int32)
     assert GraphOracle(3, 1, max_table=3**4).bind(X, y).inference == "relaxed"
     assert "expectations" not in GraphOracle(3, 1, max_table=3**4).bind(X, y).offers
     assert "expectations" in GraphOracle(3, 1, loss="log").bind(X, y, rescaling=None).offers
-    with pytest.raises(ValueError, match="graph 2 .* has no junction tree"):
+    with pytest.raises(ValueError, match=r"graph 2 .* has no junction tree"):
         GraphOracle(3, 1, max_table=3**4).decoder(X).marginals(np.zeros(4))
 
 
