@@ -345,7 +345,7 @@ cdef class GraphDecoder:
     cdef int forbid(self, Py_ssize_t i, const uint8_t* allowed) noexcept nogil:
         """Leave graph i only the labels that are allowed: others have scores that no labelling makes up for."""
         cdef int64_t v, e
-        cdef Py_ssize_t k, p
+        cdef Py_ssize_t p
         cdef double low = -INFINITY, total = 1.0
         if self.method[i] != JUNCTION:
             for v in range(self.g.n * self.K):
@@ -378,7 +378,7 @@ cdef class GraphDecoder:
 
         `excess` is how far the true bound lies above the value of what is found: 0 but for relaxations.
         """
-        cdef int64_t v, e
+        cdef int64_t v
         cdef double value = 0.0, bound = 0.0
         cdef bint half = False
         fractional[0] = False
@@ -540,8 +540,7 @@ cdef class GraphDecoder:
                 self.best(i, False, &fractional, &excess)
             here = slice(self.node_bounds[i], self.node_bounds[i + 1])
             if fractional:
-                nodes, pairs = self.marginals_at_hand()
-                found[here] = nodes
+                found[here] = self.marginals_at_hand()[0]
                 bounds[i] = self.value_at_hand() + excess
             else:
                 labels = self.at_hand()
@@ -673,7 +672,6 @@ cdef class GraphProblem(Problem):
         if graphs.node_weights is not None:
             cost = cost * graphs.node_weights
         self.node_cost = np.append(cost, 0.0)
-        memory = decoder.memory
         most = decoder.F
         if decoder.indptr != NULL:
             most = min(most, int(np.diff(graphs.nodes.indptr[graphs.node_bounds]).max(initial=0)))
@@ -805,7 +803,7 @@ cdef class GraphProblem(Problem):
     cdef bint difference(self, Py_ssize_t i, bint fractional, double* loss) except -1 nogil:
         """vector += Psi of the true labelling less that of what was found; whether the two differ."""
         cdef int64_t v, e, first = self.decoder.node_bounds[i], a, b
-        cdef Py_ssize_t k, l, K = self.decoder.K
+        cdef Py_ssize_t k, other, K = self.decoder.K
         cdef const int32_t* gold = &self.gold[first]
         cdef const int32_t* y = self.decoder.labels
         cdef int32_t p, q
@@ -834,8 +832,9 @@ cdef class GraphProblem(Problem):
             if fractional:
                 self.add_edge(i, e, p, 1.0)
                 for k in range(K):
-                    for l in range(K):
-                        self.add_edge(i, e, self.decoder.g.pair[k * K + l], -self.decoder.q.m[(e * K + k) * K + l])
+                    for other in range(K):
+                        self.add_edge(i, e, self.decoder.g.pair[k * K + other],
+                                      -self.decoder.q.m[(e * K + k) * K + other])
                 continue
             q = self.decoder.g.pair[y[a] * K + y[b]]
             if p != q:

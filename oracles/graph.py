@@ -72,8 +72,8 @@ class GraphOracle(Oracle):
 
         "auto": for each graph the first that applies of trees, "cut" with `nonnegative`, "junction", and "relaxed".
     nonnegative : bool, optional
-        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge features must be
-        >= 0 then. Default: for ``method="cut"``.
+        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge
+        features must be >= 0 then. Default: for ``method="cut"``.
     loss : {"hamming", "log"}, default="hamming"
         The sum of the wrong nodes' weights. "log": as "hamming" where a loss is asked for, but for solvers of the log
         loss alone, which needs junction trees: `rescalings` is empty.
