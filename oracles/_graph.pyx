@@ -1,7 +1,7 @@
 """Labellings of graphs: scores, inference by the method that each graph has, and the margin problem.
 
-With K labels, node features x_v and edge features z_e, w is a matrix W (features of nodes, K) and a matrix V (features of
-edges, pairs); a pair is what `GraphOracle.pair_index` makes of two labels. A graph's scores are
+With K labels, node features x_v and edge features z_e, w is a matrix W (features of nodes, K) and a matrix V (features
+of edges, pairs); a pair is what `GraphOracle.pair_index` makes of two labels. A graph's scores are
 
     unary(v, k) = <W[:, k], x_v>        theta(e, p) = <V[:, p], z_e>
 
@@ -345,7 +345,7 @@ cdef class GraphDecoder:
     cdef int forbid(self, Py_ssize_t i, const uint8_t* allowed) noexcept nogil:
         """Leave graph i only the labels that are allowed: others have scores that no labelling makes up for."""
         cdef int64_t v, e
-        cdef Py_ssize_t k, p
+        cdef Py_ssize_t p
         cdef double low = -INFINITY, total = 1.0
         if self.method[i] != JUNCTION:
             for v in range(self.g.n * self.K):
@@ -378,7 +378,7 @@ cdef class GraphDecoder:
 
         `excess` is how far the true bound lies above the value of what is found: 0 but for relaxations.
         """
-        cdef int64_t v, e
+        cdef int64_t v
         cdef double value = 0.0, bound = 0.0
         cdef bint half = False
         fractional[0] = False
@@ -415,7 +415,9 @@ cdef class GraphDecoder:
             polytope_solve(&self.g, &self.q, self.labels, TOLERANCE, STEPS, &value, &bound)
             excess[0] = max(bound - value, 0.0)
             for v in range(self.g.n * self.K):
-                if self.q.mu[v] != 0.0 and self.q.mu[v] != 1.0:
+                if self.q.mu[v] == 1.0:     # then all of this node's are 0 or 1
+                    self.labels[v // self.K] = <int32_t>(v % self.K)
+                elif self.q.mu[v] != 0.0:
                     half = True
         fractional[0] = half and not whole
         if half and whole:
@@ -538,8 +540,7 @@ cdef class GraphDecoder:
                 self.best(i, False, &fractional, &excess)
             here = slice(self.node_bounds[i], self.node_bounds[i + 1])
             if fractional:
-                nodes, pairs = self.marginals_at_hand()
-                found[here] = nodes
+                found[here] = self.marginals_at_hand()[0]
                 bounds[i] = self.value_at_hand() + excess
             else:
                 labels = self.at_hand()
@@ -671,7 +672,6 @@ cdef class GraphProblem(Problem):
         if graphs.node_weights is not None:
             cost = cost * graphs.node_weights
         self.node_cost = np.append(cost, 0.0)
-        memory = decoder.memory
         most = decoder.F
         if decoder.indptr != NULL:
             most = min(most, int(np.diff(graphs.nodes.indptr[graphs.node_bounds]).max(initial=0)))
@@ -716,7 +716,9 @@ cdef class GraphProblem(Problem):
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         cdef int64_t first = self.decoder.node_bounds[i], end = self.decoder.node_bounds[i + 1], n = end - first
-        cdef int64_t entries = n * self.decoder.width if self.decoder.indptr == NULL else self.decoder.indptr[end] - self.decoder.indptr[first]
+        cdef int64_t entries = n * self.decoder.width
+        if self.decoder.indptr != NULL:
+            entries = self.decoder.indptr[end] - self.decoder.indptr[first]
         return entries + 16.0 * (n + self.decoder.edge_bounds[i + 1] - self.decoder.edge_bounds[i]) * self.decoder.K
 
     # ---- cuts -------------------------------------------------------------------------------------------
@@ -757,12 +759,13 @@ cdef class GraphProblem(Problem):
     cdef Py_ssize_t touch(self, Py_ssize_t i, int64_t* work) noexcept nogil:
         """The features that nodes of graph i may have added to, ascending."""
         cdef Py_ssize_t n = 0, f
-        cdef int64_t e
+        cdef int64_t e, first, end
         if self.decoder.indptr == NULL:
             for f in range(self.decoder.F):
                 self.touched[f] = <int32_t>f
             return self.decoder.F
-        for e in range(self.decoder.indptr[self.decoder.node_bounds[i]], self.decoder.indptr[self.decoder.node_bounds[i + 1]]):
+        first, end = self.decoder.node_bounds[i], self.decoder.node_bounds[i + 1]
+        for e in range(self.decoder.indptr[first], self.decoder.indptr[end]):
             if self.is_touched[self.decoder.indices[e]]:
                 self.is_touched[self.decoder.indices[e]] = 0
                 self.touched[n] = self.decoder.indices[e]
@@ -800,7 +803,7 @@ cdef class GraphProblem(Problem):
     cdef bint difference(self, Py_ssize_t i, bint fractional, double* loss) except -1 nogil:
         """vector += Psi of the true labelling less that of what was found; whether the two differ."""
         cdef int64_t v, e, first = self.decoder.node_bounds[i], a, b
-        cdef Py_ssize_t k, l, K = self.decoder.K
+        cdef Py_ssize_t k, other, K = self.decoder.K
         cdef const int32_t* gold = &self.gold[first]
         cdef const int32_t* y = self.decoder.labels
         cdef int32_t p, q
@@ -829,8 +832,9 @@ cdef class GraphProblem(Problem):
             if fractional:
                 self.add_edge(i, e, p, 1.0)
                 for k in range(K):
-                    for l in range(K):
-                        self.add_edge(i, e, self.decoder.g.pair[k * K + l], -self.decoder.q.m[(e * K + k) * K + l])
+                    for other in range(K):
+                        self.add_edge(i, e, self.decoder.g.pair[k * K + other],
+                                      -self.decoder.q.m[(e * K + k) * K + other])
                 continue
             q = self.decoder.g.pair[y[a] * K + y[b]]
             if p != q:
@@ -922,9 +926,9 @@ cdef class GraphProblem(Problem):
     # ---- completions ------------------------------------------------------------------------------------
 
     cdef int c_complete(self, Py_ssize_t i, const void* weights, Target* target) except -1 nogil:
-        cdef int64_t first = self.decoder.node_bounds[i], v
-        cdef Py_ssize_t k, n = self.decoder.node_bounds[i + 1] - first
-        cdef bint fractional = False, whole = True
+        cdef int64_t first = self.decoder.node_bounds[i]
+        cdef Py_ssize_t n = self.decoder.node_bounds[i + 1] - first
+        cdef bint fractional = False
         cdef double excess = 0.0
         target.n_words, target.words = n, &self.gold[first]
         if not self.has_sets or n == 0:
@@ -981,9 +985,10 @@ cdef class GraphProblem(Problem):
         cdef int64_t v, k, first = self.decoder.node_bounds[i]
         cdef Py_ssize_t p, size = self.decoder.Fe * self.decoder.P
         cdef double* counts = self.packed
+        cdef const double* features = self.decoder.edge_features + self.decoder.edge_bounds[i] * self.decoder.Fe
         mean[0] = 0.0
         memset(counts, 0, size * sizeof(double))
-        junction_sums(&self.decoder.g, &self.decoder.t, self.decoder.edge_features + self.decoder.edge_bounds[i] * self.decoder.Fe, self.decoder.Fe, log_sum,
+        junction_sums(&self.decoder.g, &self.decoder.t, features, self.decoder.Fe, log_sum,
                       self.nodes if want else NULL, counts)
         if not want:
             return 0
@@ -998,7 +1003,7 @@ cdef class GraphProblem(Problem):
 
     cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
         cdef const double* w = <const double*>weights
-        cdef int64_t first = self.decoder.node_bounds[i], v, e, work = 0
+        cdef int64_t first = self.decoder.node_bounds[i], v, e, a, b, work = 0
         cdef Py_ssize_t f, k, n, p
         cdef double log_sum = 0.0, mean = 0.0, known_sum = 0.0, known_mean = 0.0, edges = 0.0
         cdef bint fine
@@ -1026,8 +1031,9 @@ cdef class GraphProblem(Problem):
             for v in range(self.decoder.g.n):
                 self.add_node(first + v, self.gold[first + v], -1.0)
             for e in range(self.decoder.g.n_edges):
-                self.add_edge(i, e, self.decoder.g.pair[self.gold[first + self.decoder.g.edges[2 * e]] * self.decoder.K
-                                             + self.gold[first + self.decoder.g.edges[2 * e + 1]]], -1.0)
+                a, b = self.decoder.g.edges[2 * e], self.decoder.g.edges[2 * e + 1]
+                self.add_edge(
+                    i, e, self.decoder.g.pair[self.gold[first + a] * self.decoder.K + self.gold[first + b]], -1.0)
         loss[0] = max(log_sum - known_sum, 0.0)
         if m == NULL:
             self.is_dirty = False

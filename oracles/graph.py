@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
+from structsvm.features.sparse import as_rows
 from structsvm.oracles._graph import GraphDecoder, GraphProblem
-from structsvm.oracles.ambiguous import as_rows
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
@@ -72,8 +72,8 @@ class GraphOracle(Oracle):
 
         "auto": for each graph the first that applies of trees, "cut" with `nonnegative`, "junction", and "relaxed".
     nonnegative : bool, optional
-        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge features must be
-        >= 0 then. Default: for ``method="cut"``.
+        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge
+        features must be >= 0 then. Default: for ``method="cut"``.
     loss : {"hamming", "log"}, default="hamming"
         The sum of the wrong nodes' weights. "log": as "hamming" where a loss is asked for, but for solvers of the log
         loss alone, which needs junction trees: `rescalings` is empty.
@@ -113,13 +113,13 @@ class GraphOracle(Oracle):
         for name, value, least in sizes:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 self._refuse(name, f"an integer of at least {least}", value)
-        for name, value, values in (
+        for name, chosen, values in (
             ("interactions", interactions, INTERACTIONS),
             ("method", method, METHODS),
             ("loss", loss, ("hamming", "log")),
         ):
-            if value not in values:
-                self._refuse(name, f"one of {', '.join(values)}", value)
+            if chosen not in values:
+                self._refuse(name, f"one of {', '.join(values)}", chosen)
         K = int(n_labels)
         self.n_labels, self.n_node_features, self.n_edge_features = K, int(n_node_features), int(n_edge_features)
         self.interactions, self.method, self.loss_name, self.max_table = interactions, method, loss, int(max_table)
@@ -198,7 +198,7 @@ class GraphOracle(Oracle):
             edges = graphs.edges[graphs.edge_bounds[i] : graphs.edge_bounds[i + 1]]
             if self.interactions == "none":
                 edges = edges[:0]
-            key = n, blake2b(np.ascontiguousarray(edges)).digest()
+            key = n, blake2b(edges.tobytes()).digest()
             if key not in plans:
                 plans[key] = self._plan_of(n, edges, method)
             plan = plans[key]

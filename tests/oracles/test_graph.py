@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 
 import graph_reference as reference
 import numpy as np
@@ -133,6 +134,25 @@ def test_relaxations(seed, K, n, interactions):
     assert oracle.loss(y, output) == pytest.approx(b)
     feature = oracle.joint_feature(x, y) - oracle.joint_feature(x, output)
     np.testing.assert_allclose(feature, psi, atol=1e-9)
+
+
+def test_relaxations_are_not_below_the_best():
+    """Whether they end with a labelling or not; neither is the cut that comes with the bound."""
+    n_above = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, y = reference.random_graph(rng, 9, 0.7, 2, 1), rng.integers(0, 3, 9)
+        w = np.concatenate([0.3 * rng.normal(size=6), rng.normal(size=9)])
+        relaxed, exact = (
+            GraphOracle(3, 2, 1, interactions="full", method=method).bind([x], [y])
+            for method in ("relaxed", "junction")
+        )
+        bound, best = violations(relaxed, w)[0], violations(exact, w)[0]
+        b, psi = relaxed.separate(0, w)
+        assert bound >= best - 1e-9 and bound >= b - psi @ w - 1e-9
+        assert b - psi @ w == pytest.approx(bound, rel=1e-3)
+        n_above += bound > best + 1e-3
+    assert n_above
 
 
 def test_a_cycle_that_cannot_agree():
@@ -346,13 +366,13 @@ def test_what_applies():
     assert GraphOracle(2, 1, nonnegative=True).methods(X) == ["tree", "cut", "cut"]
     assert GraphOracle(2, 1, method="cut").methods(X) == ["cut"] * 3
     assert GraphOracle(3, 1, interactions="none", method="relaxed").methods(X) == ["tree"] * 3
-    with pytest.raises(ValueError, match="graph 2 of 8 nodes and 28 edges has no junction tree .* max_table = 81 "):
+    with pytest.raises(ValueError, match=r"graph 2 of 8 nodes and 28 edges has no junction tree .* max_table = 81 "):
         GraphOracle(3, 1, method="junction", max_table=3**4).methods(X)
     y = np.zeros(24, dtype=np.int32)
     assert GraphOracle(3, 1, max_table=3**4).bind(X, y).inference == "relaxed"
     assert "expectations" not in GraphOracle(3, 1, max_table=3**4).bind(X, y).offers
     assert "expectations" in GraphOracle(3, 1, loss="log").bind(X, y, rescaling=None).offers
-    with pytest.raises(ValueError, match="graph 2 .* has no junction tree"):
+    with pytest.raises(ValueError, match=r"graph 2 .* has no junction tree"):
         GraphOracle(3, 1, max_table=3**4).decoder(X).marginals(np.zeros(4))
 
 
@@ -531,13 +551,6 @@ def test_weights_and_parameters_that_are_none():
             GraphOracle(2, 1).decoder([(ROWS + 1.0, [[0, 1]])]).decode(w)
         with pytest.raises(ValueError, match="example 0: its scores overflow"):
             violations(GraphOracle(2, 1).bind([(ROWS + 1.0, [[0, 1]])], [[0, 1, 0]]), np.array(w))
+    weighted = replace(as_graphs(ring, 1), node_weights=np.array([1.0, -1.0, 1.0]))
     with pytest.raises(ValueError, match="graph 0: the weight of node 1 must be finite and >= 0"):
-        graphs = as_graphs(ring, 1)
-        Graphs(
-            graphs.nodes,
-            graphs.node_bounds,
-            graphs.edges,
-            graphs.edge_bounds,
-            graphs.edge_features,
-            np.array([1.0, -1.0, 1.0]),
-        ).check()
+        weighted.check()
