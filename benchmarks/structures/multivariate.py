@@ -63,9 +63,11 @@ def data_sets(quick):
     for name, (X, y, X_test, y_test, shares) in found.items():
         for share in shares[-1:] if quick else shares:
             train, test = (
-                thinned(csr_matrix(X, dtype=float), y > 0, share),
-                thinned(csr_array(X_test), y_test > 0, share),
+                thinned(csr_matrix(rows, dtype=float), labels > 0, share)
+                for rows, labels in ((X, y), (X_test, y_test))
             )
+            for rows, _ in (train, test):  # LinearSVC takes no others
+                rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
             label = f"{name}, {100 * train[1].mean():.1f} % positive"
             yield label, *train, *test
 

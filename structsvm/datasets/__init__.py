@@ -34,7 +34,7 @@ from structsvm.datasets._sequences import (
     fetch_ocr_letters,
     fetch_treebank_tags,
 )
-from structsvm.datasets._simulate import make_sequences, write_columns
+from structsvm.datasets._simulate import make_sequences, make_word_alignments, write_columns
 from structsvm.datasets._taxonomies import (
     TaxonomyDocuments,
     fetch_amazon_reviews,
@@ -107,6 +107,7 @@ __all__ = [
     "make_taxonomy",
     "make_treebank",
     "make_waveform",
+    "make_word_alignments",
     "write_alignments",
     "write_columns",
     "write_documents",
