@@ -241,6 +241,27 @@ def stored_choice(path: Any) -> tuple[Choice | None, bool]:
         return None if choice is None else Choice.from_json(choice), "choice" in header
 
 
+class PatientRun:
+    """Base beside a run's own class: `least_passes` at least, unless the relative gap is `solved` before."""
+
+    least_passes: int
+    solved: float
+
+    def advance(self: Any, *seconds: float) -> bool:
+        done = bool(super().advance(*seconds))  # type: ignore[misc]
+        if done:
+            self.primal = np.nan  # of an earlier pass
+        return done
+
+    @property
+    def is_solved(self: Any) -> bool:
+        if self.solver.tol is not None and self.solver.tol < self.solved:
+            return False
+        if np.isnan(self.primal):
+            self.certify()
+        return bool(relative_gap(self.primal, self.dual) <= self.solved)
+
+
 class Part:
     """A training on some of the examples, which goes from C to C, and the others to judge it by."""
 

@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
-from structsvm.features.sparse import as_rows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
-from structsvm.result import relative_gap
 from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.inspection.weights import WeightTable
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.selection import Held, PatientRun, total_variance
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -37,15 +35,10 @@ LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
 LEAST_ROUNDS, SOLVED = 200, 5e-3
 
 
-class PatientRun(CuttingPlaneRun):
+class PatientRounds(PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
-    least_passes = LEAST_ROUNDS
-
-    @property
-    def is_solved(self) -> bool:
-        self.certify()
-        return relative_gap(self.primal, self.dual) <= SOLVED
+    least_passes, solved = LEAST_ROUNDS, SOLVED
 
 
 class GroupModel(ChoosingModel):
@@ -91,8 +84,7 @@ class GroupModel(ChoosingModel):
 
     def rows(self, X: Any) -> Any:
         """A matrix as rows with an intercept if there is one."""
-        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
-        return with_intercept(rows) if self.has_intercept else rows
+        return rows_of(X, self.has_intercept)
 
     def scores(self, X: Any) -> Any:
         """Scores of the rows of a matrix."""
@@ -246,8 +238,8 @@ class SampleModel(GroupModel):
         search = super().search(data, sample_weight, solver)
         search.longest, search.patience = LONGEST, PATIENCE
         if isinstance(solver, DualSolver):
-            search.solver = CuttingPlane(rescaling=solver.rescaling or "margin", random_state=search.seed)
-            search.solver.run_type = PatientRun
+            search.solver = CuttingPlane(rescaling=solver.rescaling or "margin", tol=SOLVED, random_state=search.seed)
+            search.solver.run_type = PatientRounds
         return search
 
     def strata(self, data: Any) -> Any:
