@@ -3,7 +3,8 @@
     python benchmarks/structures.py [--part multivariate|ranking|multilabel|matching|all] [--quick] [--repeat N]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
-STRUCTSVM_DATA names the folder of the data. LightGBM is a peer where it is installed.
+STRUCTSVM_DATA names the folder of the data. LightGBM is a peer where it is installed, SVMperf
+where SVM_PERF names the folder of its programs.
 """
 
 from common.parts import main
