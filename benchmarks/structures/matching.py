@@ -23,7 +23,7 @@ COLUMNS = {
     "precision": ("precision %", ".2f"),
     "recall": ("recall %", ".2f"),
     "f1": ("F1 %", ".2f"),
-    "aer": ("alignment error rate %", ".2f"),
+    "rate": ("alignment error rate %", ".2f"),
     "exact": ("whole sentences %", ".2f"),
     "cpu": ("CPU s with the choice", ".1f"),
 }
@@ -46,7 +46,7 @@ def example():
 
 def scored(corpus, machine, setting, y, found, cpu):
     scores = matching_scores(y, found)
-    names = ("precision", "recall", "f1", "aer", "exact")
+    names = ("precision", "recall", "f1", "rate", "exact")
     row = {name: 100.0 * value for name, value in zip(names, scores, strict=True)}
     return {"corpus": corpus, "machine": machine, "setting": setting, **row, "cpu": cpu}
 

@@ -76,8 +76,8 @@ def data_sets(quick):
     rcv1 = [load_svmlight_file(file, n_features=47152) for file in files]
     found = {
         "RCV1, 1000 documents": (*rcv1[0], *rcv1[1], (0.05, 0.1, None)),
-        "w8a": (w8a.X_train, w8a.y_train, w8a.X_test, w8a.y_test, (None,)),
         "Adult": (adult.X_train, adult.y_train, adult.X_test, adult.y_test, (0.01, 0.05, 0.1)),
+        "w8a": (w8a.X_train, w8a.y_train, w8a.X_test, w8a.y_test, (None,)),
     }
     for name, (X, y, X_test, y_test, shares) in found.items():
         for share in shares[-1:] if quick else shares:
@@ -169,7 +169,8 @@ def beside_svmperf(options):
 
 PEER_NOTES = """
 SVMperf 3.00 (Joachims 2005, 2006; its licence is for research only), -w 3, its own stopping rule (-e 0.1: of a loss
-from 0 to 100); its C is n / 100 times ours. CPU seconds of its process are with reading the file.
+from 0 to 100, which is coarse for "error" at few positives); its C is n / 100 times ours. CPU seconds of its process
+are with reading the file.
 """
 
 
