@@ -267,7 +267,7 @@ class PatientRun:
             return False
         if np.isnan(self.primal):
             self.certify()
-        return bool(relative_gap(self.primal, self.dual) <= self.solved)
+        return bool(self.remaining <= self.solved)
 
 
 class Part:
