@@ -179,7 +179,7 @@ def test_a_loss_that_nothing_bounds_has_the_hinge_of_the_roc_area(loss, tmp_path
     own, area = (model.validation_["losses"][name] for name in (loss, "roc_area"))
     assert model.validation_["loss"] == "roc_area" and area[1] > own[1]
     assert model.validation_["metric"] == {"f1": "F1", "prbep": "break-even point"}[loss]
-    assert model.C_ == area[0]
+    assert area[0] == model.C_
     alone = made(loss, C=0.1).fit(*train)  # with a given C a loss has its own
     assert not hasattr(alone, "validation_") or "losses" not in alone.validation_
     assert roc_auc_score(test[1], model.decision_function(test[0])) > 0.02 + roc_auc_score(
