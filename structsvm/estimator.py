@@ -161,7 +161,14 @@ class StructuredSVM(TaskEstimator):
     def predict(self, X: Any) -> list[Any]:
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights
-        return [self.oracle.argmax(x, weights) for x in X]
+        return [self._argmax(i, x, weights) for i, x in enumerate(X)]
+
+    def _argmax(self, i: int, x: Any, weights: Any) -> Any:
+        try:
+            return self.oracle.argmax(x, weights)
+        except Exception as error:
+            error.add_note(f"while {type(self.oracle).__name__} was asked about example {i}")
+            raise
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the mean loss of the predictions: 0 is perfect."""

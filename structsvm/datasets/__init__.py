@@ -37,7 +37,13 @@ from structsvm.datasets._sequences import (
     fetch_ocr_letters,
     fetch_treebank_tags,
 )
-from structsvm.datasets._simulate import make_noisy_grids, make_sequences, make_snakes, write_columns
+from structsvm.datasets._simulate import (
+    make_noisy_grids,
+    make_sequences,
+    make_snakes,
+    make_word_alignments,
+    write_columns,
+)
 from structsvm.datasets._taxonomies import (
     TaxonomyDocuments,
     fetch_amazon_reviews,
@@ -115,6 +121,7 @@ __all__ = [
     "make_taxonomy",
     "make_treebank",
     "make_waveform",
+    "make_word_alignments",
     "write_alignments",
     "write_columns",
     "write_documents",

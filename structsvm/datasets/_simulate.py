@@ -1,6 +1,6 @@
-"""Simulated label sequences that look like text chunking, and their column files; simulated labelled graphs.
+"""Simulated label sequences that look like text chunking, and their column files; labelled graphs; word alignments.
 
-The language of the sequences is a hidden Markov model that depends only on how many labels and words there are
+The language of sequences is a hidden Markov model that depends only on how many labels and words there are
 (``random_state`` draws sentences from it, so two draws can serve as training and test set). Its labels form a Markov
 chain over BIO chunks. A label prefers three part-of-speech tags, which it shares with others, and each tag has its own
 block of words with Zipf frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the
@@ -366,3 +366,85 @@ def make_noisy_grids(
         X.append(np.eye(n_labels)[labels] + noise * rng.normal(size=(size, size, n_labels)))
         y.append(labels)
     return X, y
+
+
+def make_word_alignments(
+    n_sentences: int = 200,
+    *,
+    n_words: int = 1000,
+    max_length: int = 15,
+    max_fertility: int = 1,
+    dropped: float = 0.1,
+    spurious: float = 0.15,
+    reorder: float = 1.0,
+    random_state: RandomState = None,
+) -> tuple[list[tuple[list[str], list[str]]], list[NDArray[np.int64]]]:
+    """Draw sentences with their translations, and which word is whose.
+
+    Words of the second language are drawn with Zipf frequencies 1/rank. Each becomes nothing, or one to `max_fertility`
+    words of the first language: its main translation, in three cases of ten its other one, which is the main one of
+    another word. One word in seven is spelled the same in both languages. Their places are those of the words that they
+    translate, jittered; then words that translate nothing come in between, the frequent ones most. The dictionary
+    depends on `n_words` only, so two draws can serve as training and test set.
+
+    Parameters
+    ----------
+    n_sentences : int
+    n_words : int
+        Words of each language, at least 2.
+    max_length : int
+        Words of the second language in a sentence, at most; from 1 on all lengths are equally likely.
+    max_fertility : int
+        All numbers from 1 on are equally likely.
+    dropped : float
+        Probability that a word has no translation in its sentence.
+    spurious : float
+        Probability that a word that translates nothing follows a word.
+    reorder : float
+        Standard deviation of the jitter, in words.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    sentences : list of (list of str, list of str)
+        A sentence of the first language and one of the second.
+    alignments : list of int64 array
+        For each word of the first sentence the index of its word in the second, -1 if it translates nothing.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_word_alignments
+    >>> (left, right), y = (found[0] for found in make_word_alignments(3, max_length=4, random_state=1))
+    >>> len(left) == len(y), bool((y < len(right)).all())
+    (True, True)
+    """
+    check_arguments(
+        "make_word_alignments",
+        locals(),
+        n_sentences=COUNT,
+        n_words=Interval(Integral, 2),
+        max_length=COUNT,
+        max_fertility=COUNT,
+        dropped=SHARE,
+        spurious=SHARE,
+        reorder=Interval(Real, 0.0),
+    )
+    other = np.random.default_rng(n_words).permutation(n_words)
+    rng, frequency = np.random.default_rng(random_state), zipf(n_words)
+    sentences: list[tuple[list[str], list[str]]] = []
+    alignments: list[NDArray[np.int64]] = []
+    for _ in range(n_sentences):
+        words = draw(rng, frequency, int(rng.integers(1, max_length, endpoint=True)))
+        n_copies = rng.integers(1, max_fertility, len(words), endpoint=True) * (rng.random(len(words)) >= dropped)
+        origin = np.repeat(np.arange(len(words)), n_copies)
+        origin = origin[np.argsort(origin + reorder * rng.normal(size=len(origin)), kind="stable")]
+        translated = np.where(rng.random(len(origin)) < 0.3, other[words[origin]], words[origin])
+        places = np.flatnonzero(rng.random(len(origin) + 1) < spurious)
+        left = np.insert(translated, places, draw(rng, frequency, len(places)))
+        sentences.append(([_word("a", k) for k in left.tolist()], [_word("b", k) for k in words.tolist()]))
+        alignments.append(np.insert(origin, places, -1).astype(np.int64))
+    return sentences, alignments
+
+
+def _word(language: str, k: int) -> str:
+    return f"name{k}" if k % 7 == 6 else f"{language}{k}"

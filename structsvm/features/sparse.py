@@ -81,13 +81,9 @@ def as_rows(X: Any, n_features: int) -> SparseRows:
         shape = X.shape
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, one row per example, got {X.ndim} dimensions")
-        n = len(X)
-        rows = SparseRows(
-            np.arange(n + 1, dtype=np.int64) * X.shape[1],
-            np.tile(np.arange(X.shape[1], dtype=np.int32), n),
-            np.ascontiguousarray(X).ravel(),
-            n_features,
-        )
+        there = X != 0.0
+        indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))]).astype(np.int64)
+        rows = SparseRows(indptr, np.nonzero(there)[1].astype(np.int32), X[there], n_features)
     if len(shape) != 2 or shape[1] != n_features:
         raise ValueError(f"X has shape {shape}, expected {n_features} columns")
     if not np.isfinite(rows.values).all():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.metrics._labels import LabelScore, LabelSequences, Scorer, check_sequences, label_score
+from structsvm.metrics._labels import LabelScore, LabelSequences, check_sequences, label_score
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,3 @@ def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences) -> float:
 def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`."""
     return chunk_scores(y_true, y_pred).f1
-
-
-chunk_f1_scorer = Scorer(chunk_f1)
-chunk_precision_scorer = Scorer(chunk_precision)
-chunk_recall_scorer = Scorer(chunk_recall)

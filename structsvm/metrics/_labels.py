@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from operator import eq
 from typing import Any, NamedTuple
@@ -115,19 +114,3 @@ def label_report(y_true: LabelSequences, y_pred: LabelSequences) -> dict[Any, La
     with suppress(TypeError):  # labels of mixed types have no order
         labels.sort()
     return {k: label_score(right[k], support[k], predicted[k]) for k in labels}
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """``scoring=`` of scikit-learn's model selection: (estimator, X, y) -> float."""
-
-    metric: Callable[[Any, Any], float]
-
-    def __call__(self, estimator: Any, X: Any, y: LabelSequences, *, lengths: Any = None) -> float:
-        return self.metric(y, estimator.predict(X) if lengths is None else estimator.predict(X, lengths=lengths))
-
-    def __repr__(self) -> str:
-        return f"{self.metric.__name__}_scorer"
-
-
-token_accuracy_scorer = Scorer(token_accuracy)

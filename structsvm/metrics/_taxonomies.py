@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,29 +114,3 @@ def hierarchical_scores(
     n_true = sum(w * len(above[true]) for (true, _), w in pairs.items())
     n_predicted = sum(w * len(above[pred]) for (_, pred), w in pairs.items())
     return HierarchicalScores(*precision_recall_f1(common, n_true, n_predicted))
-
-
-@dataclass(frozen=True)
-class TaxonomyScorer:
-    """``scoring=`` of scikit-learn's model selection, with the taxonomy of the estimator or of a pipeline's last step.
-
-    The metric, or one score of several; of losses the negative.
-    """
-
-    metric: Callable[..., Any]
-    part: str | None = None
-
-    def __call__(self, estimator: Any, X: Any, y: Nodes, *, sample_weight: ArrayLike | None = None) -> float:
-        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        found = self.metric(y, estimator.predict(X), last.taxonomy_, sample_weight=sample_weight)
-        return -float(found) if self.part is None else float(getattr(found, self.part))
-
-    def __repr__(self) -> str:
-        return f"hierarchical_{self.part}_scorer" if self.part else f"{self.metric.__name__}_scorer"
-
-
-hierarchical_f1_scorer = TaxonomyScorer(hierarchical_scores, "f1")
-hierarchical_precision_scorer = TaxonomyScorer(hierarchical_scores, "precision")
-hierarchical_recall_scorer = TaxonomyScorer(hierarchical_scores, "recall")
-tree_loss_scorer = TaxonomyScorer(tree_loss)
-path_loss_scorer = TaxonomyScorer(path_loss)

@@ -12,6 +12,7 @@ from structsvm.plotting._confusions import ConfusionDisplay
 from structsvm.plotting._dependencies import DependencyDisplay
 from structsvm.plotting._features import FeatureDisplay
 from structsvm.plotting._history import HistoryComparison, HistoryDisplay
+from structsvm.plotting._matchings import MatchingDisplay
 from structsvm.plotting._substitutions import SubstitutionDisplay
 from structsvm.plotting._taxonomies import TaxonomyDisplay
 from structsvm.plotting._transitions import TransitionDisplay
@@ -25,6 +26,7 @@ __all__ = [
     "FeatureDisplay",
     "HistoryComparison",
     "HistoryDisplay",
+    "MatchingDisplay",
     "SubstitutionDisplay",
     "TaxonomyDisplay",
     "TransitionDisplay",

@@ -20,11 +20,11 @@ from structsvm.tasks.ambiguous.model import (
     is_weighted,
     patient,
     possible_losses,
-    rows_of,
     softly,
     solver_of,
 )
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS

@@ -11,23 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
-from structsvm.features.sparse import as_rows
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
-from structsvm.result import relative_gap
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import WeightTable
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.losses import solver_of as solver_of_loss
 from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Held, Search, total_variance
+from structsvm.tasks.common.selection import Held, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
@@ -47,32 +44,16 @@ MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 LONGEST, PATIENCE = 11, 7
 
 
-class _Patient:
-    """Training until the gap is closed."""
-
-    least_passes = LEAST_PASSES
-
-    def advance(self: Any, *seconds: float) -> bool:
-        done = super().advance(*seconds)  # type: ignore[misc]
-        if done:
-            self.primal = np.nan
-        return done
-
-    @property
-    def is_solved(self: Any) -> bool:
-        if self.solver.tol is not None:
-            return False
-        if np.isnan(self.primal):
-            self.certify()
-        return relative_gap(self.primal, self.dual) <= SOLVED
-
-
-class PatientLikelihood(_Patient, LikelihoodRun):
+class PatientLikelihood(PatientRun, LikelihoodRun):
     """Where each row has one candidate."""
 
+    least_passes, solved = LEAST_PASSES, SOLVED
 
-class PatientMarginal(_Patient, MarginalRun):
+
+class PatientMarginal(PatientRun, MarginalRun):
     """Where rows have several."""
+
+    least_passes, solved = LEAST_PASSES, SOLVED
 
 
 class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
@@ -251,12 +232,6 @@ def softly(solver: Any) -> Any:
 def is_weighted(bags: Any) -> bool:
     """Whether candidates of encoded bags have weights."""
     return any(isinstance(bag, dict) for bag in bags)
-
-
-def rows_of(X: Any, has_intercept: Any) -> Any:
-    """The rows of X, with an intercept if there is one."""
-    rows = DenseRows(np.ascontiguousarray(X)) if is_filled(X) else as_rows(X, X.shape[1])
-    return with_intercept(rows) if has_intercept else rows
 
 
 def as_bag(candidates: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An intercept: one more feature, of value 1."""
+"""Rows with an intercept: one more feature, of value 1."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.ranges import pieces
+from structsvm.features.sparse import as_rows
+
+
+def rows_of(X: Any, has_intercept: Any, sparse: Any = None) -> Any:
+    """The rows of a matrix, `DenseRows` if most of it is not zero, with an intercept if there is one.
+
+    `sparse` makes rows of other matrices; None: `SparseRows`.
+    """
+    if is_filled(X):
+        rows: Any = DenseRows(np.ascontiguousarray(X))
+    else:
+        rows = as_rows(X, X.shape[1]) if sparse is None else sparse(X)
+    return with_intercept(rows) if has_intercept else rows
 
 
 def with_intercept(rows: Any) -> Any:

@@ -88,6 +88,8 @@ class Choice:
         That of the table, if gammas of a kernel were compared.
     gammas : list of (gamma, C, score, standard error)
         Each with its best C.
+    threshold : float or None
+        Of the scores of rows, over the norm of the weights, where as many held-out rows are found as are positive.
     """
 
     C: float
@@ -101,6 +103,7 @@ class Choice:
     scales: dict[str, float] = field(default_factory=dict)
     total: tuple[float, float] | None = None
     tables: dict[str, list[Row]] = field(default_factory=dict)
+    threshold: float | None = None
 
     @property
     def is_at_edge(self) -> bool:
@@ -163,6 +166,8 @@ class Choice:
             about |= {"tables": {loss: [list(row) for row in rows] for loss, rows in self.tables.items()}}
         if self.gamma is not None:
             about |= {"gamma": self.gamma, "gammas": [list(row) for row in self.gammas]}
+        if self.threshold is not None:
+            about |= {"threshold": self.threshold}
         return about
 
     @classmethod
@@ -192,7 +197,10 @@ class Choice:
         tables = {str(name): rows_from_json(rows) for name, rows in value.get("tables", {}).items()}
         if not tables.keys() <= losses.keys() or not all(np.isfinite(rows).all() for rows in tables.values()):
             raise ValueError(f"a choice of losses by {tables!r:.80}")
-        return replace(choice, scales=scales, total=total, tables=tables)
+        threshold = value.get("threshold")
+        if threshold is not None and not np.isfinite(threshold := float(threshold)):
+            raise ValueError(f"a threshold {threshold}")
+        return replace(choice, scales=scales, total=total, tables=tables, threshold=threshold)
 
 
 def rows_from_json(rows: Any) -> list[Row]:
@@ -239,6 +247,27 @@ def stored_choice(path: Any) -> tuple[Choice | None, bool]:
     with unsound(path, ChoiceCheckpoint.kind):
         choice = header.get("choice")
         return None if choice is None else Choice.from_json(choice), "choice" in header
+
+
+class PatientRun:
+    """Base beside a run's own class: `least_passes` at least, unless the relative gap is `solved` before."""
+
+    least_passes: int
+    solved: float
+
+    def advance(self: Any, *seconds: float) -> bool:
+        done = bool(super().advance(*seconds))  # type: ignore[misc]
+        if done:
+            self.primal = np.nan  # of an earlier pass
+        return done
+
+    @property
+    def is_solved(self: Any) -> bool:
+        if self.solver.tol is not None and self.solver.tol < self.solved:
+            return False
+        if np.isnan(self.primal):
+            self.certify()
+        return bool(self.remaining <= self.solved)
 
 
 class Part:
@@ -325,6 +354,11 @@ class Search:
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
 
+    @property
+    def loss(self) -> Any:
+        """What the training minimises, by name."""
+        return self.model.loss
+
     def choose(self, monitor: Any) -> Choice | None:
         """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
         held_out = list(self._divisions())
@@ -352,9 +386,13 @@ class Search:
             best = ranking(self.metric, self.table)[0]
             if best is self.table[-1]:
                 self.keep()
-            self.choice = Choice(best[0], self.metric, sorted(self.table), self.n_held_out)
+            self.choice = self.choice_of(best[0])
             if len(self.table) - self.table.index(best) > self.patience:
                 break
+
+    def choice_of(self, C: float) -> Choice:
+        """The choice of a value."""
+        return Choice(C, self.metric, sorted(self.table), self.n_held_out)
 
     def keep(self) -> None:
         """Keep what is needed of the best value so far, which is the last."""
@@ -401,7 +439,7 @@ class LossSearch:
     Parameters
     ----------
     searches : list of Search
-        One per loss, which is its model's `loss`; of equal ones the first is chosen.
+        One per loss, which its `loss` names; of equal ones the first is chosen.
     """
 
     def __init__(self, searches: Any) -> None:
@@ -419,10 +457,10 @@ class LossSearch:
             self.search = search
             if search.choose(monitor) is None:
                 return None
-        losses = {search.model.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
+        losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
-        best = min(self.searches, key=lambda search: sign * losses[search.model.loss][1])
-        return replace(best.choice, loss=best.model.loss, losses=losses)
+        best = min(self.searches, key=lambda search: sign * losses[search.loss][1])
+        return replace(best.choice, loss=best.loss, losses=losses)
 
 
 def joined(parts: list[Held]) -> Held:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -10,25 +11,25 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
-from structsvm.features.sparse import as_rows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
-from structsvm.result import relative_gap
 from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.inspection.weights import WeightTable
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
 # Those in which rows are found where their scores are positive, and not by their order.
 WITH_INTERCEPT = ("f1", "error")
+# Those of which hardly any weights have a bound below 1 where classes overlap.
+STEEP = ("f1", "prbep", "prec_at_k")
 
 # Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
 # the best, as the losses of a few held-out rows jump.
@@ -37,15 +38,43 @@ LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
 LEAST_ROUNDS, SOLVED = 200, 5e-3
 
 
-class PatientRun(CuttingPlaneRun):
+class PatientRounds(PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
-    least_passes = LEAST_ROUNDS
+    least_passes, solved = LEAST_ROUNDS, SOLVED
+
+
+class SampleSearch(Search):
+    """The choice of C, and of the threshold by the rows that are held out."""
+
+    threshold: float | None = None
 
     @property
-    def is_solved(self) -> bool:
-        self.certify()
-        return relative_gap(self.primal, self.dual) <= SOLVED
+    def loss(self) -> Any:
+        return self.model.bound
+
+    def keep(self) -> None:
+        super().keep()
+        self.threshold = held_out_threshold(self.parts)
+
+    def choice_of(self, C: float) -> Choice:
+        return replace(super().choice_of(C), threshold=self.threshold)
+
+
+def held_out_threshold(parts: Any) -> float | None:
+    """Where as many held-out rows are found as are positive, over the norm of the weights; None: there are none."""
+    scores, weights = [], []
+    for part in parts:
+        size = float(np.linalg.norm(part.model.weights))
+        if size == 0.0:
+            return None
+        scores.append(part.model.scores_of(part.others[0]) / size)
+        weights.append(np.broadcast_to(part.weight_of_others, len(scores[-1])))
+    score, weight = np.concatenate(scores), np.concatenate(weights)
+    positive = np.concatenate([part.others[1] for part in parts]) > 0
+    order = np.argsort(-score, kind="stable")
+    k = int(np.searchsorted(np.cumsum(weight[order]), weight[positive].sum()))
+    return float(score[order][k : k + 2].mean())
 
 
 class GroupModel(ChoosingModel):
@@ -57,6 +86,8 @@ class GroupModel(ChoosingModel):
     k : int or None
         As the oracle has it.
     has_intercept : bool
+    bound : str
+        The loss whose hinge is minimised.
     weights : ndarray of shape (n_features + has_intercept,), float64
     """
 
@@ -65,6 +96,7 @@ class GroupModel(ChoosingModel):
     def __init__(self, n_features: int, loss: str, k: Any = None, *, has_intercept: bool = False) -> None:
         super().__init__()
         self.loss, self.k, self.has_intercept = loss, k, has_intercept
+        self.bound = loss
         self.weights = np.zeros(n_features + has_intercept)
         self.columns = {"n_features_in_": n_features}
 
@@ -87,12 +119,11 @@ class GroupModel(ChoosingModel):
         return search
 
     def oracle(self, k: Any) -> RankingOracle:
-        return RankingOracle(len(self.weights), self.loss, k)
+        return RankingOracle(len(self.weights), self.bound, k)
 
     def rows(self, X: Any) -> Any:
         """A matrix as rows with an intercept if there is one."""
-        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
-        return with_intercept(rows) if self.has_intercept else rows
+        return rows_of(X, self.has_intercept)
 
     def scores(self, X: Any) -> Any:
         """Scores of the rows of a matrix."""
@@ -202,7 +233,7 @@ class SampleModel(GroupModel):
     labels : ndarray of shape (2,)
         The second one is that of the rows to find.
     threshold : float
-        Of the score; 0 where there is an intercept.
+        Of the score; 0 where an intercept is learnt.
     share : float
         Of rows to find, with "prec_at_k": k over their number.
     """
@@ -215,6 +246,16 @@ class SampleModel(GroupModel):
         super().__init__(n_features, loss, k, has_intercept=fit_intercept and loss in WITH_INTERCEPT)
         self.labels, self.fit_intercept = labels, fit_intercept
         self.threshold = self.share = 0.0
+
+    def with_bound(self, bound: str) -> Self:
+        """The same model, to be trained with the hinge of a loss."""
+        model = self.again()
+        model.bound = bound
+        return model
+
+    @property
+    def learns_intercept(self) -> bool:
+        return self.has_intercept and self.bound in WITH_INTERCEPT
 
     @property
     def intercept(self) -> float:
@@ -233,22 +274,45 @@ class SampleModel(GroupModel):
         return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
 
     def learn(self, run: Any) -> None:
-        """Set the weights to those of a run, and the threshold to where it finds as many rows as are positive."""
+        """Set the weights to those of a run, and the threshold to where it finds as many rows as are positive.
+
+        Of the held-out rows that C was chosen by; else of those of training.
+        """
         super().learn(run)
         self.threshold = 0.0
-        if self.fit_intercept and not self.has_intercept:
+        if not self.fit_intercept or self.learns_intercept:
+            return
+        if self.choice is not None and self.choice.threshold is not None:
+            self.threshold = self.choice.threshold * float(np.linalg.norm(self.weights))
+        else:
             scores = self.scores_of(run.problem.data.rows)
             first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """C by cutting planes: passes over one example know nothing of its next ones."""
-        search = super().search(data, sample_weight, solver)
-        search.longest, search.patience = LONGEST, PATIENCE
-        if isinstance(solver, DualSolver):
-            search.solver = CuttingPlane(rescaling=solver.rescaling or "margin", random_state=search.seed)
-            search.solver.run_type = PatientRun
-        return search
+        """C by cutting planes: passes over one example know nothing of its next ones.
+
+        A loss that hardly any weights bound below 1 has the hinge of the ROC area beside its own.
+        """
+        bounds = [self.bound]
+        if self.loss in STEEP and self.fit_intercept and not self.is_trained and solver.rescaling != "slack":
+            bounds.append("roc_area")
+        searches = [SampleSearch(self.with_bound(bound), data, sample_weight, solver) for bound in bounds]
+        for search in searches:
+            search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
+            if isinstance(solver, DualSolver):
+                rescaling = solver.rescaling or "margin"
+                search.solver = CuttingPlane(rescaling=rescaling, tol=SOLVED, random_state=search.seed)
+                search.solver.run_type = PatientRounds
+        return LossSearch(searches) if len(searches) > 1 else searches[0]
+
+    def apply_choice(self, choice: Choice) -> None:
+        if choice.loss is not None:
+            self.bound = choice.loss
+
+    def _adopt_part(self, part: Any) -> Any:
+        self.bound = part.model.bound
+        return super()._adopt_part(part)
 
     def strata(self, data: Any) -> Any:
         return data[1]
@@ -259,10 +323,10 @@ class SampleModel(GroupModel):
 
     def judged(self, data: Any) -> Held:
         """The metric that the loss is of, as a ratio of sums over rows."""
-        y, scores = data[1] > 0, self.scores_of(data[0]) - self.threshold
+        y, scores = data[1] > 0, self.scores_of(data[0])
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
-        if self.loss == "f1":
+        if self.loss == self.bound == "f1":
             return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
         if self.loss == "roc_area":
             below = np.sort(scores[~y])
@@ -271,14 +335,16 @@ class SampleModel(GroupModel):
         k = self.n_found(len(y)) or int(y.sum())
         found = np.zeros(len(y))
         found[np.argsort(-scores, kind="stable")[:k]] = 1.0
-        return Held("precision at k" if self.loss == "prec_at_k" else "break-even point", found * y, found)
+        # There F1 is, where as many are found as are positive, the break-even point.
+        name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
+        return Held(name, found * y, found)
 
     def scale(self, data: Any) -> float:
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""
         rows, y = data
         n, n_positive = len(y), max(int(y.sum()), 1)
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
-        return total_variance(rows) * (n / n_positive if self.loss == "roc_area" else by[self.loss] / n)
+        return total_variance(rows) * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
 
     def decision_function(self, X: Any) -> Any:
         """Scores, > 0 for the second label: array (n_samples, 1)."""
@@ -290,7 +356,7 @@ class SampleModel(GroupModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()
-        about = {"labels": labels_to_json(self.labels), "fit_intercept": self.fit_intercept}
+        about = {"labels": labels_to_json(self.labels), "fit_intercept": self.fit_intercept, "bound": self.bound}
         return header | about, arrays | {"threshold": np.array([self.threshold])}
 
     @classmethod
@@ -300,5 +366,8 @@ class SampleModel(GroupModel):
             raise ValueError(f"{len(labels)} labels, 2 are wanted")
         about = {"labels": label_array(labels), "fit_intercept": stored_flag(header, "fit_intercept")}
         model = cls.of_header(header, arrays, **about)
+        model.bound = header.get("bound", model.loss)
+        if model.bound not in {model.loss, *(["roc_area"] if model.loss in STEEP else [])}:
+            raise ValueError(f"the hinge of {model.bound!r:.80} with the loss {model.loss!r}")
         model.threshold = float(checked_arrays(arrays, {"threshold": Array("f8", (1,))})["threshold"][0])
         return model

@@ -34,19 +34,19 @@ class MultivariateClassifier(Classifier):
     ----------
     loss : {"roc_area", "f1", "error", "prec_at_k", "prbep"}, default="roc_area"
         1 - area under the ROC curve; 1 - F1; the share of wrong rows (the linear SVM, with the same C); 1 - precision
-        among the k best; the same with k = the number of rows of the class, where precision equals recall. Where
-        classes overlap so much that a good F1 is below one half, "f1" and "prbep" learn little: hardly any w has a
-        bound below 1.
+        among the k best; the same with k = the number of rows of the class, where precision equals recall.
     k : int, optional
         For "prec_at_k", of the training rows.
     C : float, "auto" or None, default="auto"
         Weight of the loss, times the number of rows. "auto": chosen by held-out rows (`validation_`), by what the loss
         is of, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
-        object has its own.
+        object has its own. With "f1", "prbep" and "prec_at_k" their own hinge is compared with that of "roc_area"
+        (``validation_["losses"]``), which learns where classes overlap so much that no w bounds theirs below 1.
     solver : {"cutting_plane", "larank", "frank_wolfe"} or Solver, default="cutting_plane"
     fit_intercept : bool, default=True
         With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: in its place is
-        the threshold that finds as many of the training rows as are of the class; without, it is 0.
+        the threshold that finds as many rows as are of the class: of the held-out rows that C was chosen by, else of
+        those of training; without, it is 0.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -66,7 +66,7 @@ class MultivariateClassifier(Classifier):
     intercept_ : ndarray of shape (1,)
     C_ : float
     validation_ : dict
-        What "auto" has chosen C from.
+        What "auto" has chosen C, and the hinge, from.
     result_ : Result
     n_iter_, n_features_in_ : int
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import DenseRows, is_filled
+from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
@@ -299,8 +299,7 @@ def encoded(X: Any, has_intercept: Any, units: Units | None = None) -> Any:
     if units is not None:
         X = X.toarray() if hasattr(X, "indptr") else X
         return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
-    documents = DenseRows(np.ascontiguousarray(X)) if is_filled(X) else as_documents(X)
-    return with_intercept(documents) if has_intercept else documents
+    return rows_of(X, has_intercept, as_documents)
 
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:

@@ -360,6 +360,35 @@ def test_make_sequences_bad_parameters(name, value):
         make_sequences(**{name: value})
 
 
+def test_make_word_alignments():
+    params = {"n_words": 50, "max_length": 9, "dropped": 0.2, "spurious": 0.1, "random_state": 3}
+    (sentences, Y), again = (datasets.make_word_alignments(600, **params) for _ in range(2))
+    assert again[0] == sentences and all((a == b).all() for a, b in zip(again[1], Y, strict=True))
+    assert {len(right) for _, right in sentences} == set(range(1, 10))
+    pairs = Counter()
+    for (left, right), y in zip(sentences, Y, strict=True):
+        assert len(left) == len(y) and y.dtype == np.int64
+        matched = y[y >= 0]
+        assert len(set(matched.tolist())) == len(matched) and matched.max(initial=-1) < len(right)
+        pairs.update((left[i], right[j]) for i, j in enumerate(y) if j >= 0)
+    words = sum(len(right) for _, right in sentences)
+    assert pairs.total() / words == pytest.approx(0.8, abs=0.02)
+    assert sum((y < 0).sum() for y in Y) == pytest.approx(0.1 * (0.8 * words + 600), rel=0.15)
+    same = sum(
+        n for (a, b), n in pairs.items() if a.removeprefix("name").lstrip("a") == b.removeprefix("name").lstrip("b")
+    )
+    assert same / pairs.total() == pytest.approx(0.7, abs=0.04)
+    assert all(a.startswith("name") == (int(a.removeprefix("name").lstrip("a")) % 7 == 6) for a, _ in pairs)
+    assert max(len({a for a, b in pairs if b == word}) for word in {b for _, b in pairs}) == 2
+    # In the order of the second sentence without jitter; several words of one, where they may.
+    _, ordered = datasets.make_word_alignments(50, max_fertility=3, reorder=0.0, random_state=0)
+    assert all((np.diff(y[y >= 0]) >= 0).all() for y in ordered)
+    assert max(np.bincount(y[y >= 0], minlength=1).max() for y in ordered) == 3
+    for name, value in (("n_words", 1), ("dropped", 1.5), ("reorder", -1.0), ("max_fertility", 0)):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of make_word_alignments must be"):
+            datasets.make_word_alignments(**{name: value})
+
+
 @pytest.mark.parametrize("file", ["data.txt", "data.txt.gz"])
 def test_write_columns(tmp_path, file):
     X, y = [[("ä", "T1"), ("b", "T2")], [("c", "T1")]], [["B-X", "O"], ["O"]]

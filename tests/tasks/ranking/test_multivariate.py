@@ -169,3 +169,53 @@ ORDER = "sums of rows in another order differ in the last digit, and training st
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("loss", ["f1", "prbep"])
+def test_a_loss_that_nothing_bounds_has_the_hinge_of_the_roc_area(loss, tmp_path):
+    """Its own hinge is best at w = 0 where classes overlap; the choice is by its own measure, and stays."""
+    train, test = few_positives(7, 1500, 0.03, 3.0), few_positives(8, 3000, 0.03, 3.0)
+    model = made(loss).fit(*train)
+    own, area = (model.validation_["losses"][name] for name in (loss, "roc_area"))
+    assert model.validation_["loss"] == "roc_area" and area[1] > own[1]
+    assert model.validation_["metric"] == {"f1": "F1", "prbep": "break-even point"}[loss]
+    assert area[0] == model.C_
+    alone = made(loss, C=0.1).fit(*train)  # with a given C a loss has its own
+    assert not hasattr(alone, "validation_") or "losses" not in alone.validation_
+    assert roc_auc_score(test[1], model.decision_function(test[0])) > 0.02 + roc_auc_score(
+        test[1], alone.decision_function(test[0])
+    )
+    primal = made("roc_area", C=model.C_).fit(*train).result_.primal
+    assert model.result_.primal == pytest.approx(primal, rel=2e-3)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m").set_params(warm_start=True)
+    loaded.fit(*train)
+    np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=0.05, atol=0.02)
+    file = read_model(tmp_path / "m")
+    write_model(tmp_path / "bad", "multivariate", file.meta | {"bound": "error"}, file.arrays)
+    with pytest.raises(ModelFileError, match="the hinge of 'error'"):
+        structsvm.load(tmp_path / "bad")
+    assert not made(loss, fit_intercept=False).fit(*train).validation_.get("losses")
+
+
+def test_the_threshold_is_of_held_out_rows():
+    """Where features outnumber rows, those of training are far from it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1300, 300)) / 300**0.5
+    y = X[:, :5].sum(axis=1) * 60**0.5 + 0.3 * rng.normal(size=1300) > 1.2
+    n = y[300:].sum()
+    model = made("roc_area").fit(X[:300], y[:300])
+    found = model.predict(X[300:]).sum()
+    fixed = made("roc_area", C=model.C_).fit(X[:300], y[:300]).predict(X[300:]).sum()
+    assert fixed < n / 3 < n / 2 < found < 1.5 * n
+    # The same rows more than once.
+    weighted = made("roc_area").fit(X[:300], y[:300], 1 + np.arange(300) % 2)
+    assert n / 2 < weighted.predict(X[300:]).sum() < 1.5 * n
+    # A checkpoint keeps it, and so does training that goes on.
+    choice = model._fitted().choice
+    assert type(choice).from_json(choice.to_json()) == choice and choice.threshold is not None
+    for bad in (np.nan, "x"):
+        with pytest.raises(ValueError):
+            type(choice).from_json(choice.to_json() | {"threshold": bad})
+    warm = model.set_params(warm_start=True).fit(X[:300], y[:300])
+    assert warm.intercept_[0] == pytest.approx(-choice.threshold * np.linalg.norm(warm.coef_))

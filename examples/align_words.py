@@ -1,0 +1,75 @@
+"""Word alignment: which word of a sentence translates which one, learnt from a few aligned sentences.
+
+Many sentence pairs without alignments say how often two words occur together (Dice's coefficient). That, places in the
+sentence and spelling describe each pair of words; the weights of these are learnt from the aligned ones.
+
+Run it: python examples/align_words.py
+"""
+
+from collections import Counter
+
+import numpy as np
+
+import structsvm
+from structsvm.datasets import make_word_alignments
+from structsvm.metrics import matching_scores
+from structsvm.oracles.assignment import AssignmentOracle
+
+
+class WordPairs:
+    """Features of the pairs of two sentences' words."""
+
+    names = ("dice", "dice of the best", "is spelled the same", "distance", "distance squared", "is frequent")
+
+    def __init__(self, sentences):
+        self.left, self.right, self.both = Counter(), Counter(), Counter()
+        for left, right in sentences:
+            self.left.update(set(left))
+            self.right.update(set(right))
+            self.both.update((a, b) for a in set(left) for b in set(right))
+        self.often = 0.02 * len(sentences)
+
+    def dice(self, left, right):
+        """Array (n_left, n_right)."""
+        return np.array([[2.0 * self.both[a, b] / (self.left[a] + self.right[b] or 1) for b in right] for a in left])
+
+    def __call__(self, left, right):
+        """Array (n_left, n_right, n_features)."""
+        dice = self.dice(left, right).reshape(len(left), len(right))
+        best = np.maximum(dice.max(axis=0, initial=0.0)[None, :], dice.max(axis=1, initial=0.0)[:, None])
+        same = np.array([[a == b for b in right] for a in left]).reshape(dice.shape)
+        often = np.array([[self.left[a] > self.often for _ in right] for a in left]).reshape(dice.shape)
+        distance = np.abs(np.linspace(0, 1, len(left))[:, None] - np.linspace(0, 1, len(right))[None, :])
+        features = [dice, dice >= best, same, distance, distance**2, often]
+        return np.stack(features, axis=2).astype(float)
+
+
+def by_dice(dice, threshold):
+    """The best matching by Dice's coefficient alone, of pairs above a threshold."""
+    return AssignmentOracle(1).argmax(dice[:, :, None], np.array([1.0, threshold]))
+
+
+def main():
+    """Train on 150 aligned sentences and 2000 without alignment; compare with Dice's coefficient alone."""
+    sentences, y = make_word_alignments(150, random_state=0)
+    sentences_test, y_test = make_word_alignments(300, random_state=1)
+    unaligned, _ = make_word_alignments(2000, random_state=2)
+
+    pairs = WordPairs([*unaligned, *sentences])
+    X, X_test = ([pairs(*sentence) for sentence in part] for part in (sentences, sentences_test))
+    solver = structsvm.LaRank(C=0.1, tol=0.01, random_state=0)
+    model = structsvm.StructuredSVM(AssignmentOracle(len(pairs.names)), solver).fit(X, y)
+    print(model.result_.certificate())
+    print({name: round(float(weight), 2) for name, weight in zip([*pairs.names, "alone"], model.coef_)})
+
+    best = max(np.linspace(0.0, 0.5, 11), key=lambda t: matching_scores(y, [by_dice(x[:, :, 0], t) for x in X]).f1)
+    for name, found in (
+        (f"Dice above {best:.2f}", [by_dice(x[:, :, 0], best) for x in X_test]),
+        ("learnt", model.predict(X_test)),
+    ):
+        scores = matching_scores(y_test, found)
+        print(f"{name}: F1 {100 * scores.f1:.1f} %, alignment error rate {100 * scores.alignment_error_rate:.1f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""``scoring=`` of scikit-learn's model selection, for every kind of output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structsvm.metrics._alignments import pair_f1, q_score
+from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
+from structsvm.metrics._dependencies import dependency_scores
+from structsvm.metrics._labels import token_accuracy
+from structsvm.metrics._matchings import matching_f1, matching_scores
+from structsvm.metrics._meanings import meaning_scores
+from structsvm.metrics._rankings import break_even_point, ranking_scores
+from structsvm.metrics._taxonomies import hierarchical_scores, path_loss, tree_loss
+from structsvm.metrics._trees import bracket_scores
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """(estimator, X, y) -> float; more is better.
+
+    Attributes
+    ----------
+    name : str
+    metric : callable
+        Of true and predicted outputs.
+    part : str
+        The attribute of what the metric returns; "": that itself.
+    of_estimator : str
+        The attribute of the estimator, of a pipeline's last step, that the metric takes as well.
+    of_predict, of_metric : tuple of str
+        Keywords that are handed on: to `predict`, and to the metric. scikit-learn's metadata routing asks for them.
+    sign : float
+        -1 for losses.
+    """
+
+    name: str
+    metric: Callable[..., Any]
+    part: str = ""
+    of_estimator: str = ""
+    of_predict: tuple[str, ...] = ()
+    of_metric: tuple[str, ...] = ()
+    sign: float = 1.0
+
+    def __call__(self, estimator: Any, X: Any, y: Any, **about: Any) -> float:
+        for name in about.keys() - {*self.of_predict, *self.of_metric}:
+            raise TypeError(f"{self!r} takes no {name!r}")
+        about = {name: value for name, value in about.items() if value is not None}
+        predicted = self.predicted(estimator, X, **{name: about.pop(name) for name in self.of_predict if name in about})
+        own = [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
+        value = self.metric(self.true(estimator, y), predicted, *own, **about)
+        value = float(getattr(value, self.part) if self.part else value)
+        return self.sign * value
+
+    def predicted(self, estimator: Any, X: Any, **about: Any) -> Any:
+        """What is scored."""
+        return estimator.predict(X, **about)
+
+    def true(self, estimator: Any, y: Any) -> Any:
+        """What it is compared with."""
+        return y
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's metadata routing is to hand on."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=repr(self))
+        for name in self.of_predict + self.of_metric:
+            request.score.add_request(param=name, alias=True)
+        return request
+
+    def __repr__(self) -> str:
+        return f"{self.name}_scorer"
+
+
+class FoundScorer(Scorer):
+    """Of the scores of two classes, the second of which is to be found."""
+
+    def predicted(self, estimator: Any, X: Any, **about: Any) -> Any:
+        return estimator.decision_function(X)
+
+    def true(self, estimator: Any, y: Any) -> Any:
+        return np.asarray(y) == last(estimator).classes_[1]
+
+
+def last(estimator: Any) -> Any:
+    """The last step of a pipeline; another estimator itself."""
+    return estimator[-1] if hasattr(estimator, "steps") else estimator
+
+
+LENGTHS, QUERIES = ("lengths",), ("group", "qid")
+
+# Sequences of labels.
+token_accuracy_scorer = Scorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
+chunk_f1_scorer = Scorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
+chunk_precision_scorer = Scorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
+chunk_recall_scorer = Scorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
+# Trees, bracketed and of dependencies.
+bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
+uas_scorer = Scorer("uas", dependency_scores, "uas")
+las_scorer = Scorer("las", dependency_scores, "las")
+# Alignments of strings.
+pair_f1_scorer = Scorer("pair_f1", pair_f1)
+q_scorer = Scorer("q", q_score)
+# Nodes of a taxonomy.
+hierarchical_f1_scorer = Scorer("hierarchical_f1", hierarchical_scores, "f1", "taxonomy_")
+hierarchical_precision_scorer = Scorer("hierarchical_precision", hierarchical_scores, "precision", "taxonomy_")
+hierarchical_recall_scorer = Scorer("hierarchical_recall", hierarchical_scores, "recall", "taxonomy_")
+tree_loss_scorer = Scorer("tree_loss", tree_loss, of_estimator="taxonomy_", sign=-1.0)
+path_loss_scorer = Scorer("path_loss", path_loss, of_estimator="taxonomy_", sign=-1.0)
+# Meaning representations.
+meaning_f1_scorer = Scorer("meaning_f1", meaning_scores, "f1")
+# Matchings.
+matching_f1_scorer = Scorer("matching_f1", matching_f1)
+alignment_error_rate_scorer = Scorer("alignment_error_rate", matching_scores, "alignment_error_rate", sign=-1.0)
+# Rows of queries, and rows to be found.
+ndcg_scorer = Scorer("ndcg", ranking_scores, "ndcg", of_metric=QUERIES)
+map_scorer = Scorer("map", ranking_scores, "map", of_metric=QUERIES)
+ordered_pairs_scorer = Scorer("ordered_pairs", ranking_scores, "pairs", of_metric=QUERIES)
+break_even_point_scorer = FoundScorer("break_even_point", break_even_point)
+
+SCORERS = {scorer.name: scorer for scorer in list(globals().values()) if isinstance(scorer, Scorer)}
