@@ -205,11 +205,7 @@ def test_labels_that_are_allowed(seed, K, method):
 
 
 def test_chains_have_the_optimum_of_viterbi():
-<<<<<<< HEAD
     """The same joint feature, but that the weights of first labels are those of a feature of first nodes."""
-=======
-    """The same joint feature; the first label has weights of its own, in graphs by a feature of first nodes."""
->>>>>>> m-graph
     rng = np.random.default_rng(0)
     K, F = 3, 4
     X = [rng.normal(size=(n, F)).astype(np.float32) for n in (5, 1, 4, 6, 3)]
