@@ -21,9 +21,7 @@ from structsvm.metrics._graphs import (
     GraphScores,
     graph_scores,
     mean_jaccard,
-    mean_jaccard_scorer,
     node_accuracy,
-    node_accuracy_scorer,
 )
 from structsvm.metrics._labels import LabelScore, label_report, token_accuracy
 from structsvm.metrics._matchings import MatchingScores, matching_f1, matching_scores
@@ -52,8 +50,10 @@ from structsvm.metrics._scorers import (
     las_scorer,
     map_scorer,
     matching_f1_scorer,
+    mean_jaccard_scorer,
     meaning_f1_scorer,
     ndcg_scorer,
+    node_accuracy_scorer,
     ordered_pairs_scorer,
     pair_f1_scorer,
     path_loss_scorer,

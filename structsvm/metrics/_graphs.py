@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from structsvm.metrics._counts import paired
-from structsvm.metrics._labels import Scorer
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,3 @@ def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
 def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
     """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`."""
     return graph_scores(y_true, y_pred).mean_jaccard
-
-
-node_accuracy_scorer = Scorer(node_accuracy)
-mean_jaccard_scorer = Scorer(mean_jaccard)

@@ -11,6 +11,7 @@ import numpy as np
 from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
 from structsvm.metrics._dependencies import dependency_scores
+from structsvm.metrics._graphs import mean_jaccard, node_accuracy
 from structsvm.metrics._labels import token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
 from structsvm.metrics._meanings import meaning_scores
@@ -112,6 +113,9 @@ hierarchical_precision_scorer = Scorer("hierarchical_precision", hierarchical_sc
 hierarchical_recall_scorer = Scorer("hierarchical_recall", hierarchical_scores, "recall", "taxonomy_")
 tree_loss_scorer = Scorer("tree_loss", tree_loss, of_estimator="taxonomy_", sign=-1.0)
 path_loss_scorer = Scorer("path_loss", path_loss, of_estimator="taxonomy_", sign=-1.0)
+# Nodes of graphs.
+node_accuracy_scorer = Scorer("node_accuracy", node_accuracy)
+mean_jaccard_scorer = Scorer("mean_jaccard", mean_jaccard)
 # Meaning representations.
 meaning_f1_scorer = Scorer("meaning_f1", meaning_scores, "f1")
 # Matchings.

@@ -39,6 +39,8 @@ CASES = {
     "hierarchical_recall": (*NODES, 0.5),
     "tree_loss": (*NODES, -1.0),
     "path_loss": (*NODES, -2.0),
+    "node_accuracy": ([["a", "b"], ["a", "a"]], [["a", "b"], ["b", "a"]], 0.75),
+    "mean_jaccard": ([["a", "b"], ["a", "a"]], [["a", "b"], ["b", "a"]], (2 / 3 + 1 / 2) / 2),
     "meaning_f1": (["a(b)", "c"], ["a(b)", "d"], 0.5),
     "matching_f1": (*MATCHINGS, 0.5),
     "alignment_error_rate": (*MATCHINGS, -0.5),
