@@ -152,7 +152,7 @@ class StructuredSVM(TaskEstimator):
                 "afresh, or set the oracle back"
             )
         model.oracle = self.oracle
-        return model, (X, y), sample_weight
+        return model, (by_place(X), by_place(y)), sample_weight
 
     @property
     def coef_(self) -> Any:
@@ -161,7 +161,7 @@ class StructuredSVM(TaskEstimator):
     def predict(self, X: Any) -> list[Any]:
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights
-        return [self._argmax(i, x, weights) for i, x in enumerate(X)]
+        return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
 
     def _argmax(self, i: int, x: Any, weights: Any) -> Any:
         try:
@@ -175,7 +175,7 @@ class StructuredSVM(TaskEstimator):
         predicted = self.predict(X)
         if len(predicted) != len(y):
             raise ValueError(f"X has {len(predicted)} examples, y has {len(y)}")
-        losses = [self.oracle.loss(true, guess) for true, guess in zip(y, predicted, strict=True)]
+        losses = [self.oracle.loss(true, guess) for true, guess in zip(by_place(y), predicted, strict=True)]
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     @classmethod
@@ -197,6 +197,11 @@ class StructuredSVM(TaskEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def by_place(examples: Any) -> Any:
+    """Examples that [k] gives by their place: of a data frame or a series, its rows as an array."""
+    return np.asarray(examples) if hasattr(examples, "iloc") else examples
 
 
 def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:

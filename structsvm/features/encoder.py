@@ -200,6 +200,8 @@ class FeatureEncoder:
             X = X.to_pylist()
         if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
             X = np.asarray(X)
+        if lengths is not None and hasattr(X, "columns"):
+            X = np.asarray(X)
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
         if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):

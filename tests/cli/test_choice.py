@@ -12,8 +12,8 @@ from structsvm.features.svmlight import write_svmlight
 
 LINE = r"C = \S+ \(of \S+ to \S+; held-out (F1|accuracy) \d+\.\d \+- \d+\.\d, next best \d+\.\d at C = \S+\)\n"
 SUM = (
-    r"losses 'log' at C = \S+ \(\d+\.\d\) and 'hamming' at C = \S+ \(\d+\.\d\), "
-    r"added \(held-out F1 \d+\.\d \+- \d+\.\d\)\n"
+    r"losses 'log' at C = \S+ \(\d+\.\d\) and '(?:hamming|tree)' at C = \S+ \(\d+\.\d\), "
+    r"added \(held-out (?:F1|accuracy) \d+\.\d \+- \d+\.\d\)\n"
 )
 
 

@@ -32,7 +32,10 @@ class Family(NamedTuple):
 
 def families(seed: int) -> Iterator[Family]:
     """Train them, one after the other."""
-    for train in (sequence, grammar, dependency, alignment, taxonomy, semantics, ranking, multiclass, binary):
+    for train in (
+        *(sequence, grammar, dependency, alignment, taxonomy),
+        *(semantics, graph, ranking, multiclass, binary),
+    ):
         yield train(seed)
 
 
@@ -142,6 +145,19 @@ def semantics(seed: int) -> Family:
         parser.result_,
         lambda ax: pictures.meaning(ax, text, str(meaning)),
     )
+
+
+def graph(seed: int) -> Family:
+    """Cells of noisy grids."""
+    from structsvm.datasets import make_noisy_grids
+    from structsvm.tasks import GraphLabeler
+
+    (X, y), (X_test, y_test) = (make_noisy_grids(10, size=16, random_state=seed + k) for k in range(2))
+    labeler = GraphLabeler(C=0.1, method="cut", tol=0.1, random_state=seed).fit(X, y)
+    score = f"{100 * labeler.score(X_test, y_test):.1f} % of cells"
+    (found,) = labeler.predict(X_test[:1])
+    noisy = X_test[0][..., 1] - X_test[0][..., 0]
+    return Family("graphs", "10 grids", score, labeler.result_, lambda ax: pictures.grids(ax, noisy, found, y_test[0]))
 
 
 def ranking(seed: int) -> Family:

@@ -15,13 +15,26 @@ def page(families: Sequence[Any], figure: Any) -> Any:
     """A panel per family that has structures, with its certificate below."""
     shown = [family for family in families if family.draw is not None]
     figure.get_layout_engine().set(w_pad=0.2, h_pad=0.2)
-    for family, ax in zip(shown, figure.subplots(-(-len(shown) // 2), 2).ravel(), strict=False):
+    axes = figure.subplots(-(-len(shown) // 2), 2).ravel()
+    for ax in axes[len(shown) :]:
+        ax.remove()
+    for family, ax in zip(shown, axes, strict=False):
         ax.set_axis_off()
         family.draw(ax)
         ax.set_title(f"{family.name}: {family.score}", fontsize=11, loc="left")
         text = family.result.certificate().replace("; ", "\n", 1)
         ax.text(0.0, -0.02, text, transform=ax.transAxes, fontsize=7, color=GREY, va="top")
     return figure
+
+
+def grids(ax: Any, *shown: Any) -> None:
+    """Grids side by side: what was given, what was found, what is right."""
+    size = len(shown[0])
+    for k, values in enumerate(shown):
+        left = k * (size + 2)
+        ax.imshow(values, cmap="cividis", extent=(left, left + size, 0, size), interpolation="nearest")
+    ax.set_xlim(0, len(shown) * (size + 2))
+    ax.set_ylim(0, size)
 
 
 def sentence(ax: Any, words: Sequence[str], labels: Sequence[str], true: Sequence[str]) -> None:

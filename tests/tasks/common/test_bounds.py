@@ -52,6 +52,7 @@ NUMBERS = {
     "n_jobs": ([1, 2, -1, None], [0, -2, 1.5]),
     "degree": whole(0, 2**31 - 2),
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
+    "max_table": whole(2, 2**28),
     "segment_length": whole(2, 1000),
     "span_bits": whole(1, 24),
     "hash_bits": whole(1, 30),

@@ -272,7 +272,7 @@ class Fixed:
     """A search that is over: how examples were predicted."""
 
     def __init__(self, loss, metric, right):
-        self.model, self.held = SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
+        self.loss, self.model, self.held = loss, SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
         self.seed, self.choice = 0, Choice(1.0, metric, [(1.0, 0.5, 0.1, 1)], 4)
 
     def choose(self, monitor):

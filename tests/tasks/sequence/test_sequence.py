@@ -836,7 +836,6 @@ def test_errors_in_threads_count_sequences_from_the_first():
         ([[{"x": 1j}]], [["A"]], TypeError, "sequence 0, token 0: feature 'x'"),
         ([[{1: "x"}]], [["A"]], TypeError, "sequence 0, token 0: names of features must be strings"),
         ([[3.5]], [["A"]], TypeError, "sequence 0, token 0"),
-        ([["word"]], [["A"]], TypeError, "sequence 0, token 0"),
         (["words"], [["A"]], TypeError, "sequence 0 must be a list of tokens"),
         ("words", [["A"]], TypeError, "X must contain sequences of tokens"),
         (np.eye(3), [["A"] * 3], ValueError, "X is one matrix: lengths="),
