@@ -27,13 +27,13 @@ def page(families: Sequence[Any], figure: Any) -> Any:
     return figure
 
 
-def grids(ax: Any, *shown: Any) -> None:
-    """Grids side by side: what was given, what was found, what is right."""
-    size = len(shown[0])
-    for k, values in enumerate(shown):
+def grids(ax: Any, given: Any, found: Any, true: Any) -> None:
+    """Grids of two labels side by side: what was given, what was found, what is right."""
+    size = len(given)
+    for k, values in enumerate(((given > 0.0) * 0.5 + 0.25, found, true)):
         left = k * (size + 2)
-        ax.imshow(values, cmap="cividis", extent=(left, left + size, 0, size), interpolation="nearest")
-    ax.set_xlim(0, len(shown) * (size + 2))
+        ax.imshow(values, cmap="cividis", vmin=0, vmax=1, extent=(left, left + size, 0, size), interpolation="nearest")
+    ax.set_xlim(0, 3 * (size + 2))
     ax.set_ylim(0, size)
 
 
