@@ -1,6 +1,7 @@
 """The pages of docs/ and the README: their code and their commands run, in order, page by page."""
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -103,3 +104,37 @@ def test_the_start_page_leads_to_every_page():
     text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     missing = [page.name for page in PAGES if page.parent.name == "docs" and f"({page.name})" not in text]
     assert missing == ["index.md"]
+
+
+def test_the_page_of_the_papers_names_what_there_is():
+    """Tests, files, parts of benchmarks, titles of kept tables, public names: all that stands in backquotes."""
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    folders = ("structsvm/solvers", "structsvm/plotting", "oracles", "tasks")
+    public = {name for folder in folders for name in classes(ROOT / folder)}
+    counts = dict.fromkeys(("files", "tests", "tables", "names"), 0)
+    for span in set(re.findall(r"`([^`\n]+)`", text[text.index("\n## ") :])):
+        path, _, test = span.partition("::")
+        part = re.fullmatch(r"([a-z]+)/([a-z0-9-]+)(?:: (.+))?", span)
+        if part:
+            assert f'"{part[2]}"' in (ROOT / "benchmarks" / f"{part[1]}.py").read_text(encoding="utf-8"), span
+            kept = json.loads((ROOT / "benchmarks" / "results" / f"{part[1]}.json").read_text(encoding="utf-8"))
+            titles = [table["title"] for table in kept.get(part[2], {"tables": ()})["tables"]]
+            assert part[3] is None or any(title.startswith(part[3]) for title in titles), f"{span}: {titles}"
+            counts["tables"] += 1
+        elif span.startswith(("benchmarks/", "structsvm/")) or span.endswith(".png"):
+            assert (ROOT / span).exists() or (ROOT / "benchmarks" / "results" / span).exists(), span
+            counts["files"] += 1
+        elif path.endswith(".py"):
+            source = (ROOT / "tests" / path).read_text(encoding="utf-8")
+            assert not test or f"\ndef {test}(" in source, span
+            counts["tests"] += 1
+        elif re.fullmatch(r"[A-Z]\w+", span):
+            assert span in public, span
+            counts["names"] += 1
+    assert all(counts.values()), counts
+
+
+def classes(folder):
+    """Names of the classes in the sources of a folder."""
+    for source in folder.rglob("*.py"):
+        yield from re.findall(r"^class (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE)
