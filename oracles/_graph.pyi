@@ -7,6 +7,11 @@ from structsvm._problem import Problem
 from structsvm.oracles.graph import GraphOracle
 from structsvm.structures.graphs.data import Graphs
 
+MAX_BYTES: int
+METHODS: dict[str, int]
+
+class Memory: ...
+
 class GraphDecoder:
     @property
     def oracle(self) -> GraphOracle: ...
