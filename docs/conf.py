@@ -10,6 +10,9 @@ import shutil
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 os.environ.setdefault("MPLBACKEND", "agg")
 
 HERE = Path(__file__).parent
@@ -42,6 +45,9 @@ html_copy_source = False
 # Pages are read on the repository's site too: links go from file to file, headings have the anchors that it gives them.
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
+
+# Formulas are MathML, which browsers lay out themselves: MathJax would come from elsewhere when a page is read.
+html_math_renderer = "mathml"
 
 # "$ " and ">>> " are no part of what is copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -112,8 +118,21 @@ def skip_foreign(_app, _kind, _name, member, skip, _options):
     return skip or not (getattr(member, "__module__", None) or "structsvm").startswith("structsvm")
 
 
+def write_formula(translator, node):
+    """A formula within a line."""
+    translator.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def write_block(translator, node):
+    """A formula of its own; a wide one scrolls."""
+    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise SkipNode
+
+
 def setup(app):
     """Sphinx's hook."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_block, None))
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
