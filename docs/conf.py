@@ -79,6 +79,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/(?!chunking_conll2000)\w+\.py$",
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
     "default_thumb_file": None,

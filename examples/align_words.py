@@ -1,4 +1,7 @@
-"""Word alignment: which word of a sentence translates which one, learnt from a few aligned sentences.
+"""
+Word alignments
+===============
+Word alignment: which word of a sentence translates which one, learnt from a few aligned sentences.
 
 Many sentence pairs without alignments say how often two words occur together (Dice's coefficient). That, places in the
 sentence and spelling describe each pair of words; the weights of these are learnt from the aligned ones.

@@ -1,4 +1,7 @@
-"""Learn to find named spans: with whole segments, and token by token.
+"""
+Segments: chunks as wholes
+==========================
+Learn to find named spans: with whole segments, and token by token.
 
 Run it: python examples/label_segments.py
 """

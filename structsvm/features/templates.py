@@ -38,7 +38,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template: ``literals[0] item[0] literals[1] item[1] ... literals[-1]``."""
+    """One template, literals and items in turn.
+
+    ``literals[0] item[0] literals[1] item[1] ... literals[-1]``
+    """
 
     literals: tuple[str, ...]
     items: tuple[Item, ...]
