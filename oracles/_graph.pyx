@@ -111,7 +111,7 @@ cdef class Memory:
 
     cdef list arrays
 
-    def __init__(self):
+    def __cinit__(self):
         self.arrays = []
 
     cdef void* take(self, int64_t n, kind) except NULL:
