@@ -196,7 +196,7 @@ cdef class Network:
         """Return ``(labels, order)``: int32 arrays (n_words,), the label id of each word, and when it was given."""
         cdef Py_ssize_t s
         cdef int32_t[::1] labels, order
-        found = np.zeros((2, max(len(scenes.words), 1)), dtype=np.int32)
+        found = np.zeros((2, len(scenes.words) + 1), dtype=np.int32)    # the last sentence may be empty
         labels, order = found
         self.enter(scenes)
         with nogil:
