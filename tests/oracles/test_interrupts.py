@@ -466,6 +466,6 @@ LARGE = {
 @pytest.mark.parametrize("make", LARGE.values(), ids=LARGE.keys())
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_is_answered_at_the_next_look(make, n_threads):
-    """Once Python is told, whenever a busy machine lets it: looks are some 8 ms of work apart, a dozen a tenth of a second."""
+    """Once Python is told. Looks are some 8 ms of work apart: a dozen of each thread's would be a tenth of a second."""
     calls = [make() for _ in range(n_threads)]
     assert interrupted(lambda: parallel_map(lambda call: call(), calls, n_threads), 3) <= 12 * n_threads
