@@ -140,6 +140,10 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             self.aim_at(loss)
             self.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, self.rows.lists)
 
+    def _adopt_part(self, part: Any) -> Any:
+        self.set_loss(part.model.loss)
+        return super()._adopt_part(part)
+
     def possible_losses(self, data: Any) -> Any:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
