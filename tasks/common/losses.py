@@ -40,6 +40,11 @@ def solver_of(params: Any, loss: str) -> Any:
     return make_solver(Settings(**params | {"loss": loss}))
 
 
+def named(loss: Any) -> str:
+    """The name of a loss; that of a matrix of losses is "matrix"."""
+    return loss if isinstance(loss, str) else "matrix"
+
+
 class LossModel(ChoosingModel):
     """Base of the models whose oracle has a loss that is to be chosen.
 
@@ -138,7 +143,7 @@ class PartSearch(Search):
 
     Attributes
     ----------
-    models : list of SequenceModel
+    models : list of AddedModel
         For each division of the examples, with what it had learnt at the best value.
     """
 
@@ -207,7 +212,8 @@ class AddedModel(LossModel):
     @property
     def results(self) -> dict[str, Any]:
         """The outcome of each training, by its loss."""
-        return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
+        trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
+        return {named(model.loss): model.result for model in trained}
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
         """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""

@@ -15,6 +15,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.losses import named
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
@@ -72,7 +73,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
     @property
     def results(self) -> dict[str, Any]:
         """The outcome of the training, by its loss."""
-        return {self.loss if isinstance(self.loss, str) else "matrix": self.result}
+        return {named(self.loss): self.result}
 
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""

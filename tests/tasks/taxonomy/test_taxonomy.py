@@ -424,6 +424,7 @@ def test_matrices_for_loss_and_attributes():
     delta = np.array([[taxonomy.loss("tree", a, b) for b in leaves] for a in leaves])
     L = np.array([[z in taxonomy.ancestors(leaf) for z in taxonomy.nodes[1:]] for leaf in leaves], dtype=float)
     model = fitted(loss=delta, attributes=L)
+    assert list(model.results_) == ["matrix"]
     np.testing.assert_allclose(
         model.node_scores(X),
         fitted(loss="tree").node_scores(X)[:, [fitted().nodes_.tolist().index(z) for z in model.nodes_]],
