@@ -24,6 +24,10 @@ cdef Py_ssize_t LONGEST_BLOCK = 64      # pieces of it: the first long one may f
 cdef double ETA = 1e-3
 
 
+# What `n_old` of SolveSchedule is multiplied by at most.
+cdef Py_ssize_t LARGEST_FACTOR = 50
+
+
 cdef class Schedule:
     """Passes over the examples in random order; `visit` is what a subclass does with one example.
 
@@ -73,8 +77,8 @@ cdef class Schedule:
             raise ValueError("the schedule of the training state has negative numbers")
         return numbers
 
-    def start_pass(self):
-        """Shuffle; the pass begins with the next `run`."""
+    def start_pass(self, Py_ssize_t n_before=0):
+        """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         cdef Py_ssize_t g, at = 0
         cdef int64_t i
         for g in range(self.shuffled.shape[0]):
@@ -229,15 +233,28 @@ cdef class SolveSchedule(Schedule):
     """Maximise the dual over each example's coefficients, decoding once; then over those of `n_old` old examples.
 
     The old ones are support patterns chosen at random, and solved without decoding. `n_old` is an average per example.
+    Late passes decode little that is new, and what is left of the gap lies between the working sets: with `usual_passes`
+    > 0, there are `n_old` more of them after every so many passes.
     """
 
-    cdef double n_old
+    cdef double n_old, n_now
+    cdef Py_ssize_t usual_passes
     cdef double due         # old examples still to be solved; a fraction is left to the next visit
     cdef bint decoded
 
-    def __init__(self, State state, double n_old):
+    def __init__(self, State state, double n_old, *, Py_ssize_t usual_passes=0):
         super().__init__(state, {"solve_example", "solve_old"} if n_old > 0.0 else {"solve_example"})
-        self.n_old = n_old
+        self.n_old = self.n_now = n_old
+        self.usual_passes = usual_passes
+
+    def start_pass(self, Py_ssize_t n_before=0):
+        super().start_pass(n_before)
+        self.plan(n_before)
+
+    cdef void plan(self, Py_ssize_t n_before) noexcept nogil:
+        """How many old examples a visit solves, after `n_before` passes."""
+        if self.usual_passes > 0:
+            self.n_now = self.n_old * min(1 + n_before // self.usual_passes, LARGEST_FACTOR)
 
     def get_state(self):
         return np.array([self.due])
@@ -252,7 +269,7 @@ cdef class SolveSchedule(Schedule):
         if not self.decoded:
             self.state.solve_example(i)
             self.decoded = True
-            self.due += self.n_old
+            self.due += self.n_now
         else:
             self.state.solve_old()
             self.due -= 1.0
@@ -269,16 +286,22 @@ cdef class FrankWolfeSchedule(Schedule):
     they promise a good part of what the decoded one did (Osokin and others 2016, the cache).
     With `gap_sampling` a pass draws examples with odds proportional to their last known part of the gap (there,
     section 3.1); none falls below a tenth of the mean, because what is known grows stale.
+    Steps towards one corner shrink all others alike, and zigzag between the best few. After `usual_passes` > 0 passes
+    those of `SolveSchedule`, with two old examples, take their place: they are corrective, over all known corners.
     """
 
     cdef int n_cached
-    cdef bint gap_sampling
+    cdef bint gap_sampling, late
+    cdef Py_ssize_t usual_passes
+    cdef SolveSchedule corrective
     cdef double[::1] gaps       # what each example was last seen to add to the gap
 
-    def __init__(self, State state, *, int n_cached=0, bint gap_sampling=False):
+    def __init__(self, State state, *, int n_cached=0, bint gap_sampling=False, Py_ssize_t usual_passes=0):
         super().__init__(state, {"corner_step", "known_corner_step"} if n_cached > 0 else {"corner_step"})
         self.n_cached = n_cached
         self.gap_sampling = gap_sampling
+        self.usual_passes = usual_passes
+        self.corrective = SolveSchedule(state, 2, usual_passes=usual_passes) if usual_passes > 0 else None
         self.gaps = np.zeros(state.n_samples)
 
     def get_state(self):
@@ -287,9 +310,12 @@ cdef class FrankWolfeSchedule(Schedule):
     def set_state(self, numbers):
         self.gaps = self._carried(numbers, self.gaps.shape[0]).copy()
 
-    def start_pass(self):
-        super().start_pass()
-        if not self.gap_sampling:
+    def start_pass(self, Py_ssize_t n_before=0):
+        super().start_pass(n_before)
+        self.late = 0 < self.usual_passes <= n_before
+        if self.late:
+            self.corrective.plan(n_before)
+        if self.late or not self.gap_sampling:
             return
         first = self.groups[0]
         gaps = np.asarray(self.gaps)[first:first + self.order.shape[0]]
@@ -300,8 +326,11 @@ cdef class FrankWolfeSchedule(Schedule):
             self.order = first + np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef double gap = self.state.corner_step(i)
+        cdef double gap
         cdef int _
+        if self.late:
+            return self.corrective.visit(i)
+        gap = self.state.corner_step(i)
         self.gaps[i] = gap
         for _ in range(self.n_cached):
             if not self.state.known_corner_step(i, 0.1 * gap):

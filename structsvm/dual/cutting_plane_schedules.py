@@ -55,7 +55,7 @@ class RoundSchedule(ABC):
         """Restore the arrays returned by `get_arrays`; return those for the state, which another C may change."""
         return arrays
 
-    def start_pass(self) -> None:
+    def start_pass(self, n_before: int = 0) -> None:
         self.next = 0
 
     def run(self, seconds: Any) -> bool:

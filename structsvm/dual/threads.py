@@ -50,11 +50,11 @@ class ThreadedSchedule:
     def next(self) -> int:
         return sum(schedule.next for schedule in self.schedules)
 
-    def start_pass(self) -> None:
-        """Shuffle; the pass begins with the next `run`."""
+    def start_pass(self, n_before: int = 0) -> None:
+        """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         self._together(lambda k: self.parts[k].begin())
         for schedule in self.schedules:
-            schedule.start_pass()
+            schedule.start_pass(n_before)
 
     def run(self, seconds: float) -> bool:
         """Visit examples for about `seconds`; return whether the pass is complete."""

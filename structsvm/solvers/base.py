@@ -111,7 +111,7 @@ class Run:
         """Begin a pass; `advance` goes through it."""
         if self.has_dual:
             self.dual_before = self.state.dual
-        self.schedule.start_pass()
+        self.schedule.start_pass(self.n_iter)
 
     def certify(self) -> None:
         """After a pass: compute the objectives that the run claims; none here."""
@@ -243,7 +243,7 @@ class Run:
             raise ValueError(
                 "array 'run' of the training state must be 4 float64 numbers, passes and seconds among them"
             )
-        if run[0] != int(run[0]):
+        if run[0] != int(run[0]) or run[0] >= 2.0**53:
             raise ValueError(f"array 'run' of the training state has {run[0]:g} passes, and must have a whole number")
         history = History.from_arrays({k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
         before = self.schedule.get_state()

@@ -32,7 +32,9 @@ class FrankWolfe(DualSolver):
     max_iter : int, default=1000
         Passes over the data (n_samples visits each).
     tol : float or None, default=1e-2
-        Relative duality gap, (primal - dual) / primal, to stop at.
+        Relative duality gap, (primal - dual) / primal, to stop at. Passes after the twentieth are then corrective:
+        they solve each decoded example's dual over all of its known corners, and those of old examples too, where
+        steps to one corner at a time zigzag. None: no such test, and `max_iter` passes as the paper has them.
     random_state : int, RandomState or None
         Seeds the choice of examples.
     n_jobs : int, optional
@@ -48,6 +50,7 @@ class FrankWolfe(DualSolver):
     """
 
     penalty = "linear"
+    usual_passes = 20  # after which, with `tol`, steps are corrective
 
     _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
         "sampling": Options("uniform", "gap"),
@@ -85,4 +88,9 @@ class FrankWolfe(DualSolver):
         self.checkpoint_every = checkpoint_every
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
-        return FrankWolfeSchedule(state, n_cached=self.n_cached, gap_sampling=self.sampling == "gap")
+        return FrankWolfeSchedule(
+            state,
+            n_cached=self.n_cached,
+            gap_sampling=self.sampling == "gap",
+            usual_passes=0 if self.tol is None else self.usual_passes,
+        )

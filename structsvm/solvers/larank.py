@@ -46,7 +46,8 @@ class LaRank(DualSolver):
         many as it takes, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass
-        (LaRankGap in the thesis). None: no such test.
+        (LaRankGap in the thesis). "decode-once" then works on `n_reprocess` more old examples per fresh one after every
+        20 passes. None: no such test.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     n_jobs : int, optional
@@ -118,7 +119,7 @@ class LaRank(DualSolver):
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         if self.schedule == "decode-once":
-            return SolveSchedule(state, self.n_reprocess)
+            return SolveSchedule(state, self.n_reprocess, usual_passes=0 if self.tol is None else self.usual_passes)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, 10 * self.n_reprocess)
         return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")

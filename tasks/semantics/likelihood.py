@@ -265,7 +265,7 @@ class LikelihoodSchedule:
         self.n_passes = 0
         self.loss = 0.0
 
-    def start_pass(self) -> None:
+    def start_pass(self, n_before: int = 0) -> None:
         self.order = np.random.default_rng([self.seed, self.n_passes]).permutation(self.n_samples)
         self.next, self.loss = 0, 0.0
 

@@ -179,8 +179,8 @@ def test_ctrl_c_leaves_the_weights_of_the_alphas(monkeypatch):
     class Stopped:
         n_samples, next = last.n_samples, 0
 
-        def start_pass(self):
-            last.start_pass()
+        def start_pass(self, n_before):
+            last.start_pass(n_before)
 
         def run(self, seconds):
             raise KeyboardInterrupt

@@ -7,6 +7,7 @@ from python_oracles import Data
 from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.solvers import frank_wolfe
+from structsvm.tasks import SequenceLabeler
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,36 @@ def test_the_sampling_of_frank_wolfe(sampling, monkeypatch):
     given, make = [], frank_wolfe.FrankWolfeSchedule
     monkeypatch.setattr(frank_wolfe, "FrankWolfeSchedule", lambda *_, **options: given.append(options) or make(*_))
     FrankWolfe(sampling=sampling, n_cached=3).start(Data().bind())
-    assert given == [{"n_cached": 3, "gap_sampling": sampling == "gap"}]
+    FrankWolfe(sampling=sampling, n_cached=3, tol=None, max_iter=1).start(Data().bind())
+    options = {"n_cached": 3, "gap_sampling": sampling == "gap"}
+    assert given == [options | {"usual_passes": 20}, options | {"usual_passes": 0}]
+
+
+def few_noisy_chains(seed):
+    """Six short sequences whose labels have nothing to do with their tokens: at C = 5 all constraints matter."""
+    draws = np.random.default_rng(seed)
+    lengths = draws.integers(1, 6, 6)
+    X = [[{f"word={draws.integers(4)}": 1.0, f"shape={draws.integers(4)}": 1.0} for _ in range(n)] for n in lengths]
+    return X, [[str(draws.integers(3)) for _ in range(n)] for n in lengths]
+
+
+@pytest.mark.parametrize("solver", [LaRank(5.0, tol=1e-3, random_state=0), FrankWolfe(5.0, tol=1e-3, random_state=0)])
+def test_small_gaps_take_few_passes(solver):
+    """With two old examples per fresh one LaRank takes up to 170 passes, with steps to corners FrankWolfe over 1,000."""
+    for seed in range(6):
+        labeler = SequenceLabeler(solver=solver, loss="hamming").fit(*few_noisy_chains(seed))
+        assert labeler.result_.status == "converged" and labeler.n_iter_ < 90
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize("solver", [LaRank(5.0, n_reprocess=0.7), FrankWolfe(5.0, sampling="gap")], ids=repr)
+def test_late_passes_resume_bit_for_bit(solver):
+    problem = Data().bind()
+    solver.random_state, solver.tol = 0, 1e-12
+    whole = solver.solve(problem, passes=50)
+    run = solver.start(problem)
+    run.set_state(solver.solve(problem, passes=45).get_state())
+    np.testing.assert_array_equal(solver.solve(problem, run=run, passes=5).state.weights, whole.state.weights)
 
 
 @pytest.mark.parametrize("solver", [LaRank(random_state=0), CuttingPlane(random_state=0)], ids=repr)

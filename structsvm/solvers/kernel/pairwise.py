@@ -294,7 +294,7 @@ class PairSchedule:
         if numbers.dtype != np.float64 or numbers.shape != (0,):
             raise ValueError(f"the schedule of the training state must be empty, got shape {numbers.shape}")
 
-    def start_pass(self) -> None:
+    def start_pass(self, n_before: int = 0) -> None:
         self.next = 0
 
     def run(self, seconds: float) -> bool:

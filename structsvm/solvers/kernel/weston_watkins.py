@@ -307,7 +307,7 @@ class Decomposition(ABC):
             raise ValueError("the schedule of the training state has an example twice")
         self.kept = numbers.astype(np.int64)
 
-    def start_pass(self) -> None:
+    def start_pass(self, n_before: int = 0) -> None:
         self.next = 0
 
     def run(self, seconds: Any) -> bool:
