@@ -1,5 +1,8 @@
 """Bags of candidate labels against the enumeration of all corners."""
 
+import itertools
+import math
+
 import bag_reference as reference
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from structsvm import (
     StructuredSVM,
     UnsupportedFormulation,
 )
+from structsvm.dual._rounds import violations
 from structsvm.oracles.ambiguous import AmbiguousOracle
 
 
@@ -144,6 +148,39 @@ def test_the_regret_of_proposition_13(seed):
             losses = np.array([reference.loss_of(x @ w.reshape(4, 5), bag) for x, bag in zip(X, bags, strict=True)])
             regret = mean - np.cumsum(losses) / n
             assert (regret <= w @ w / (2 * n * C) + rho * C / 2 + 1e-9).all()
+
+
+def pairwise_error(scores, bag):
+    """errp of section 6.1: pairs of a candidate and another label in the wrong order, ties half."""
+    others = [z for z in range(len(scores)) if z not in bag]
+    return np.mean([(scores[y] < scores[z]) + 0.5 * (scores[y] == scores[z]) for y in bag for z in others])
+
+
+@pytest.mark.parametrize("right", [1.0, 0.7])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_theorem_12_the_pairwise_error_bounds_the_true_one(size, right):
+    """err* <= 2 l (K - l) / gamma E[errp(f) - errp(y*)], where wrong labels come alike and the right one is missing in
+    some bags; and the hinge that is trained is no less than errp."""
+    K, (rng, X, _) = 5, data(size, n=40, K=5, d=4)
+    true = X @ rng.normal(size=(4, K))
+    correct = true.argmax(axis=1)
+    bags = [set(bag) for bag in itertools.combinations(range(K), size)]
+    with_it, without = math.comb(K - 1, size - 1), math.comb(K - 1, size)
+    odds = np.array([[right / with_it if y in bag else (1.0 - right) / without for bag in bags] for y in correct])
+    wrong = right * (size - 1) / (K - 1) + (1.0 - right) * size / (K - 1)
+    gamma = right - wrong
+    problem = AmbiguousOracle(K, 4).bind(np.repeat(X, len(bags), axis=0), bags * len(X))
+    trained = LaRank(C=0.1, max_iter=10, random_state=0).solve(problem, sample_weight=odds.ravel()).weights
+    for w in (trained, *rng.normal(size=(5, 4 * K))):
+        hinge = violations(problem, w).reshape(odds.shape)
+        scores = X @ w.reshape(4, K)
+        errors = np.array([[pairwise_error(s, bag) for bag in bags] for s in scores])
+        least = np.array([[pairwise_error(s, bag) for bag in bags] for s in true])
+        assert (errors <= hinge + 1e-9).all()
+        excess = np.mean(np.sum(odds * (errors - least), axis=1))
+        wrongly = np.mean(scores.argmax(axis=1) != correct)
+        assert wrongly <= 2 * size * (K - size) / gamma * excess + 1e-9
+        assert w is not trained or wrongly < 0.5
 
 
 def test_one_pass_learns_what_the_bags_have_in_common():

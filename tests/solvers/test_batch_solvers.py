@@ -155,6 +155,40 @@ def test_theorem_1_bounds_the_constraints(epsilon, seed):
     assert joined <= (C * 6 * rows.loss**2 * rows.radius**2 + 6 * rows.loss) / epsilon**2
 
 
+@pytest.mark.parametrize(("rescaling", "penalty"), [f for f in FORMULATIONS if f[1] is not None])
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.05, 1.0]))
+@settings(max_examples=5)
+def test_proposition_1_slacks_bound_the_empirical_risk(rescaling, penalty, seed, C):
+    """The mean of the slacks, or of their squares, is no less than the mean loss of what is predicted."""
+    data = Data(seed, n=6, n_inputs=6, penalty=penalty)
+    problem = data.bind(rescaling)
+    run = CuttingPlane(C=C, rescaling=rescaling, penalty=penalty, **TIGHT).solve(problem)
+    slacks = np.maximum(violations(problem, run.weights), 0.0)
+    predicted = [data.oracle.argmax(x, run.weights) for x in data.X]
+    risk = np.mean([data.oracle.loss(y, z) for y, z in zip(data.Y, predicted, strict=True)])
+    assert risk <= np.mean(slacks if penalty == "linear" else slacks**2) + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.1])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=5)
+def test_proposition_2_gain_of_a_constraint(epsilon, seed):
+    """Each that joins raises the dual by at least epsilon^2 / (2 (D R^2 + 1 / C)) (the paper's C is n times ours)."""
+    data, C, joined = Data(seed, n=6, n_inputs=6, penalty="quadratic"), 0.5, 0
+    rows = Rows(Data(seed, n=6, n_inputs=6, penalty="linear"))
+    least = 0.5 * epsilon**2 / (rows.loss * rows.radius**2 + 1.0 / C)
+    solver = CuttingPlane(
+        C=C, rescaling="slack", penalty="quadratic", optimize="constraint", epsilon=epsilon, tol=None, random_state=0
+    )
+    run = solver.start(data.bind("slack"))
+    for _ in range(20):
+        before = run.state.dual
+        run.advance()
+        joined += run.schedule.joined
+        assert run.state.dual - before >= run.schedule.joined * least
+    assert joined > 0
+
+
 def test_epsilon_ends_training_and_bounds_the_objective():
     data = Data(2, n=6, n_inputs=6, penalty="linear")
     run = CuttingPlane(C=1.0, epsilon=0.1, tol=None, qp_tol=1e-9, max_sweeps=1000, random_state=0).solve(data.bind())

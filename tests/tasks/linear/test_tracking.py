@@ -89,6 +89,21 @@ def test_the_bound_of_the_theorems(process, C, K):
     assert np.mean(excess) <= np.sqrt(2.0 * x) + x / C
 
 
+@pytest.mark.parametrize(("C", "n_reprocess"), [(0.1, 1), (1.0, 3), (20.0, 2)])
+def test_the_duality_lemma(C, n_reprocess):
+    """Lemma 5: the gap per C t is at most mu(mean gain of the best step on one coordinate), mu(x) = sqrt(2 x) + x / C."""
+    X, y = stream(60, 3)
+    Z, model = X * y[:, None], TrackingClassifier(C, n_reprocess=n_reprocess, random_state=0)
+    for t in range(1, 61):
+        model.partial_fit(X[t - 1 : t], y[t - 1 : t], classes=[-1, 1])
+        alpha = alphas(model)
+        slope, norm = 1.0 - Z[:t] @ model.coef_[0], np.sum(Z[:t] ** 2, axis=1)
+        step = np.clip(slope / norm, -alpha, C - alpha)
+        gain = np.mean(step * slope - 0.5 * step**2 * norm)
+        gap = model.result_.primal - model.result_.dual
+        assert -1e-9 <= gap / (C * t) <= np.sqrt(2.0 * gain) + gain / C + 1e-9
+
+
 def test_what_is_tracked_is_what_is_true():
     X, y = stream(80, 1)
     model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X, y)
