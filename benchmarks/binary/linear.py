@@ -158,7 +158,7 @@ def floor(X, y, times):
         rows, w = Rows(data), np.ones(X.shape[1], dtype)
         seconds = {"one read (X @ w)": repeat(partial(np.matmul, data, w), times)[1].best}
         for name, params in {
-            "SVMSGD2": {"second_order": False},
+            "SVMSGD2": {"method": "svmsgd2"},
             "SGD-QN": {},
             "SGD-QN, averaged": {"average": True},
         }.items():

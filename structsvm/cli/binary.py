@@ -100,7 +100,7 @@ def demo(seed: int) -> Any:
 @optional("--selection", click.Choice(["random", "gradient", "active", "autoactive"]), "Of lasvm.")
 @optional("--max-visits", click.IntRange(1), "Of lasvm: examples that a pass visits at most.")
 @optional("--loss", click.Choice(LOSSES), "Of sgdqn.  [default: squared_hinge]")
-@optional("--method", click.Choice(["sgdqn", "svmsgd2"]), "Of sgdqn.  [default: sgdqn]")
+@optional("--method", click.Choice(["sgdqn", "svmsgd2", "sgdqn-2009"]), "Of sgdqn.  [default: sgdqn]")
 @flag("--average", "Of sgdqn: average the weights over the last pass.")
 @optional("--t0", float, "Of sgdqn; chosen on a tenth of the examples by default.")
 @optional("--tol", float, "Of lasvm: stop at this relative duality gap.")

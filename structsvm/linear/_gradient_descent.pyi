@@ -8,6 +8,7 @@ from structsvm.dual._state import State
 from structsvm.kernel._kernels import Rows
 
 LOSSES: Mapping[str, int]
+METHODS: Mapping[str, int]
 
 def loss_values(loss: str, margins: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
@@ -38,7 +39,7 @@ class GradientDescent(State):
         ridge: float,
         t0: float,
         loss: str = "squared_hinge",
-        second_order: bool = True,
+        method: str = "sgdqn",
         intercept: bool = True,
         average: bool = False,
         seed: int = 0,

@@ -11,9 +11,10 @@ B is lambda^-1 for SVMSGD2. For SGD-QN it follows a leaky average h of the diago
     h_k <- h_k + 2/r (lambda + c [x]_k^2 - h_k),  c = (l'(s') - l'(s)) / (s' - s),  B_kk = min(SCALE / h_k, 1 / lambda),
 
 with the margins s and s' of an example before and after its step: c x x' + lambda is the secant Hessian of that
-example's cost. Equation (3.7) of the thesis averages [w' - w]_k / [g(w') - g(w)]_k instead, which is
-(lambda + c <x, B x> / B_kk)^-1: for dense examples the same for all features as long as B is. The factor SCALE is for
-theorem 1, which asks that all eigenvalues of H B be above 1/2: those of H diag(H)^-1 are 1 in the mean.
+example's cost. The factor SCALE is for theorem 1, which asks that all eigenvalues of H B be above 1/2: those of H diag(H)^-1 are 1
+in the mean. Equation (3.7) of the thesis ("sgdqn-2009") averages ratios [w' - w]_k / [g(w') - g(w)]_k instead. With
+p = (l'(s') - l'(s)) / -l'(s) they are (lambda + p / (gain B_kk))^-1 where [x]_k is not 0, and 1 / lambda elsewhere: for
+dense examples the same for all features as long as B is.
 
 All labels (one against the rest) are trained while an example is at hand, each with weights of its own.
 """
@@ -55,6 +56,13 @@ cdef enum Loss:
     SQUARED_HINGE
     SMOOTH_HINGE
     SMOOTH_SQUARED_HINGE
+
+cdef enum Method:
+    SVMSGD2
+    SGDQN
+    SGDQN_2009
+
+METHODS = {"sgdqn": SGDQN, "svmsgd2": SVMSGD2, "sgdqn-2009": SGDQN_2009}
 
 LOSSES = {
     "hinge": HINGE,
@@ -140,8 +148,7 @@ cdef class GradientDescent(State):
     t0 : float
         The gain of visit t is ``1 / (t + t0)``; of averaged weights ``(1 + t / t0)^(-3/4) / t0``. 0: `set_t0` follows.
     loss : {"hinge", "squared_hinge", "smooth_hinge", "smooth_squared_hinge"}
-    second_order : bool
-        SGD-QN, or SVMSGD2.
+    method : {"sgdqn", "svmsgd2", "sgdqn-2009"}
     intercept : bool
         Whether examples have one more feature, of value 1.
     average : bool
@@ -164,7 +171,8 @@ cdef class GradientDescent(State):
     cdef readonly double t              # visits before this one
     cdef const descent* fast
     cdef Loss loss
-    cdef bint second_order, intercept, average, estimate
+    cdef Method method
+    cdef bint intercept, average, estimate
     cdef Py_ssize_t width               # of the weights of a machine
     cdef Py_ssize_t due                 # visits since the last regularisation step
     cdef double r
@@ -182,7 +190,7 @@ cdef class GradientDescent(State):
     cdef int64_t work               # of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
-                 loss="squared_hinge", bint second_order=True, bint intercept=True, bint average=False,
+                 loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,
                  uint64_t seed=0):
         cdef double filled
         n = rows.n_rows
@@ -197,7 +205,7 @@ cdef class GradientDescent(State):
         self.n_machines = 1 if n_labels == 2 else n_labels
         self.work = <int64_t>(self.n_machines * (8.0 + filled * rows.n_features))
         self.ridge, self.loss = ridge, LOSSES[loss]
-        self.second_order, self.intercept, self.average = second_order, intercept, average
+        self.method, self.intercept, self.average = METHODS[method], intercept, average
         self.fast = descent_of(kernel_set())
         dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
         arrays = [np.zeros(shape, dtype), np.full(shape, ridge, dtype), np.full(shape, 1.0 / ridge, dtype)]
@@ -294,7 +302,7 @@ cdef class GradientDescent(State):
         return {
             "weights": self.arrays[0].copy(), "curvature": self.arrays[1].copy(), "rescaling": self.arrays[2].copy(),
             "numbers": np.array([self.t, self.t0, self.r, <double>self.estimate]),
-            "descent": np.array([self.ridge, <double>self.second_order]), "random": self.random_words(),
+            "descent": np.array([self.ridge, <double>self.method]), "random": self.random_words(),
             "counters": np.array([self.n_argmax, self.n_visits, self.due], dtype=np.int64),
         }
 
@@ -307,8 +315,8 @@ cdef class GradientDescent(State):
         if counters[2] >= self.skip:
             raise ValueError(f"array 'counters' of the training state has {counters[2]} visits since the last "
                              f"regularisation step, of which there is one in {self.skip}")
-        ridge, second_order = checked_array(state, "descent", np.float64, (2,)).tolist()
-        same = ridge == self.ridge and second_order == self.second_order
+        ridge, method = checked_array(state, "descent", np.float64, (2,)).tolist()
+        same = ridge == self.ridge and method == self.method
         if not (same or adapt):
             raise ValueError("array 'descent' of the training state is of another ridge or method")
         t, t0 = self.t, self.t0
@@ -338,7 +346,7 @@ cdef class GradientDescent(State):
         h = self.arrays[1].astype(np.float64)
         most = 1.0 / self.ridge
         self.arrays[2][:] = np.clip(SCALE / np.maximum(h, SCALE * self.ridge), LEAST * most, most) \
-            if self.second_order else most
+            if self.method == SGDQN else most
 
     @property
     def rescaling(self):
@@ -412,6 +420,23 @@ cdef void curve(GradientDescent m, Py_ssize_t i, real* h, real* B, double c, dou
     B[d] = <real>max(min(SCALE / h[d], most), least)
 
 
+cdef void average_ratios(GradientDescent m, Py_ssize_t i, real* B, double p, double rate) noexcept nogil:
+    """Equation 3.7: B_k += rate ((lambda + p / B_k)^-1 - B_k), and (lambda^-1 - B_k) where x_k is 0; bounded."""
+    cdef Py_ssize_t k, d = m.rows.n_features
+    cdef int64_t e = 0, end = d
+    cdef double least = LEAST / m.ridge, ratio
+    cdef const real* values = <const real*>m.rows.values + (0 if m.rows.is_sparse else i * d)
+    if m.rows.is_sparse:
+        e, end = m.rows.indptr[i], m.rows.indptr[i + 1]
+    for k in range(d + 1):
+        ratio = 1.0 / m.ridge
+        if k == d or not m.rows.is_sparse or (e < end and m.rows.indices[e] == k):
+            if k == d or values[e] != 0.0:
+                ratio = 1.0 / (m.ridge + p / B[k])
+            e += 1
+        B[k] = <real>max(B[k] + rate * (ratio - B[k]), least)
+
+
 cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
     cdef Py_ssize_t k, at
     cdef real* w = <real*>m.w
@@ -428,11 +453,15 @@ cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
         if slope != 0.0:
             move(m, i, w + at, u, B + at, gain * slope * sign, m.n_averaged)
         if m.estimate:
-            if slope != 0.0:
-                after = sign * dot(m, i, w + at)
+            after = sign * dot(m, i, w + at) if slope != 0.0 else s
+            if m.method == SGDQN_2009:
+                if slope != 0.0:
+                    c = (slope - m.weight[i] * slope_of(m.loss, after)) / (gain * slope)
+                average_ratios(m, i, B + at, c, min(1.0, 2.0 / m.r))
+            else:
                 if after != s:
                     c = (slope - m.weight[i] * slope_of(m.loss, after)) / (after - s)
-            curve(m, i, h + at, B + at, c, min(1.0, 2.0 / m.r))
+                curve(m, i, h + at, B + at, c, min(1.0, 2.0 / m.r))
     if m.estimate:
         m.r += 1.0
         m.estimate = False
@@ -445,7 +474,7 @@ cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
                 m.fast.decay_float(w + at, B + at, u, m.width, m.due * gain * m.ridge, m.n_averaged)
             else:
                 m.fast.decay_double(w + at, B + at, u, m.width, m.due * gain * m.ridge, m.n_averaged)
-        m.due, m.estimate = 0, m.second_order
+        m.due, m.estimate = 0, m.method != SVMSGD2
     m.t += 1.0
     m.n_averaged += 1.0
     return 0

@@ -32,11 +32,12 @@ def test_losses_and_their_slopes(loss):
                 np.testing.assert_allclose(np.diff(found), 0.0, atol=3e-9)
 
 
-def reference(X, signs, weight, order, *, ridge, t0, loss, skip, second_order, intercept, average):
-    """Algorithm 8 with implicit regularisation and the averaged diagonal; one machine, in float64."""
+def reference(X, signs, weight, order, *, ridge, t0, loss, skip, method, intercept, average):
+    """Algorithm 8 with implicit regularisation, and the averaged diagonal or ratios; one machine, in float64."""
     X = np.column_stack([X, np.full(len(X), float(intercept))])
     d = X.shape[1]
     w, h, r, due, estimate = np.zeros(d), np.full(d, ridge), t0 / skip, 0, False
+    B = np.full(d, 1.0 / ridge)
     path = []
 
     def slope(s):
@@ -44,7 +45,7 @@ def reference(X, signs, weight, order, *, ridge, t0, loss, skip, second_order, i
 
     for t, i in enumerate(order):
         gain = (1.0 + t / t0) ** -0.75 / t0 if average else 1.0 / (t + t0)
-        x, y, B = X[i], signs[i], np.clip(8.0 / h, 1e-2 / ridge, 1.0 / ridge)
+        x, y, old = X[i], signs[i], w
         before = y * (w @ x)
         pull = weight[i] * slope(before)
         w = w + gain * pull * y * B * x
@@ -54,11 +55,18 @@ def reference(X, signs, weight, order, *, ridge, t0, loss, skip, second_order, i
             curved = X[i].copy()
             curved[-1] = 1.0
             h = h + min(1.0, 2.0 / r) * (ridge + c * curved**2 - h)
-            r, estimate, B = r + 1, False, np.clip(8.0 / h, 1e-2 / ridge, 1.0 / ridge)
+            ratios, moved = np.full(d, 1.0 / ridge), w != old
+            change = ridge * (w - old) - weight[i] * (slope(after := y * (w @ x)) - slope(before)) * y * x
+            ratios[moved] = (w - old)[moved] / change[moved]
+            if method == "sgdqn":
+                B = np.clip(8.0 / h, 1e-2 / ridge, 1.0 / ridge)
+            else:
+                B = np.maximum(B + min(1.0, 2.0 / r) * (ratios - B), 1e-2 / ridge)
+            r, estimate = r + 1, False
         due += 1
         if due == skip or t == len(order) - 1:
             w = w / (1.0 + due * gain * ridge * B)
-            due, estimate = 0, second_order
+            due, estimate = 0, method != "svmsgd2"
         path.append(w)
     return np.mean(path, axis=0) if average else w
 
@@ -68,17 +76,17 @@ def reference(X, signs, weight, order, *, ridge, t0, loss, skip, second_order, i
 @given(
     seed=st.integers(0, 10**6),
     loss=st.sampled_from(sorted(LOSSES)),
-    second_order=st.booleans(),
+    method=st.sampled_from(["sgdqn", "svmsgd2", "sgdqn-2009"]),
     intercept=st.booleans(),
     average=st.booleans(),
 )
 @settings(max_examples=15)
-def test_steps_are_those_of_the_algorithm(make, dtype, seed, loss, second_order, intercept, average):
+def test_steps_are_those_of_the_algorithm(make, dtype, seed, loss, method, intercept, average):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(20, 120)), int(rng.integers(1, 40))
     X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)).astype(dtype)
     y, weight, order = rng.integers(0, 2, n), rng.choice([0.0, 1.0, 2.5], n), rng.permutation(n)
-    params = {"ridge": 0.01, "t0": 500.0, "loss": loss, "second_order": second_order, "intercept": intercept}
+    params = {"ridge": 0.01, "t0": 500.0, "loss": loss, "method": method, "intercept": intercept}
     state = GradientDescent(Rows(make(X)), y, 2, weight, average=average, **params)
     state.run(order)
     wanted = reference(X, 2 * y - 1, weight, order, skip=state.skip, average=average, **params)
@@ -167,6 +175,23 @@ def test_rescaling_pays_where_features_differ():
         for method in ("sgdqn", "svmsgd2")
     }
     assert primal["sgdqn"] < primal["svmsgd2"] - 0.02
+
+
+def test_the_ratios_as_printed_are_one_ratio_on_dense_data():
+    """By equation 3.7 all B_kk stay equal there, and nothing is gained over SVMSGD2; on sparse data they differ."""
+    X, y = make_ill_conditioned(4000, 40, condition=1e4, dtype=np.float64, random_state=1)
+    problem = LinearProblem(Rows(X), (y + 1) // 2, 2)
+    runs = {
+        method: SGDQN(1e-5, method=method, max_iter=1, random_state=0).solve(problem)
+        for method in ("sgdqn", "svmsgd2", "sgdqn-2009")
+    }
+    B = runs["sgdqn-2009"].state.rescaling
+    assert np.ptp(B) < 1e-9 * B.max()
+    assert runs["sgdqn-2009"].primal > runs["sgdqn"].primal + 0.02
+    assert runs["sgdqn-2009"].primal > runs["svmsgd2"].primal - 0.01
+    X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
+    run = SGDQN(1e-5, method="sgdqn-2009", max_iter=1, random_state=0).solve(LinearProblem(Rows(X), (y + 1) // 2, 2))
+    assert np.ptp(run.state.rescaling) > 1e-3 * run.state.rescaling.max()
 
 
 def test_t0_is_chosen_and_a_bad_one_is_worse():

@@ -43,7 +43,7 @@ def few_noisy_chains(seed):
 
 @pytest.mark.parametrize("solver", [LaRank(5.0, tol=1e-3, random_state=0), FrankWolfe(5.0, tol=1e-3, random_state=0)])
 def test_small_gaps_take_few_passes(solver):
-    """With two old examples per fresh one LaRank takes up to 170 passes, with steps to corners FrankWolfe over 1,000."""
+    """With two old examples per fresh one LaRank takes up to 170, with steps to corners FrankWolfe over 1,000."""
     for seed in range(6):
         labeler = SequenceLabeler(solver=solver, loss="hamming").fit(*few_noisy_chains(seed))
         assert labeler.result_.status == "converged" and labeler.n_iter_ < 90

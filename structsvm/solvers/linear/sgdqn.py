@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
-from structsvm.linear._gradient_descent import LOSSES, GradientDescent
+from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
@@ -58,8 +58,9 @@ class SGDQN(Solver):
     loss : {"squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge"}, default="squared_hinge"
         With u = max(0, 1 - s): ``u^2 / 2``, ``u``, and both made smooth over 0 < u < 1: ``u^2 / 2`` (beyond,
         ``u - 1/2``), ``u^3 / 6`` (beyond, ``u^2 / 2 - u / 2 + 1/6``).
-    method : {"sgdqn", "svmsgd2"}, default="sgdqn"
-        Whether the features are rescaled by the estimated diagonal of the Hessian, or all alike.
+    method : {"sgdqn", "svmsgd2", "sgdqn-2009"}, default="sgdqn"
+        Whether the features are rescaled by the estimated diagonal of the Hessian, or all alike. "sgdqn-2009" averages
+        the ratios of equation 3.7, as printed, by which features of dense data are all rescaled alike too.
     t0 : float, optional
         The gain of visit t is ``1 / (t + t0)``, times 1 / alpha without rescaling. None: the one with which a pass over
         a tenth of the examples decreases the objective most.
@@ -80,7 +81,7 @@ class SGDQN(Solver):
     _constraints = Solver._constraints | {
         "alpha": POSITIVE,
         "loss": Options(*LOSSES),
-        "method": Options("sgdqn", "svmsgd2"),
+        "method": Options(*METHODS),
         "t0": (Interval(Real, 0.0, closed="neither"), Options(None)),
         "average": FLAG,
         "fit_intercept": FLAG,
@@ -135,7 +136,7 @@ class SGDQN(Solver):
             ridge=float(self.alpha),
             t0=t0,
             loss=self.loss,
-            second_order=self.method == "sgdqn",
+            method=self.method,
             intercept=self.fit_intercept,
             average=self.average,
             seed=seed,

@@ -91,7 +91,7 @@ def test_the_bound_of_the_theorems(process, C, K):
 
 @pytest.mark.parametrize(("C", "n_reprocess"), [(0.1, 1), (1.0, 3), (20.0, 2)])
 def test_the_duality_lemma(C, n_reprocess):
-    """Lemma 5: the gap per C t is at most mu(mean gain of the best step on one coordinate), mu(x) = sqrt(2 x) + x / C."""
+    """Lemma 5: the gap per C t is at most mu(mean gain of a best step), mu(x) = sqrt(2 x) + x / C."""
     X, y = stream(60, 3)
     Z, model = X * y[:, None], TrackingClassifier(C, n_reprocess=n_reprocess, random_state=0)
     for t in range(1, 61):
