@@ -1,32 +1,20 @@
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm._problem import Problem
 from structsvm.features.tokens import Tokens
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.semi_markov import SemiMarkovOracle
-from structsvm.structures._labels import LabelDecoder
+from structsvm.structures._labels import LabelLattice, LabelProblem
 
-class SegmentChain(LabelDecoder):
+class SegmentChain(LabelLattice):
     @property
     def structure(self) -> SemiMarkovOracle: ...
-    def expect(
-        self, w: ArrayLike, i: int, allowed: NDArray[np.bool_] | None = None
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
     def lattice(self, w: ArrayLike, i: int) -> NDArray[np.float32]: ...
     def best_by(self, i: int, lattice: NDArray[np.float32]) -> tuple[float, NDArray[np.int32]]: ...
 
-class SegmentProblem(Problem):
+class SegmentProblem(LabelProblem):
     @property
     def chain(self) -> SegmentChain: ...
-    @property
-    def labels(self) -> NDArray[np.int32] | None: ...
-    @property
-    def known(self) -> KnownLabels | None: ...
-    @property
-    def incomplete(self) -> Self: ...
     def __init__(
         self,
         structure: SemiMarkovOracle,
@@ -37,4 +25,3 @@ class SegmentProblem(Problem):
         rescaling: str | None = "margin",
         penalty: str | None = "linear",
     ) -> None: ...
-    def most_violated(self, i: int, w: ArrayLike) -> NDArray[np.int32]: ...

@@ -23,41 +23,22 @@ that ends there with a, and G[t][X] over what comes up to one of X that is not e
 
 where (+) is the maximum, or the logarithm of the sum of exponentials: T M types + T K^2 steps, whatever the lengths.
 
-A cut is written as a chain's: the positions at which its labelling differs from the true one, words (t, label).
+Cuts, completions and moments are those of all label sequences (`structsvm/structures/_labels.pyx`).
 """
 
 from libc.math cimport INFINITY, exp, isfinite, log
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._problem cimport RESCALE_NONE, Cut
 from structsvm._arrays cimport array_data, ndarray
-from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
-from structsvm.structures._labels cimport LabelDecoder
+from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
 from structsvm.checksum import checksum
-from structsvm.features._tokens import steps
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
-                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
-        int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
-                          int64_t stride, const float* moments, int32_t* slot, int32_t* list,
-                          float* rows) noexcept nogil
-        double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
-        void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
-                         float coef) noexcept nogil
-        void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
-                                 double coef) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
-
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
-
-cdef Py_ssize_t TOKENS = 256    # whose rows are summed between two polls
 cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
 cdef double WIDE = 200.0        # of transitions this great, exponentials are not multiplied
 
@@ -81,10 +62,10 @@ cdef inline void join(double* total, double* top, double x) noexcept nogil:
         total[0] += exp(x - top[0])
 
 
-cdef class SegmentChain(LabelDecoder):
+cdef class SegmentChain(LabelLattice):
     """The exact decoder of a set of sequences."""
 
-    cdef Py_ssize_t longest, n_types, M, n_edges
+    cdef Py_ssize_t n_types, M
     cdef const int32_t[:, ::1] tags     # of each type its labels
     cdef int32_t[::1] type_of           # of each label its type, or -1
     cdef int32_t[::1] tag_of            # of each label what it is in a segment
@@ -94,7 +75,6 @@ cdef class SegmentChain(LabelDecoder):
     cdef const float* A                 # transitions; then first labels
     cdef const float* g                 # weights of lengths
     cdef const float* phrases
-    cdef float[::1] E
     cdef double[::1] R
     cdef double[::1] V
     cdef double[::1] G
@@ -109,13 +89,13 @@ cdef class SegmentChain(LabelDecoder):
     cdef double[::1] counts             # their expected counts
     cdef double[::1] column             # a number per begin
     cdef bint wide                      # whether some are so great that their exponentials say nothing
-    cdef int32_t[::1] path
+    cdef int64_t[::1] one_each          # 0, 1, 2, ...: runs of one phrase
     cdef object weights                 # those of `lattice`
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
-        cdef Py_ssize_t longest = max(steps(tokens.offsets)[1], 1), c, k
-        self.longest, self.n_types, self.M = longest, len(structure.tags), structure.max_length
+        cdef Py_ssize_t longest = self.longest, c, k
+        self.n_types, self.M = len(structure.tags), structure.max_length
         self.tags = np.ascontiguousarray(structure.tags, dtype=np.int32)
         self.type_of = np.full(self.K, -1, dtype=np.int32)
         self.tag_of = np.full(self.K, SINGLE, dtype=np.int32)
@@ -126,15 +106,14 @@ cdef class SegmentChain(LabelDecoder):
         self.begins = np.flatnonzero((tag_of == FIRST) | (tag_of == SINGLE)).astype(np.int32)
         self.ends = np.flatnonzero((tag_of == LAST) | (tag_of == SINGLE)).astype(np.int32)
         self.lengths = structure.phrase_starts
-        self.n_edges = self.first_bigram - self.n_emission
-        self.E = np.empty(longest * self.stride, dtype=np.float32)
         self.S = np.empty((self.M + 1) * self.stride, dtype=np.float32)
         self.R, self.V = np.empty(longest * self.K), np.empty(longest * self.K)
         self.G = np.empty(longest * max(self.n_types, 1))
         self.from_label = self.from_length = self.from_start = np.empty(0, dtype=np.int32)
         self.p = self.edges = self.exp_C = self.counts = np.empty(0)
         self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
-        self.path = np.empty(longest, dtype=np.int32)
+        phrases = int(np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=0)) if self.n_bigrams else 0
+        self.one_each = np.arange(phrases + 1)
 
     cdef int prepare(self, const float* w) except -1 nogil:
         cdef Py_ssize_t j, k, n = self.begins.shape[0]
@@ -232,17 +211,6 @@ cdef class SegmentChain(LabelDecoder):
                     total += y
             v[self.ends[j]] = total
 
-    cdef int fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) except -1 nogil:
-        """The lattice of sequence i; `init` as for `label`."""
-        cdef Py_ssize_t first = self.offsets[i], T = self.offsets[i + 1] - first, t = 0, size
-        while t < T:
-            size = min(TOKENS, T - t)
-            KERNELS.fill(w, self.stride, self.indptr + first + t, self.indices, self.values, size,
-                         init + t * init_step, init_step, &self.E[t * self.stride])
-            t += size
-            poll((self.indptr[first + t] - self.indptr[first + t - size] + size) * self.stride // 8)
-        return 0
-
     cdef void segments(self, Py_ssize_t i, Py_ssize_t t) noexcept nogil:
         """S: g(t, m, X) of the segments of sequence i that end at t."""
         cdef Py_ssize_t stride = self.stride, c, at = self.offsets[i] + t, e, m = 1
@@ -259,13 +227,7 @@ cdef class SegmentChain(LabelDecoder):
             for c in range(self.n_types):
                 out[c] += row[c]
 
-    cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) except -2 nogil:
-        self.fill(i, w, init, init_step)
-        return -1 if self.best(i, &self.E[0], out) > -INFINITY else 0
-
     cdef double best(self, Py_ssize_t i, const float* E, int32_t* path) except? -1.0 nogil:
-        """The best labelling by a lattice E, and its score; -inf where there is none."""
         cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], t, m, c, s, k
         cdef int32_t a
         cdef double score
@@ -367,19 +329,22 @@ cdef class SegmentChain(LabelDecoder):
                 top = x
         return top if is_max or total == 0.0 else top + log(total)
 
-    cdef Py_ssize_t n_moment_rows(self, Py_ssize_t i) noexcept nogil:
-        """Rows of the moments of sequence i: of its tokens, of transitions and lengths, of its phrases."""
-        cdef Py_ssize_t rows = self.offsets[i + 1] - self.offsets[i] + self.n_edges
-        if self.n_bigrams > 0:
-            rows += self.pair_indptr[self.offsets[i + 1]] - self.pair_indptr[self.offsets[i]]
-        return rows
+    cdef Conjoined conjoined(self, Py_ssize_t i) noexcept nogil:
+        """The phrases, each a run of its own: one row of weights, by the type of the segment."""
+        cdef Conjoined phrases
+        cdef Py_ssize_t start
+        if self.n_bigrams == 0:
+            return LabelLattice.conjoined(self, i)
+        start = self.pair_indptr[self.offsets[i]]
+        phrases.n = self.pair_indptr[self.offsets[i + 1]] - start
+        phrases.size = self.stride
+        phrases.indptr = &self.one_each[0]
+        phrases.indices = self.pair_indices + start
+        phrases.values = NULL
+        return phrases
 
     cdef int sum_up(self, Py_ssize_t i, const float* E, const int32_t* gold, float* moments,
                     double* out) except -1 nogil:
-        """Expectations over all labellings by a lattice E, less `gold` if that is not NULL.
-
-        `out`: the log-sum, the loss of `gold`, the entropy. The moments may be NULL.
-        """
         cdef double loss
         if self.p.shape[0] == 0:
             with gil:
@@ -562,33 +527,6 @@ cdef class SegmentChain(LabelDecoder):
 
     # ---- for Python -------------------------------------------------------------------------------
 
-    def expect(self, w, Py_ssize_t i, allowed=None):
-        """Sums over all labellings of sequence i, with probabilities proportional to the exponentials of their scores.
-
-        Returns
-        -------
-        log_sum : float
-            Of the exponentials; -inf where `allowed` leaves no labelling.
-        labels : ndarray of shape (length, K), float64
-            The probability of each label at each token.
-        others : ndarray of shape (n_rows, stride), float64
-            The expected counts of transitions and lengths, in their rows, and a row per phrase of a token.
-        """
-        cdef ndarray weights = self.structure.check_weights(w)
-        cdef Py_ssize_t T = self.length(i)
-        cdef float[:, ::1] moments = np.zeros((self.n_moment_rows(i), self.stride), dtype=np.float32)
-        cdef const float[:, ::1] rows
-        cdef double out[3]
-        rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
-        with nogil:
-            self.prepare(<const float*>array_data(weights))
-            self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
-            self.sum_up(i, &self.E[0], NULL, &moments[0, 0], out)
-        if out[0] != out[0]:
-            out[0] = -INFINITY
-        sums = np.asarray(moments).astype(np.float64)
-        return out[0], sums[:T, :self.K], sums[T:]
-
     def lattice(self, w, Py_ssize_t i):
         """The scores of the labels of sequence i, (length, stride); `best_by` has the other weights from here."""
         cdef ndarray weights = self.structure.check_weights(w)
@@ -608,7 +546,7 @@ cdef class SegmentChain(LabelDecoder):
         return score, np.asarray(self.path)[:T].copy()
 
 
-cdef class SegmentProblem(Problem):
+cdef class SegmentProblem(LabelProblem):
     """Sequences with their true segments.
 
     Parameters
@@ -621,157 +559,32 @@ cdef class SegmentProblem(Problem):
         What is known of them. None: all.
     """
 
-    cdef readonly SegmentChain chain
-    cdef const int32_t[::1] gold
-    cdef readonly object labels         # None: yet to be completed
-    cdef readonly object known
-    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
-    cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
-    cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
-    cdef float[::1] allowed             # rows of 0 and -inf, or of logarithms of weights, by `which`
-    cdef bint is_weighted
-    cdef float[::1] lattice             # with losses added, or in which only what agrees may stand
-    cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
-    cdef float[::1] loss_rows
-    cdef int32_t[::1] words
+    cdef SegmentChain segments          # the chain
     cdef int32_t[::1] other             # the labelling of a cut
     cdef int64_t[::1] places            # of dPsi's entries, and their values
     cdef double[::1] amounts
-    cdef int32_t[::1] slot              # of each row of w its row in `sums`, or -1
+    cdef int32_t[::1] row_at            # of each row of w its row in `sums`, or -1
     cdef int64_t[::1] used              # the rows in `sums`, which is made of zeros between two uses
     cdef double[::1] sums
-    cdef int64_t[::1] one_each          # 0, 1, 2, ...
-    cdef int32_t[::1] features          # what `spread_moments` finds
-    cdef float[::1] rows
-    cdef Py_ssize_t n_spread, n_phrases_spread
 
     def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
-        cdef SegmentChain chain = SegmentChain(structure, tokens)
-        self.chain = chain
-        super().__init__(len(tokens), structure.n_features, rescaling=rescaling, penalty=penalty,
-                         weight_dtype=np.float32)
-        cdef Py_ssize_t longest = chain.longest
-        self.known = known
-        self.is_open, self.agreeing = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.float32)
-        if known is not None:
-            self.is_weighted = known.sets.dtype != bool
-            structure.check_known(tokens, known, self.rescaling == RESCALE_NONE)
-            self.allowed = structure.allowed_of(known.weights).ravel()
-            if labels is None:
-                self.is_open = known.is_open(tokens.offsets).view(np.uint8)
-        if labels is not None:
-            labels = structure.check_labels(tokens, labels)
-            structure.check_allowed(tokens.offsets, labels)
-        self.labels = labels
-        self.gold = known.which if labels is None else labels
-        self.which = labels if known is None else known.which
-        self.judge = self.which
-        self.loss_rows = structure.loss_rows if known is None else structure.losses_of(known.table)
-        self.lattice = np.empty(longest * chain.stride, dtype=np.float32)
-        self.words = np.empty(2 * longest, dtype=np.int32)
+        self.segments = SegmentChain(structure, tokens)
+        super().__init__(self.segments, labels, known, rescaling=rescaling, penalty=penalty)
+        cdef Py_ssize_t longest = self.chain.longest
         self.other = np.empty(longest, dtype=np.int32)
         entries = int(np.diff(tokens.indptr[tokens.offsets]).max(initial=0))
-        phrases = int(np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=0)) if chain.n_bigrams else 0
-        most = 2 * (entries + phrases + 2 * longest + 1)
+        most = 2 * (entries + self.segments.one_each.shape[0] + 2 * longest)
         self.places, self.amounts, self.used = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64)
-        self.slot = np.full(structure.n_rows, -1, dtype=np.int32)
-        self.sums = np.zeros(0)
-        self.one_each = np.arange(phrases + 1)
-        self.features, self.rows = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        self.row_at = np.empty(0, dtype=np.int32)
 
-    # ---- completions --------------------------------------------------------------------------------
-
-    @property
-    def offers(self):
-        offered = {"expectations", "completions"}
-        return frozenset(offered | {"marginals" if np.any(self.is_open) else "constraints"})
-
-    cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
-        """Whether sequence i is known in part, and not completed."""
-        return self.is_open.shape[0] > 0 and self.is_open[i]
-
-    cdef void add_rows(self, Py_ssize_t i, const float* rows, const int32_t* row_of) noexcept nogil:
-        """The lattice of sequence i, to which rows are added."""
-        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, t, j
-        for t in range(self.chain.offsets[i + 1] - first):
-            for j in range(stride):
-                self.lattice[t * stride + j] = self.chain.E[t * stride + j] + rows[row_of[first + t] * stride + j]
-
-    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t
-        target.words = &self.which[first]
-        target.n_words = T
-        for t in range(T):
-            if self.which[first + t] >= self.chain.K:
-                break
-        else:
-            return 0
-        self.chain.prepare(<const float*>w)
-        self.chain.fill(i, <const float*>w, &self.chain.row[0], 0)
-        self.add_rows(i, &self.allowed[0], &self.which[0])
-        if not self.chain.best(i, &self.lattice[0], &self.chain.path[0]) > -INFINITY:
-            with gil:
-                raise ValueError(f"sequence {self.first + i}: the scores of what agrees with what is known overflow")
-        target.words = &self.chain.path[0]
-        return 0
-
-    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
-        cdef int32_t* gold = <int32_t*>&self.gold[self.chain.offsets[i]]
-        cdef bint differs = memcmp(gold, target.words, target.n_words * sizeof(int32_t)) != 0
-        if take:
-            memcpy(gold, target.words, target.n_words * sizeof(int32_t))
-        return differs
-
-    @property
-    def targets(self):
-        return np.asarray(self.chain.offsets), np.asarray(self.gold)
-
-    def with_targets(self, targets):
-        cdef Problem problem = SegmentProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
-                                              **self.formulation)
-        problem.first = self.first
-        return problem
-
-    @property
-    def incomplete(self):
-        """The same problem before it was completed: its log losses are those of what is known."""
-        return self if self.known is None or self.labels is None else self.with_targets((None, None))
-
-    # ---- the most violated labelling ------------------------------------------------------------
-
-    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
-        cdef const float* w = <const float*>weights
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
-        cdef const int32_t* gold = &self.gold[first]
-        cdef const int32_t* judge = &self.judge[first]
+    cdef int worst(self, Py_ssize_t i) except -1 nogil:
         cdef const float* E = &self.chain.E[0]
-        cdef double loss = 0.0, score
-        if self.has_open(i):
-            with gil:
-                raise ValueError(f"the labels of sequence {self.first + i} are known in part: train with LatentSVM")
-        self.chain.prepare(w)
-        self.chain.fill(i, w, &self.chain.row[0], 0)
         if self.rescaling != RESCALE_NONE:
             self.add_rows(i, &self.loss_rows[0], &self.judge[0])
             E = &self.lattice[0]
         if not self.chain.best(i, E, &self.chain.path[0]) > -INFINITY:
             with gil:
                 raise ValueError(f"sequence {self.first + i}: its scores overflow")
-        for t in range(T):
-            if self.chain.path[t] != gold[t]:
-                self.words[2 * n] = <int32_t>t
-                self.words[2 * n + 1] = self.chain.path[t]
-                loss += self.loss_rows[judge[t] * self.chain.stride + self.chain.path[t]]
-                n += 1
-        cut.words = &self.words[0]
-        cut.n_words = 2 * n
-        cut.alpha = cut.b = violation[0] = 0.0
-        cut.scale = 1.0
-        if n == 0:
-            return 0
-        cut_terms(self.rescaling, self.penalty, loss, cut)
-        self.c_dots(i, cut, 1, weights, True, &score)
-        violation[0] = cut.b - score
         return 0
 
     # ---- arithmetic on cuts ---------------------------------------------------------------------
@@ -779,14 +592,14 @@ cdef class SegmentProblem(Problem):
     cdef Py_ssize_t segment(self, Py_ssize_t i, Py_ssize_t start, Py_ssize_t t, int32_t label, double sign,
                             Py_ssize_t n) noexcept nogil:
         """Append the features of the segment start .. t whose last label is given."""
-        cdef Py_ssize_t stride = self.chain.stride, m = min(t - start + 1, self.chain.M + 1), e
-        cdef Py_ssize_t c = self.chain.type_of[label]
+        cdef Py_ssize_t stride = self.chain.stride, m = min(t - start + 1, self.segments.M + 1), e
+        cdef Py_ssize_t c = self.segments.type_of[label]
         if c < 0:
             return n
         self.places[n] = (self.chain.n_emission + self.chain.K + 1 + m) * stride + c
         self.amounts[n] = sign
         n += 1
-        for e in range(self.chain.phrase_begin(i, t, m), self.chain.phrase_end(i, t, m)):
+        for e in range(self.segments.phrase_begin(i, t, m), self.segments.phrase_end(i, t, m)):
             self.places[n] = (self.chain.first_bigram + self.chain.pair_indices[e]) * stride + c
             self.amounts[n] = sign
             n += 1
@@ -838,7 +651,8 @@ cdef class SegmentProblem(Problem):
             if self.is_begin(y[t]):
                 y_start = t
             g_ends, y_ends = self.is_end(gold[t]), self.is_end(y[t])
-            if g_ends and y_ends and g_start == y_start and self.chain.type_of[gold[t]] == self.chain.type_of[y[t]]:
+            if g_ends and y_ends and g_start == y_start and (
+                    self.segments.type_of[gold[t]] == self.segments.type_of[y[t]]):
                 continue
             if g_ends:
                 n = self.segment(i, g_start, t, gold[t], 1.0, n)
@@ -847,10 +661,10 @@ cdef class SegmentProblem(Problem):
         return n
 
     cdef bint is_begin(self, int32_t label) noexcept nogil:
-        return self.chain.tag_of[label] == FIRST or self.chain.tag_of[label] == SINGLE
+        return self.segments.tag_of[label] == FIRST or self.segments.tag_of[label] == SINGLE
 
     cdef bint is_end(self, int32_t label) noexcept nogil:
-        return self.chain.tag_of[label] >= LAST
+        return self.segments.tag_of[label] >= LAST
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* weights, bint fresh,
                     double* out) except -1 nogil:
@@ -883,157 +697,41 @@ cdef class SegmentProblem(Problem):
         """One of them is added up in rows of its own, those of w that it has."""
         cdef Py_ssize_t stride = self.chain.stride, e, k, size = self.expand(i, a), n = 0, row
         cdef double total = 0.0
-        if self.sums.shape[0] == 0:
+        if self.row_at.shape[0] == 0:
             with gil:
+                self.row_at = np.full(self.chain.structure.n_rows, -1, dtype=np.int32)
                 self.sums = np.zeros(self.used.shape[0] * stride)
         for e in range(size):
             row = self.places[e] // stride
-            if self.slot[row] < 0:
-                self.slot[row] = <int32_t>n
+            if self.row_at[row] < 0:
+                self.row_at[row] = <int32_t>n
                 self.used[n] = row
                 n += 1
-            self.sums[self.slot[row] * stride + self.places[e] % stride] += self.amounts[e]
+            self.sums[self.row_at[row] * stride + self.places[e] % stride] += self.amounts[e]
         if a != b:
             size = self.expand(i, b)
         for e in range(size):
             row = self.places[e] // stride
-            if self.slot[row] >= 0:
-                total += self.amounts[e] * self.sums[self.slot[row] * stride + self.places[e] % stride]
+            if self.row_at[row] >= 0:
+                total += self.amounts[e] * self.sums[self.row_at[row] * stride + self.places[e] % stride]
         for k in range(n):
-            self.slot[self.used[k]] = -1
+            self.row_at[self.used[k]] = -1
         memset(&self.sums[0], 0, n * stride * sizeof(double))
         return a.scale * b.scale * total
-
-    # ---- expectations ---------------------------------------------------------------------------
-    # Moments are rows of label probabilities, of the expected counts of transitions and lengths, and of the
-    # probabilities that a segment of a type has a phrase, less the true ones. Of a sequence known in part: less those
-    # of the labellings that agree, which are summed over as well.
-
-    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
-        return self.chain.n_moment_rows(i) * self.chain.stride
-
-    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
-        cdef const float* w = <const float*>weights
-        cdef double out[3]
-        cdef double agreeing[3]
-        cdef Py_ssize_t k, n = self.c_moments(i)
-        self.chain.prepare(w)
-        self.chain.fill(i, w, &self.chain.row[0], 0)
-        if not self.has_open(i):
-            self.chain.sum_up(i, &self.chain.E[0], &self.gold[self.chain.offsets[i]], m, out)
-            loss[0], entropy[0] = out[1], out[2]
-            return 0
-        self.chain.sum_up(i, &self.chain.E[0], NULL, m, out)
-        if self.agreeing.shape[0] < n:
-            with gil:
-                self.agreeing = np.empty(n, dtype=np.float32)
-        self.add_rows(i, &self.allowed[0], &self.which[0])
-        self.chain.sum_up(i, &self.lattice[0], NULL, NULL if m == NULL else &self.agreeing[0], agreeing)
-        loss[0], entropy[0] = out[0] - agreeing[0], out[2] - agreeing[2]
-        if loss[0] < 0.0:
-            loss[0] = 0.0
-        if m != NULL:
-            if self.is_weighted:
-                entropy[0] -= self.mean_weight(i)
-            for k in range(n):
-                m[k] -= self.agreeing[k]
-        return 0
-
-    cdef double mean_weight(self, Py_ssize_t i) noexcept nogil:
-        """The expectation, under what agrees, of the logarithm of its weight: a constant part of its log-sum."""
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t t, c
-        cdef const float* row
-        cdef double total = 0.0
-        for t in range(T):
-            row = &self.allowed[self.which[first + t] * stride]
-            for c in range(self.chain.K):
-                if self.agreeing[t * stride + c] > 0.0:
-                    total += <double>self.agreeing[t * stride + c] * row[c]
-        return total
-
-    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t e, start
-        cdef const float* rows = m + (T + self.chain.n_edges) * stride
-        cdef const float* w = <const float*>weights
-        cdef double total = KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
-            w + self.chain.n_emission * stride, m + T * stride, self.chain.n_edges * stride)
-        if self.chain.n_bigrams > 0:
-            start = self.chain.pair_indptr[first]
-            for e in range(start, self.chain.pair_indptr[first + T]):
-                total += KERNELS.dot(w + (self.chain.first_bigram + self.chain.pair_indices[e]) * stride,
-                                     rows + (e - start) * stride, stride)
-        return total
-
-    cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
-        """The emission part of F_i(m) as rows of distinct features, then that of phrases."""
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t start, n
-        if self.features.shape[0] == 0:
-            with gil:
-                self.features = np.empty(self.used.shape[0], dtype=np.int32)
-                self.rows = np.empty(self.used.shape[0] * stride, dtype=np.float32)
-        self.n_spread = n = KERNELS.spread(
-            self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
-            &self.features[0], &self.rows[0])
-        self.n_phrases_spread = 0
-        if self.chain.n_bigrams > 0:
-            start = self.chain.pair_indptr[first]
-            self.n_phrases_spread = KERNELS.spread(
-                &self.one_each[0], self.chain.pair_indices + start, NULL, self.chain.pair_indptr[first + T] - start,
-                stride, m + (T + self.chain.n_edges) * stride, &self.slot[0], &self.features[n], &self.rows[n * stride])
-        return 0
-
-    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        self.spread_moments(i, m)
-        return KERNELS.dot(edges, edges, self.chain.n_edges * stride) + KERNELS.dot(
-            &self.rows[0], &self.rows[0], (self.n_spread + self.n_phrases_spread) * stride)
-
-    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, n
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        cdef float* w = <float*>weights
-        if not again:
-            self.spread_moments(i, m)
-        n = self.n_spread
-        KERNELS.add_rows(w, stride, &self.features[0], n, &self.rows[0], <float>coef)
-        KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
-        KERNELS.add_rows(w + self.chain.first_bigram * stride, stride, &self.features[n], self.n_phrases_spread,
-                         &self.rows[n * stride], <float>coef)
-        return 0
-
-    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, n
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        self.spread_moments(i, m)
-        n = self.n_spread
-        KERNELS.add_rows_exactly(w, stride, &self.features[0], n, &self.rows[0], coef)
-        KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
-        KERNELS.add_rows_exactly(w + self.chain.first_bigram * stride, stride, &self.features[n], self.n_phrases_spread,
-                                 &self.rows[n * stride], coef)
-        return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         """Differences in order, that make another chain of segments."""
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t
         cdef int32_t* y = &self.other[0]
-        if cut.n_words % 2 != 0 or cut.n_words > 2 * T or self.has_open(i):
+        if not LabelProblem.c_valid(self, i, cut):
             return False
         memcpy(y, &self.gold[first], T * sizeof(int32_t))
         for p in range(cut.n_words // 2):
-            t = cut.words[2 * p]
-            if not (0 <= t < T and 0 <= cut.words[2 * p + 1] < self.chain.K):
-                return False
-            if cut.words[2 * p + 1] == y[t] or (p > 0 and t <= cut.words[2 * p - 2]):
-                return False
-            y[t] = cut.words[2 * p + 1]
+            y[cut.words[2 * p]] = cut.words[2 * p + 1]
         for t in range(T):
             # Within a segment its type goes on; between two, nothing is open.
             if t > 0 and not self.is_end(y[t - 1]):
-                if self.is_begin(y[t]) or self.chain.type_of[y[t]] != self.chain.type_of[y[t - 1]]:
+                if self.is_begin(y[t]) or self.segments.type_of[y[t]] != self.segments.type_of[y[t - 1]]:
                     return False
             elif not self.is_begin(y[t]):
                 return False
@@ -1046,23 +744,8 @@ cdef class SegmentProblem(Problem):
         structure = self.chain.structure
         sets = [] if self.known is None else [self.known.sets]
         of_tokens = self.chain.tokens.fingerprint(np.asarray(self.which))
-        return checksum([np.array([of_tokens, self.chain.M]), structure.tags, structure.phrase_starts,
+        return checksum([np.array([of_tokens, self.segments.M]), structure.tags, structure.phrase_starts,
                          structure.loss_rows, *sets])
 
     def structure_fingerprint(self):
         return checksum([self.chain.structure.loss_rows])
-
-    def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        cdef Py_ssize_t a = self.chain.offsets[start], b = self.chain.offsets[stop]
-        labels = None if self.labels is None else self.labels[a:b]
-        known = None if self.known is None else self.known._replace(which=self.known.which[a:b])
-        return self.chain.structure, self.chain.tokens[start:stop], labels, known
-
-    def most_violated(self, Py_ssize_t i, w):
-        """The labelling behind ``separate(i, w)``, as int32 array."""
-        cdef Cut cut
-        cdef double violation
-        cdef ndarray weights = self._check_weights(w)
-        cdef Py_ssize_t T = self.chain.length(i)
-        self.c_separate(i, array_data(weights), &cut, &violation)
-        return np.asarray(self.chain.path)[:T].copy()

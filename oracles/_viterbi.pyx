@@ -11,26 +11,24 @@ along a row (padded to whole vectors; the padding stays zero):
     (order 2) then (K+1) K rows  triples: row a K + b for labels a, b before (a = K: none)
     then K rows a bigram         attributes of a token that are conjoined with its label and the one before, by that
 
-A cut is written as the positions at which its labelling differs from the true one: words (t, label),
-t ascending.
+Cuts, completions and moments are those of all label sequences (`structsvm/structures/_labels.pyx`).
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcmp, memcpy
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
-from structsvm.structures._labels cimport LabelDecoder
+from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
 from structsvm.checksum import checksum
-from structsvm.features._tokens import steps
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "kernels.h" nogil:
@@ -42,8 +40,6 @@ cdef extern from "kernels.h" nogil:
         const float* loss
     ctypedef struct kernels:
         const char* name
-        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
-                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
                       const int32_t* indices, const float* values, int64_t T, float* rows,
                       float* tables) except -1 nogil
@@ -59,14 +55,6 @@ cdef extern from "kernels.h" nogil:
                              float* out) except -1 nogil
         int (*expect)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* R, float* tops,
                       float* work, float* moments, int64_t n_edges, int has_end, double* out) except -1 nogil
-        int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
-                          int64_t stride, const float* moments, int32_t* slot, int32_t* list,
-                          float* rows) noexcept nogil
-        double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
-        void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
-                         float coef) noexcept nogil
-        void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
-                                 double coef) noexcept nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -77,8 +65,6 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
 
-cdef Py_ssize_t TOKENS = 256        # whose rows are summed between two polls
-
 cdef Py_ssize_t MANY_PAIRS = 4096   # of differing tokens: from here on c_inner goes by features
 
 cdef fused real:
@@ -86,21 +72,17 @@ cdef fused real:
     double
 
 
-cdef class Chain(LabelDecoder):
+cdef class Chain(LabelLattice):
     """The exact decoder of a set of sequences."""
 
-    cdef Py_ssize_t longest
     cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
     cdef float[::1] tables              # transition scores with the mask added (or for order 2)
     cdef const float* A                 # transition scores that all tokens have
     cdef const float* pairs             # weights of bigrams
     cdef float[::1] own                 # tables of tokens that have bigrams, and K rows; or empty
-    cdef float[::1] E
     cdef float[::1] V
     cdef float[::1] sums
-    cdef int32_t[::1] path
-    cdef Py_ssize_t n_edges             # rows of transition weights
     cdef float[::1] tops                # what `expect` needs beside V; empty before the first call
     cdef float[::1] work
 
@@ -108,17 +90,13 @@ cdef class Chain(LabelDecoder):
         super().__init__(structure, tokens)
         cdef Py_ssize_t G = 1 if self.order == 1 else self.K + 1, P = self.K if self.order == 1 else self.K + 1
         self.has_end = structure.end
-        self.longest = steps(tokens.offsets)[1]
         self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
         self.scores.step = 1 if self.order == 1 else self.stride
         self.scores.shift = 0 if self.order == 1 else 1
         self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
                                dtype=np.float32)
-        self.E = np.empty(max(self.longest, 1) * self.stride, dtype=np.float32)
-        self.V = np.empty(max(self.longest, 1) * G * self.stride, dtype=np.float32)
+        self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
         self.sums = np.empty(P + 8, dtype=np.float32)
-        self.path = np.empty(max(self.longest, 1), dtype=np.int32)
-        self.n_edges = structure.first_bigram_row - structure.n_token_features
         self.scores.each = 0
         if self.n_bigrams:
             self.scores.each = self.K * self.stride * (1 if self.order == 1 else P)
@@ -169,77 +147,47 @@ cdef class Chain(LabelDecoder):
         return 0
 
     cdef int fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) except -1 nogil:
-        """The lattice of sequence i, and its tables; `init` as for `label`."""
-        cdef Py_ssize_t first = self.offsets[i], T = self.offsets[i + 1] - first, t = 0, size
-        while t < T:
-            size = min(TOKENS, T - t)
-            KERNELS.fill(w, self.stride, self.indptr + first + t, self.indices, self.values, size,
-                         init + t * init_step, init_step, &self.E[t * self.stride])
-            t += size
-            if t < T:
-                poll((self.indptr[first + t] - self.indptr[first + t - size] + size) * self.stride // 8)
+        """The lattice of sequence i, and its tables."""
+        cdef Py_ssize_t first = self.offsets[i]
+        LabelLattice.fill(self, i, w, init, init_step)
         if self.scores.each > 0:
             KERNELS.tables(&self.scores, self.A, self.pairs, self.pair_indptr + first, self.pair_indices,
-                           self.pair_values, T, &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
+                           self.pair_values, self.offsets[i + 1] - first,
+                           &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
         return 0
 
-    cdef inline void fill_token(self, Py_ssize_t i, Py_ssize_t t, const float* w) noexcept nogil:
-        KERNELS.fill(w, self.stride, self.indptr + self.offsets[i] + t, self.indices, self.values, 1,
-                     &self.row[0], 0, &self.E[t * self.stride])
+    cdef double best(self, Py_ssize_t i, const float* E, int32_t* path) except? -1.0 nogil:
+        return self.best_against(i, E, NULL, path)
 
-    cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) except -2 nogil:
-        self.fill(i, w, init, init_step)
-        return -1 if self.best(i, NULL, out) > -INFINITY else 0
-
-    cdef float best(self, Py_ssize_t i, const int32_t* gold, int32_t* path) except? -1.0 nogil:
-        """The best labelling (with `gold`: loss added) and its score; the lattice is filled."""
+    cdef double best_against(self, Py_ssize_t i, const float* E, const int32_t* gold, int32_t* path) except? -1.0 nogil:
+        """`best`, with the losses of what is not `gold` added."""
         cdef float score
-        KERNELS.best(&self.scores, &self.E[0], gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0],
-                     path, &score)
+        KERNELS.best(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0], path,
+                     &score)
         return score
 
-    cdef Py_ssize_t n_moment_rows(self, Py_ssize_t T) noexcept nogil:
-        """Rows of the moments of T tokens (see chain_expect.h)."""
-        return T + self.n_edges + (T * self.K if self.scores.each > 0 else 0)
+    cdef Conjoined conjoined(self, Py_ssize_t i) noexcept nogil:
+        """The bigrams, a run per token: K rows of weights each, by the label before."""
+        cdef Conjoined bigrams
+        cdef Py_ssize_t first = self.offsets[i]
+        if self.n_bigrams == 0:
+            return LabelLattice.conjoined(self, i)
+        bigrams.n = self.offsets[i + 1] - first
+        bigrams.size = self.K * self.stride
+        bigrams.indptr = self.pair_indptr + first
+        bigrams.indices = self.pair_indices
+        bigrams.values = self.pair_values
+        return bigrams
 
     cdef int sum_up(self, Py_ssize_t i, const float* E, const int32_t* gold, float* moments,
                     double* out) except -1 nogil:
-        """Expectations over all labellings (see chain_expect.h) of a lattice E."""
+        """See chain_expect.h."""
         if self.tops.shape[0] == 0:
             with gil:
-                self.tops = np.empty(max(self.longest, 1), dtype=np.float32)
+                self.tops = np.empty(self.longest, dtype=np.float32)
                 self.work = np.empty((4 * self.scores.G + self.n_edges) * self.stride, dtype=np.float32)
         return KERNELS.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                               &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
-
-    def expect(self, w, Py_ssize_t i, allowed=None):
-        """Sums over all labellings of sequence i, with probabilities proportional to the exponentials of their scores.
-
-        Returns
-        -------
-        log_sum : float
-            Of the exponentials; -inf where `allowed` leaves no labelling.
-        labels : ndarray of shape (length, K), float64
-            The probability of each label at each token.
-        transitions : ndarray of shape (n_rows, stride), float64
-            The expected counts of the transition weights, in their rows; and with bigrams, K rows a token of the
-            probabilities of label pairs, by the label before (0 at the first token).
-        """
-        cdef ndarray weights = self.structure.check_weights(w)
-        cdef Py_ssize_t T = self.length(i)
-        cdef float[:, ::1] moments = np.zeros((self.n_moment_rows(T), self.stride), dtype=np.float32)
-        cdef const float[:, ::1] rows
-        cdef double out[3]
-        rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
-        with nogil:
-            self.prepare(<const float*>array_data(weights))
-            self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
-            self.sum_up(i, &self.E[0], NULL, &moments[0, 0], out)
-        if out[0] != out[0]:
-            out[0] = -INFINITY
-        sums = np.asarray(moments).astype(np.float64)
-        return out[0], sums[:T, :self.K], sums[T:]
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
@@ -273,7 +221,7 @@ cdef class Chain(LabelDecoder):
         with nogil:
             self.prepare(<const float*>array_data(weights))
             self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
-            self.best(i, NULL, &self.path[0])
+            self.best(i, &self.E[0], &self.path[0])
             KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
         return np.asarray(out)[:, :self.K].astype(np.float64)
 
@@ -287,7 +235,7 @@ def local_indices(bigrams):
     return (places - starts[of]).astype(np.int32), int(np.diff(starts).max(initial=0))
 
 
-cdef class ChainProblem(Problem):
+cdef class ChainProblem(LabelProblem):
     """Sequences with their true labellings: the margin problem (5.11) of the thesis.
 
     Parameters
@@ -300,22 +248,10 @@ cdef class ChainProblem(Problem):
         What is known of them. None: all.
     """
 
-    cdef readonly Chain chain
-    cdef const int32_t[::1] gold
-    cdef readonly object labels         # None: yet to be completed
-    cdef readonly object known
-    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
-    cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
-    cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
-    cdef float[::1] allowed             # rows of 0 and -inf, or of logarithms of weights, by `which`
-    cdef bint is_weighted
-    cdef float[::1] masked              # a lattice in which only what agrees may stand
-    cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
-    cdef float[::1] loss_rows
-    cdef bint zero_one, counting
+    cdef Chain decoder              # the chain
+    cdef bint counting
     cdef float[::1] chart
     cdef float[::1] best
-    cdef int32_t[::1] words
     cdef int64_t[::1] plus
     cdef int64_t[::1] minus
     cdef int32_t[::1] at            # with each place the token whose bigrams go with it, or 0
@@ -323,56 +259,29 @@ cdef class ChainProblem(Problem):
     cdef int32_t[::1] local         # the bigrams' indices among the distinct ones of their sequence
     cdef double[::1] pair_sum       # zeros between two uses
     cdef double[::1] feature_sum    # zeros between two uses; made when a long sequence first asks for it
-    cdef Py_ssize_t at_hand         # the sequence whose whole lattice stands in chain.E, or -1
-    cdef int64_t[::1] filled        # otherwise: the rows filled by call number `serial` of c_dots
+    cdef int64_t[::1] filled        # where no lattice is at hand: the rows filled by call number `serial` of c_dots
     cdef int64_t serial
-    cdef int32_t[::1] slot          # what `spread` needs: see chain_expect.h; empty before the first call
-    cdef int32_t[::1] features
-    cdef float[::1] rows
-    cdef Py_ssize_t n_spread
-    cdef int32_t[::1] pair_slot     # the same for bigrams
-    cdef int32_t[::1] pair_features
-    cdef float[::1] pair_rows
-    cdef Py_ssize_t n_pairs_spread
 
     def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
-        self.chain = Chain(structure, tokens)
-        super().__init__(len(tokens), structure.n_features, rescaling=rescaling, penalty=penalty,
-                         weight_dtype=np.float32)
+        self.decoder = Chain(structure, tokens)
+        super().__init__(self.decoder, labels, known, rescaling=rescaling, penalty=penalty)
         cdef Py_ssize_t longest = self.chain.longest
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
-        self.known = known
-        self.is_open, self.agreeing = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.float32)
-        if known is not None:
-            self.is_weighted = known.sets.dtype != bool
-            structure.check_known(tokens, known, self.rescaling == RESCALE_NONE)
-            self.allowed = structure.allowed_of(known.weights).ravel()
-            self.masked = np.empty(max(longest, 1) * self.chain.stride, dtype=np.float32)
-            if labels is None:
-                self.is_open = known.is_open(tokens.offsets).view(np.uint8)
-        if labels is not None:
-            labels = structure.check_labels(tokens, labels)
-            structure.check_allowed(tokens.offsets, labels)
-        self.labels = labels
-        self.gold = known.which if labels is None else labels
-        self.which = labels if known is None else known.which
-        # Only with these constraints wrong labels are added up, each by itself.
-        judged = known is not None and not self.counting
-        self.judge = self.which if judged else self.gold
-        self.loss_rows = structure.losses_of(known.table) if judged else structure.loss_rows
-        self.chain.scores.loss = &self.loss_rows[0]
+        if self.counting:
+            # Only without it wrong labels are added up, each by itself.
+            self.judge, self.loss_rows = self.gold, structure.loss_rows
+        self.decoder.scores.loss = &self.loss_rows[0]
         if self.counting:
             cap = 1 if self.zero_one else longest
-            size = longest * (cap + 1) * self.chain.scores.G * self.chain.stride
+            size = longest * (cap + 1) * self.decoder.scores.G * self.chain.stride
             if size * 4 > MAX_CHART_BYTES:
                 raise UnsupportedFormulation(
                     f"a sequence of {longest} tokens needs a chart of {4 * size} bytes to count errors "
                     f"(more than {MAX_CHART_BYTES}); use rescaling='margin' with penalty='linear'")
             self.chart = np.empty(size, dtype=np.float32)
             self.best = np.empty(cap + 1, dtype=np.float32)
-        self.words = np.empty(2 * max(longest, 1), dtype=np.int32)
         edges = (self.chain.order + 1) * longest + 2 + longest * (self.chain.order - 1)
         self.plus = np.empty(2 * edges, dtype=np.int64)
         self.minus = np.empty(2 * edges, dtype=np.int64)
@@ -383,123 +292,16 @@ cdef class ChainProblem(Problem):
             local, most = local_indices(tokens.bigrams)
             self.local = np.append(local, np.int32(0))  # so that &local[0] exists
             self.pair_sum = np.zeros(max(most, 1) * self.chain.K * self.chain.stride)
-        self.at_hand = -1
-        self.filled = np.zeros(max(longest, 1), dtype=np.int64)
-        self.slot = self.pair_slot = np.empty(0, dtype=np.int32)
-
-    # ---- completions --------------------------------------------------------------------------------
-
-    @property
-    def offers(self):
-        offered = {"expectations", "completions"}
-        if np.any(self.is_open):
-            return frozenset(offered | {"marginals"})
-        return frozenset(offered | {"constraints"})
-
-    cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
-        """Whether sequence i is known in part, and not completed."""
-        return self.is_open.shape[0] > 0 and self.is_open[i]
-
-    cdef int mask(self, Py_ssize_t i) noexcept nogil:
-        """From the lattice of sequence i the one in which only what agrees may stand."""
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t t, j
-        cdef const float* row
-        for t in range(T):
-            row = &self.allowed[self.which[first + t] * stride]
-            for j in range(stride):
-                self.masked[t * stride + j] = self.chain.E[t * stride + j] + row[j]
-        return 0
-
-    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t
-        cdef float score
-        target.words = &self.which[first]
-        target.n_words = T
-        for t in range(T):
-            if self.which[first + t] >= self.chain.K:
-                break
-        else:
-            return 0
-        self.at_hand = -1
-        self.chain.prepare(<const float*>w)
-        self.chain.fill(i, <const float*>w, &self.chain.row[0], 0)
-        self.mask(i)
-        KERNELS.best(&self.chain.scores, &self.masked[0], NULL, T, &self.chain.V[0], &self.chain.sums[0],
-                     &self.chain.path[0], &score)
-        if not score > -INFINITY:
-            self.overflow(i)
-        target.words = &self.chain.path[0]
-        return 0
-
-    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
-        cdef int32_t* gold = <int32_t*>&self.gold[self.chain.offsets[i]]
-        cdef bint differs = memcmp(gold, target.words, target.n_words * sizeof(int32_t)) != 0
-        if take:
-            memcpy(gold, target.words, target.n_words * sizeof(int32_t))
-        return differs
-
-    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
-        with gil:
-            raise ValueError(f"the labels of sequence {self.first + i} are known in part: train with LatentSVM")
-
-    cdef int overflow(self, Py_ssize_t i) except -1 nogil:
-        with gil:
-            raise ValueError(f"sequence {self.first + i}: the scores of what agrees with what is known overflow")
-
-    @property
-    def targets(self):
-        return np.asarray(self.chain.offsets), np.asarray(self.gold)
-
-    def with_targets(self, targets):
-        cdef Problem problem = ChainProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
-                                            **self.formulation)
-        problem.first = self.first
-        return problem
-
-    @property
-    def incomplete(self):
-        """The same problem before it was completed: its log losses are those of what is known."""
-        if self.known is None or self.labels is None:
-            return self
-        cdef Problem problem = ChainProblem(self.chain.structure, self.chain.tokens, None, self.known,
-                                            **self.formulation)
-        problem.first = self.first
-        return problem
+        self.filled = np.zeros(longest, dtype=np.int64)
 
     # ---- the most violated labelling ------------------------------------------------------------
 
-    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
-        cdef const float* w = <const float*>weights
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
-        cdef const int32_t* gold = &self.gold[first]
-        cdef const int32_t* judge = &self.judge[first]
-        cdef double loss = 0.0, score
-        self.at_hand = -1
-        if self.has_open(i):
-            self.unknown(i)
-        self.chain.prepare(w)
-        self.chain.fill(i, w, &self.chain.row[0], 0)
-        self.at_hand = i
+    cdef int worst(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i]
         if self.counting:
-            self.count_best(i, gold, T)
-        else:
-            self.chain.best(i, NULL if self.rescaling == RESCALE_NONE else judge, &self.chain.path[0])
-        for t in range(T):
-            if self.chain.path[t] != gold[t]:
-                self.words[2 * n] = <int32_t>t
-                self.words[2 * n + 1] = self.chain.path[t]
-                loss += self.loss_rows[judge[t] * self.chain.stride + self.chain.path[t]]
-                n += 1
-        cut.words = &self.words[0]
-        cut.n_words = 2 * n
-        cut.alpha = cut.b = violation[0] = 0.0
-        cut.scale = 1.0
-        if n == 0:
-            return 0
-        cut_terms(self.rescaling, self.penalty, 1.0 if self.zero_one else loss, cut)
-        self.c_dots(i, cut, 1, weights, True, &score)
-        violation[0] = cut.b - score
+            return self.count_best(i, &self.gold[first], self.chain.offsets[i + 1] - first)
+        self.decoder.best_against(i, &self.chain.E[0], NULL if self.rescaling == RESCALE_NONE else &self.judge[first],
+                                  &self.chain.path[0])
         return 0
 
     cdef int count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) except -1 nogil:
@@ -507,7 +309,7 @@ cdef class ChainProblem(Problem):
         cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0
         cdef double true_score = 0.0, h, high = 0.0
         cdef Cut terms
-        KERNELS.count(&self.chain.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
+        KERNELS.count(&self.decoder.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
         true_score = self.best[0]
         if self.penalty == PENALTY_HARD:
             high = -INFINITY
@@ -519,7 +321,7 @@ cdef class ChainProblem(Problem):
             if h > high:
                 high = h
                 top = d
-        KERNELS.count_path(&self.chain.scores, gold, T, cap, top, &self.chart[0], &self.chain.sums[0],
+        KERNELS.count_path(&self.decoder.scores, gold, T, cap, top, &self.chart[0], &self.decoder.sums[0],
                            &self.chain.path[0])
         return 0
 
@@ -560,7 +362,7 @@ cdef class ChainProblem(Problem):
                     minus[n] = (K + 2 + y2 * K + y1) * stride + y0
                     self.at[n] = 0
                     n += 1
-        if self.chain.has_end and m > 0 and words[2 * m - 2] == T - 1:
+        if self.decoder.has_end and m > 0 and words[2 * m - 2] == T - 1:
             plus[n] = (K + 1) * stride + gold[T - 1]
             minus[n] = (K + 1) * stride + words[2 * m - 1]
             self.at[n] = 0
@@ -614,15 +416,15 @@ cdef class ChainProblem(Problem):
         cdef const float* row
         cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, k, p, e, t, count
         cdef double total
-        if not (fresh and self.at_hand == i):
-            self.at_hand = -1
+        if not (fresh and self.chain.at_hand == i):
+            self.chain.at_hand = -1
             self.serial += 1
         for k in range(n):
             total = 0.0
             for p in range(cuts[k].n_words // 2):
                 t = cuts[k].words[2 * p]
                 row = &self.chain.E[t * stride]
-                if self.at_hand < 0 and self.filled[t] != self.serial:
+                if self.chain.at_hand < 0 and self.filled[t] != self.serial:
                     self.filled[t] = self.serial
                     self.chain.fill_token(i, t, w)
                 total += <double>row[self.gold[first + t]] - row[cuts[k].words[2 * p + 1]]
@@ -758,147 +560,6 @@ cdef class ChainProblem(Problem):
                     total += x * (row[g] - row[y])
         return total
 
-    # ---- expectations ---------------------------------------------------------------------------
-    # Moments are T rows of label probabilities, the expected counts of the transition weights, and with bigrams the
-    # probabilities of the label pairs at each token, less the true ones.
-    # Of a sequence known in part: less those of the labellings that agree, which are summed over as well.
-
-    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
-        return self.chain.n_moment_rows(self.chain.offsets[i + 1] - self.chain.offsets[i]) * self.chain.stride
-
-    cdef inline const float* pair_moments(self, Py_ssize_t i, const float* m) noexcept nogil:
-        return m + (self.chain.offsets[i + 1] - self.chain.offsets[i] + self.chain.n_edges) * self.chain.stride
-
-    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
-        cdef const float* w = <const float*>weights
-        cdef double out[3]
-        cdef double agreeing[3]
-        cdef Py_ssize_t k, n
-        out[2] = agreeing[2] = 0.0
-        self.at_hand = -1
-        self.chain.prepare(w)
-        self.chain.fill(i, w, &self.chain.row[0], 0)
-        self.at_hand = i
-        if not self.has_open(i):
-            self.chain.sum_up(i, &self.chain.E[0], &self.gold[self.chain.offsets[i]], m, out)
-            loss[0], entropy[0] = out[1], out[2]
-            return 0
-        self.chain.sum_up(i, &self.chain.E[0], NULL, m, out)
-        n = self.c_moments(i)
-        if self.agreeing.shape[0] < n:
-            with gil:
-                self.agreeing = np.empty(self.chain.n_moment_rows(self.chain.longest) * self.chain.stride,
-                                         dtype=np.float32)
-        self.mask(i)
-        self.chain.sum_up(i, &self.masked[0], NULL, NULL if m == NULL else &self.agreeing[0], agreeing)
-        loss[0], entropy[0] = out[0] - agreeing[0], out[2] - agreeing[2]
-        if loss[0] < 0.0:
-            loss[0] = 0.0
-        if m != NULL:
-            if self.is_weighted:
-                entropy[0] -= self.mean_weight(i)
-            for k in range(n):
-                m[k] -= self.agreeing[k]
-        return 0
-
-    cdef double mean_weight(self, Py_ssize_t i) noexcept nogil:
-        """The expectation, under what agrees, of the logarithm of its weight: a constant part of its log-sum."""
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t t, c
-        cdef const float* row
-        cdef double total = 0.0
-        for t in range(T):
-            row = &self.allowed[self.which[first + t] * stride]
-            for c in range(self.chain.K):
-                if self.agreeing[t * stride + c] > 0.0:
-                    total += <double>self.agreeing[t * stride + c] * row[c]
-        return total
-
-    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first
-        cdef Py_ssize_t block = self.chain.K * stride, t, k
-        cdef const float* pairs = self.pair_moments(i, m)
-        cdef double x = 1.0, total = KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
-            <const float*>weights + self.chain.n_emission * stride, m + T * stride, self.chain.n_edges * stride)
-        for t in range(1, T if self.chain.n_bigrams > 0 else 1):
-            for k in range(self.chain.pair_indptr[first + t], self.chain.pair_indptr[first + t + 1]):
-                if self.chain.pair_values != NULL:
-                    x = self.chain.pair_values[k]
-                total += x * KERNELS.dot(
-                    self.chain.pairs + self.chain.pair_indices[k] * block, pairs + t * block, block)
-        return total
-
-    cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
-        """The emission part of F_i(m) as rows of distinct features, and that of bigrams as K rows each."""
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
-        cdef Py_ssize_t most
-        if self.slot.shape[0] == 0:
-            with gil:
-                most = min(self.chain.n_emission, np.diff(self.chain.tokens.indptr[self.chain.offsets]).max(initial=1))
-                self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
-                self.features = np.empty(most, dtype=np.int32)
-                self.rows = np.empty(most * stride, dtype=np.float32)
-                most = max(self.pair_sum.shape[0] // (self.chain.K * stride), 1) if self.chain.n_bigrams else 0
-                self.pair_slot = np.full(self.chain.n_bigrams, -1, dtype=np.int32)
-                self.pair_features = np.empty(most, dtype=np.int32)
-                self.pair_rows = np.empty(most * self.chain.K * stride, dtype=np.float32)
-        self.n_spread = KERNELS.spread(
-            self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
-            &self.features[0], &self.rows[0])
-        if self.chain.n_bigrams > 0:
-            self.n_pairs_spread = KERNELS.spread(
-                self.chain.pair_indptr + first, self.chain.pair_indices, self.chain.pair_values, T,
-                self.chain.K * stride, self.pair_moments(i, m), &self.pair_slot[0], &self.pair_features[0],
-                &self.pair_rows[0])
-        return 0
-
-    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        cdef double total
-        self.spread_moments(i, m)
-        total = KERNELS.dot(&self.rows[0], &self.rows[0], self.n_spread * stride) + KERNELS.dot(
-            edges, edges, self.chain.n_edges * stride)
-        if self.chain.n_bigrams > 0:
-            total += KERNELS.dot(&self.pair_rows[0], &self.pair_rows[0], self.n_pairs_spread * self.chain.K * stride)
-        return total
-
-    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        cdef float* w = <float*>weights
-        if not again:
-            self.spread_moments(i, m)
-        KERNELS.add_rows(w, stride, &self.features[0], self.n_spread, &self.rows[0], <float>coef)
-        KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
-        if self.chain.n_bigrams > 0:
-            KERNELS.add_rows(w + self.chain.first_bigram * stride, self.chain.K * stride, &self.pair_features[0],
-                             self.n_pairs_spread, &self.pair_rows[0], <float>coef)
-        return 0
-
-    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        self.spread_moments(i, m)
-        KERNELS.add_rows_exactly(w, stride, &self.features[0], self.n_spread, &self.rows[0], coef)
-        KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
-        if self.chain.n_bigrams > 0:
-            KERNELS.add_rows_exactly(w + self.chain.first_bigram * stride, self.chain.K * stride,
-                                     &self.pair_features[0], self.n_pairs_spread, &self.pair_rows[0], coef)
-        return 0
-
-    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t
-        if cut.n_words % 2 != 0 or cut.n_words > 2 * T or self.has_open(i):
-            return False
-        for p in range(cut.n_words // 2):
-            t = cut.words[2 * p]
-            if not (0 <= t < T and 0 <= cut.words[2 * p + 1] < self.chain.K):
-                return False
-            if cut.words[2 * p + 1] == self.gold[first + t] or (p > 0 and t <= cut.words[2 * p - 2]):
-                return False
-        return True
-
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         # Measured: a token's decode costs about five times a differing token's score.
         return 10.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
@@ -910,18 +571,3 @@ cdef class ChainProblem(Problem):
 
     def structure_fingerprint(self):
         return checksum([np.array([self.zero_one]), self.chain.structure.loss_rows])
-
-    def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        cdef Py_ssize_t a = self.chain.offsets[start], b = self.chain.offsets[stop]
-        labels = None if self.labels is None else self.labels[a:b]
-        known = None if self.known is None else self.known._replace(which=self.known.which[a:b])
-        return self.chain.structure, self.chain.tokens[start:stop], labels, known
-
-    def most_violated(self, Py_ssize_t i, w):
-        """The labelling behind ``separate(i, w)``, as int32 array."""
-        cdef Cut cut
-        cdef double violation
-        cdef ndarray weights = self._check_weights(w)
-        cdef Py_ssize_t T = self.chain.length(i)
-        self.c_separate(i, array_data(weights), &cut, &violation)
-        return np.asarray(self.chain.path)[:T].copy()

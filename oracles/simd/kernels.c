@@ -9,14 +9,14 @@
  * linked with the kernels that it calls, and the others are NULL. */
 const kernels NAMED(KERNELS) = {
     .name = QUOTED(KERNELS),
-#if defined(KERNELS_FOR_chain) || defined(KERNELS_FOR_rows) || defined(KERNELS_FOR_segments)
+#if defined(KERNELS_FOR_labels) || defined(KERNELS_FOR_rows)
     .fill = chain_fill,
 #endif
 #ifdef KERNELS_FOR_chain
     .tables = chain_tables, .best = chain_best, .count = chain_count, .count_path = chain_count_path, .kbest = chain_kbest,
     .max_marginals = chain_max_marginals, .expect = chain_expect, .token_dot = rows_token_dot,
 #endif
-#if defined(KERNELS_FOR_chain) || defined(KERNELS_FOR_segments)
+#ifdef KERNELS_FOR_labels
     .spread = chain_spread, .dot = chain_dot, .add_rows = chain_add_rows, .add_rows_exactly = chain_add_rows_exactly,
 #endif
 #ifdef KERNELS_FOR_greedy

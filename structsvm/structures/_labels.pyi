@@ -1,8 +1,10 @@
 from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm._problem import Problem
 from structsvm.features.tokens import Tokens
 from structsvm.protocol import Oracle
 
@@ -32,3 +34,21 @@ class LabelDecoder:
         allowed: Sequence[NDArray[np.bool_] | None] | None = None,
         scores: NDArray[np.float32] | None = None,
     ) -> NDArray[np.int32]: ...
+
+class LabelLattice(LabelDecoder):
+    @property
+    def longest(self) -> int: ...
+    @property
+    def n_edges(self) -> int: ...
+    def expect(
+        self, w: ArrayLike, i: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+
+class LabelProblem(Problem):
+    @property
+    def labels(self) -> NDArray[np.int32] | None: ...
+    @property
+    def known(self) -> Any: ...
+    @property
+    def incomplete(self) -> Self: ...
+    def most_violated(self, i: int, w: ArrayLike) -> NDArray[np.int32]: ...
