@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features._tokens import are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
-from structsvm.protocol import Oracle, UnsupportedFormulation, checked_weights
-from structsvm.structures._labels import LabelDecoder
+from structsvm.protocol import Oracle, Rescaling, UnsupportedFormulation, checked_weights
+from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 
 
 class KnownLabels(NamedTuple):
@@ -312,6 +312,14 @@ class LabelChain(Oracle):
             )
         return self.allowed_of(allowed)
 
+    def emission(self, tokens: Tokens, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of weights: features of tokens with an array (length, n_labels) of labels; the others are 0."""
+        psi = np.zeros((self.n_rows, self.stride))
+        at = np.repeat(np.arange(tokens.n_tokens), np.diff(tokens.indptr))
+        values = np.ones(len(at)) if tokens.values is None else tokens.values
+        np.add.at(psi[:, : self.n_labels], tokens.indices, values[:, None] * labels[at])
+        return psi
+
     def add_bigrams(self, psi: NDArray[np.float64], tokens: Any, pairs: NDArray[np.float64]) -> None:
         """Add to the rows `psi` a sequence's bigrams, with an array (length, n_labels, n_labels) of label pairs."""
         bigrams, K = tokens.bigrams, self.n_labels
@@ -344,6 +352,37 @@ class LabelChain(Oracle):
             return float(wrong.any())
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
         return float(costs[np.asarray(y_true)][wrong].sum())
+
+
+class ExactChain(LabelChain):
+    """Base of those with exact inference."""
+
+    @abstractmethod
+    def add_conjoined(self, psi: NDArray[np.float64], tokens: Any, rows: NDArray[np.float64]) -> None:
+        """Add to the rows `psi` a sequence's conjoined attributes, with their rows of `LabelLattice.expect`."""
+
+    def argmax(
+        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
+    ) -> NDArray[np.int32]:
+        x = as_tokens(x, self.n_token_features, single=True)
+        if y_true is None:
+            return self.chain(x).decode(w)
+        problem: LabelProblem = self.bind(x, [y_true], rescaling=rescaling)
+        return problem.most_violated(0, w)
+
+    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        x = as_tokens(x, self.n_token_features, single=True)
+        log_sum, labels, others = self.chain(x).expect(w, 0)
+        psi = self.emission(x, labels)
+        n_edges = self.first_bigram_row - self.n_token_features
+        psi[self.n_token_features : self.first_bigram_row] = others[:n_edges]
+        if self.n_bigrams:
+            self.add_conjoined(psi, x, others[n_edges:])
+        return log_sum, psi.ravel()
+
+    @abstractmethod
+    def chain(self, X: Any) -> LabelLattice:
+        """Return a decoder for sequences without labels."""
 
 
 def place_of(token: int, offsets: NDArray[np.int64]) -> tuple[int, int]:

@@ -86,11 +86,8 @@ class GreedyOracle(LabelChain):
         return GreedyDecoder(self, as_tokens(X, self.n_token_features))
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        psi = np.zeros((self.n_rows, self.stride))
-        tokens = as_tokens(x, self.n_token_features, single=True)
-        y = np.asarray(y)
-        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
-        np.add.at(psi, (tokens.indices, np.repeat(y, np.diff(tokens.indptr))), values)
+        tokens, y = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        psi = self.emission(tokens, np.eye(self.n_labels)[y])
         for lag in range(1, self.order + 1):
             before = np.concatenate([np.full(lag, self.n_labels), y])[: len(y)]
             np.add.at(psi, (self.n_token_features + (lag - 1) * (self.n_labels + 1) + before, y), 1.0)

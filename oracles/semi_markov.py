@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
-from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
+from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling
 
 
@@ -69,7 +69,7 @@ class SegmentDecoder(SegmentChain):
         return out
 
 
-class SemiMarkovOracle(LabelChain):
+class SemiMarkovOracle(ExactChain):
     """Chains of segments with exact inference.
 
     A labelling is a chain of segments: of a type, whose first, inside and last tokens, or its single one, have labels
@@ -248,11 +248,8 @@ class SemiMarkovOracle(LabelChain):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        psi = np.zeros((self.n_rows, self.stride))
-        tokens = as_tokens(x, self.n_token_features, single=True)
-        labels = np.asarray(y)
-        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
-        np.add.at(psi, (tokens.indices, np.repeat(labels, np.diff(tokens.indptr))), values)
+        tokens, labels = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        psi = self.emission(tokens, np.eye(self.n_labels)[labels])
         first = self.n_token_features
         np.add.at(psi, (first + labels[:-1], labels[1:]), 1.0)
         psi[first + self.n_labels, labels[0]] += 1.0
@@ -265,23 +262,5 @@ class SemiMarkovOracle(LabelChain):
                 psi[self.first_bigram_row + phrases[low:high], kind] += 1.0
         return psi.ravel()
 
-    def argmax(
-        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
-    ) -> NDArray[np.int32]:
-        x = as_tokens(x, self.n_token_features, single=True)
-        if y_true is None:
-            return self.chain(x).decode(w)
-        return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)
-
-    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
-        x = as_tokens(x, self.n_token_features, single=True)
-        log_sum, labels, others = self.chain(x).expect(w, 0)
-        psi = np.zeros((self.n_rows, self.stride))
-        values = np.ones(len(x.indices)) if x.values is None else x.values
-        at = np.repeat(np.arange(x.n_tokens), np.diff(x.indptr))
-        np.add.at(psi[:, : self.n_labels], x.indices, values[:, None] * labels[at])
-        n_edges = self.first_bigram_row - self.n_token_features
-        psi[self.n_token_features : self.first_bigram_row] = others[:n_edges]
-        if self.n_bigrams:
-            np.add.at(psi, self.first_bigram_row + x.bigrams.indices, others[n_edges:])
-        return log_sum, psi.ravel()
+    def add_conjoined(self, psi: NDArray[np.float64], tokens: Any, rows: NDArray[np.float64]) -> None:
+        np.add.at(psi, self.first_bigram_row + tokens.bigrams.indices, rows)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
-from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
+from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
 
-class ViterbiOracle(LabelChain):
+class ViterbiOracle(ExactChain):
     """Label chains of order 1 or 2 with exact inference.
 
     Parameters
@@ -144,11 +144,8 @@ class ViterbiOracle(LabelChain):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        psi = np.zeros((self.n_rows, self.stride))
-        tokens = as_tokens(x, self.n_token_features, single=True)
-        y = np.asarray(y)
-        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
-        np.add.at(psi, (tokens.indices, np.repeat(y, np.diff(tokens.indptr))), values)
+        tokens, y = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        psi = self.emission(tokens, np.eye(self.n_labels)[y])
         first = self.n_token_features
         np.add.at(psi, (first + y[:-1], y[1:]), 1.0)
         psi[first + self.n_labels, y[0]] += 1.0
@@ -161,24 +158,6 @@ class ViterbiOracle(LabelChain):
             self.add_bigrams(psi, tokens, self.pairs(y))
         return psi.ravel()
 
-    def argmax(
-        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
-    ) -> NDArray[np.int32]:
-        if y_true is None:
-            return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)
-        x = as_tokens(x, self.n_token_features, single=True)
-        return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)
-
-    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
-        x = as_tokens(x, self.n_token_features, single=True)
-        log_sum, labels, transitions = self.chain(x).expect(w, 0)
-        psi = np.zeros((self.n_rows, self.stride))
-        values = np.ones(len(x.indices)) if x.values is None else x.values
-        at = np.repeat(np.arange(x.n_tokens), np.diff(x.indptr))
-        np.add.at(psi[:, : self.n_labels], x.indices, values[:, None] * labels[at])
-        n_transitions = self.first_bigram_row - self.n_token_features
-        psi[self.n_token_features : self.first_bigram_row] = transitions[:n_transitions]
-        if self.n_bigrams:
-            pairs = transitions[n_transitions:].reshape(x.n_tokens, self.n_labels, self.stride)
-            self.add_bigrams(psi, x, pairs[:, :, : self.n_labels])
-        return log_sum, psi.ravel()
+    def add_conjoined(self, psi: NDArray[np.float64], tokens: Any, rows: NDArray[np.float64]) -> None:
+        pairs = rows.reshape(tokens.n_tokens, self.n_labels, self.stride)
+        self.add_bigrams(psi, tokens, pairs[:, :, : self.n_labels])

@@ -46,6 +46,18 @@ def weights_of(candidates: Any) -> dict[Any, float]:
     return {label: weight for label, weight in weights.items() if weight > 0.0}
 
 
+def ids_by_label(labels: Any, used: Any) -> dict[Any, int]:
+    """The index of each label of a model; ValueError for one of `used` that is none of them."""
+    id_of = {label: k for k, label in enumerate(labels)}
+    unknown = [label for label in used if label not in id_of]
+    if unknown:
+        raise ValueError(
+            f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
+            f"(partial_fit can name later ones: classes=): {labels}"
+        )
+    return id_of
+
+
 def sort_labels(labels: Any) -> Any:
     """The labels in their own order, or, where they have none, by type and text."""
     for label in labels:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.tasks.common.labels import has_unlabelled, is_hashable, label_array, sort_labels
+from structsvm.tasks.common.labels import has_unlabelled, ids_by_label, is_hashable, label_array, sort_labels
 from structsvm.tasks.graph.inputs import Form
 
 
@@ -94,13 +94,7 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
     named = [label for label in named if not (unlabelled and label == -1)]
     if labels is None:
         labels = sort_labels(named)
-    id_of = {label: k for k, label in enumerate(labels)}
-    unseen = [label for label in named if label not in id_of]
-    if unseen:
-        raise ValueError(
-            f"label {unseen[0]!r} is not one of the model's labels, which the first fit settles "
-            f"(partial_fit can name later ones: classes=): {labels}"
-        )
+    id_of = ids_by_label(labels, named)
     table = [-1 if label is None or (unlabelled and label == -1) else id_of[label] for label in distinct]
     return labels, np.array(table, dtype=np.int32)[inverse] if len(inverse) else np.zeros(0, dtype=np.int32)
 

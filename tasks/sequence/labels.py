@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.features.columns import Columns
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, has_unlabelled, is_hashable, sort_labels, weights_of
+from structsvm.tasks.common.labels import from_text, has_unlabelled, ids_by_label, is_hashable, sort_labels, weights_of
 
 # What is hashable is a label, but for None.
 COLLECTIONS = (set, list, dict)
@@ -49,13 +49,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         raise ValueError(f"sequence {i} has {tokens.lengths[i]} tokens but {lengths[i]} labels")
     if labels is None:
         labels = sort_labels(used)
-    id_of = {label: k for k, label in enumerate(labels)}
-    unknown = [label for label in used if label not in id_of]
-    if unknown:
-        raise ValueError(
-            f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
-            f"(partial_fit can name later ones: classes=): {labels}"
-        )
+    id_of = ids_by_label(labels, used)
     if found:
         return labels, *_encoded_sets(flat, found, id_of, tokens.offsets)
     if isinstance(y, Columns):
