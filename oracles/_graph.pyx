@@ -164,7 +164,7 @@ cdef class GraphDecoder:
     cdef double* cost
     cdef double* couple
     cdef uint8_t* x
-    cdef bint has_sums, has_flow, has_polytope
+    cdef bint has_sums
 
     def __init__(self, oracle, graphs, plans=None):
         from structsvm.oracles.graph import names_of
@@ -494,18 +494,6 @@ cdef class GraphDecoder:
                 self.best(i, True, &fractional, &excess)
                 memcpy(&found[self.node_bounds[i]], self.labels, self.g.n * sizeof(int32_t))
         return np.asarray(found)[:self.graphs.n_nodes]
-
-    def decode_one(self, Py_ssize_t i, w):
-        """The labels of graph i alone."""
-        cdef ndarray weights = self._weights(w)
-        cdef bint fractional
-        cdef double excess
-        if not 0 <= i < self.n_graphs:
-            raise IndexError(f"graph {i} is out of range for {self.n_graphs} graphs")
-        self._filled(i, weights)
-        with nogil:
-            self.best(i, True, &fractional, &excess)
-        return self.at_hand()
 
     def at_hand(self):
         """The labels that were found last."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features._tokens import are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
-from structsvm.protocol import Oracle, Rescaling, UnsupportedFormulation, checked_weights
+from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 
 
@@ -367,8 +367,7 @@ class ExactChain(LabelChain):
         x = as_tokens(x, self.n_token_features, single=True)
         if y_true is None:
             return self.chain(x).decode(w)
-        problem: LabelProblem = self.bind(x, [y_true], rescaling=rescaling)
-        return problem.most_violated(0, w)
+        return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)
 
     def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
         x = as_tokens(x, self.n_token_features, single=True)
@@ -379,6 +378,12 @@ class ExactChain(LabelChain):
         if self.n_bigrams:
             self.add_conjoined(psi, x, others[n_edges:])
         return log_sum, psi.ravel()
+
+    @abstractmethod
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> LabelProblem:
+        """Bind training sequences; see `ViterbiOracle.bind`."""
 
     @abstractmethod
     def chain(self, X: Any) -> LabelLattice:

@@ -162,7 +162,6 @@ class GraphOracle(Oracle):
             "full": a * K + b,
         }[interactions]
         self.pair_index = np.ascontiguousarray(pair, dtype=np.int32)
-        self._eliminations: dict[Any, Elimination | str | None] = {}
 
     @property
     def has_expect(self) -> bool:

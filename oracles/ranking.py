@@ -16,8 +16,6 @@ from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures.queries import HIGHEST_GRADE
 
-LABELLINGS = ("error", "f1", "prec_at_k", "prbep")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,6 @@ class Graphs:
             self.nodes.take(nodes), node_bounds, self.edges[edges], edge_bounds, self.edge_features[edges], weights
         )
         return taken, nodes
-
-    def with_nodes(self, nodes: Any) -> Graphs:
-        """The same graphs with other rows of features."""
-        return replace(self, nodes=nodes)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
