@@ -3,20 +3,22 @@
 pip install '.[docs]' && .ci/run site
 """
 
-import importlib
-import inspect
 import os
 import shutil
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
-os.environ.setdefault("MPLBACKEND", "agg")
-
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+from names import public_names  # noqa: E402
+
+os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "structsvm"
 author = "structsvm developers"
@@ -55,16 +57,6 @@ copybutton_prompt_is_regexp = True
 
 # Each public name has a page, also where a module imports it when it is first used.
 autosummary_generate = True
-
-
-def public_names(module):
-    """What a module says is public; of modules that say nothing, the classes and functions that they define."""
-    module = importlib.import_module(module)
-    own = [k for k, v in vars(module).items() if k[0] != "_" and callable(v) and v.__module__ == module.__name__]
-    # What the package itself offers of its rooms has its page there.
-    elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
-    names = [name for name in getattr(module, "__all__", own) if name not in elsewhere]
-    return [name for name in names if not inspect.ismodule(getattr(module, name))]
 
 
 autosummary_context = {"public_names": public_names}

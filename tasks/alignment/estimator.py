@@ -118,6 +118,16 @@ class SequenceAligner(StructureEstimator):
     these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
     `LatentSVM` does: it ends when alignments stay as they are or the objective hardly falls; `result_` is that of the
     last round.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_alignment
+    >>> from structsvm.tasks import SequenceAligner
+    >>> data = make_alignment(10, random_state=0)
+    >>> aligner = SequenceAligner(C=1.0, mode="global", prior=None, random_state=0).fit(data.X, data.y)
+    >>> row_x, row_z = aligner.predict(data.X[:1])[0]
+    >>> row_x.replace("-", "").upper() == data.X[0][0]
+    True
     """
 
     def __init__(
