@@ -36,9 +36,7 @@ def tag(sentences: list[list[str]]) -> list[list[str]]:
 
 
 def main():
-    """Train a tagger, and ask the service."""
-    from fastapi.testclient import TestClient
-
+    """Train a tagger and label two sentences as the service does."""
     from structsvm.datasets import make_sequences
     from structsvm.tasks import SequenceLabeler
 
@@ -47,9 +45,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MODEL"] = str(Path(folder) / "tagger.model")
         SequenceLabeler(C=0.1, random_state=0).fit(words, y).save(os.environ["MODEL"])
-        answer = TestClient(app).post("/tag", json=words[:2])
-        print(answer.status_code, answer.json())
-        print(TestClient(app).post("/tag", json="no sentences").json())
+        for sentence, labels in zip(words[:2], tag(words[:2]), strict=True):
+            print(" ".join(f"{word}/{label}" for word, label in zip(sentence, labels, strict=True)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from structsvm.datasets import fetch_conll2000, make_sequences
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SLOW = {"chunking_conll2000.py"}
-NEEDS = {"label_sequences.py": "matplotlib", "label_sets.py": "matplotlib"}
+NEEDS = {"label_sequences.py": "matplotlib", "label_sets.py": "matplotlib", "serve_tagger.py": "fastapi"}
 
 
 def few_of(data):
