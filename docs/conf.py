@@ -5,6 +5,7 @@ pip install '.[docs]' && .ci/run site
 
 import os
 import shutil
+import subprocess
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -98,6 +99,23 @@ def copy_pages(_app):
         shutil.copy(ROOT / f"{name}.md", HERE / "project" / f"{name.lower()}.md")
 
 
+def draw_demo(_app):
+    """The picture of `structsvm demo`, for the start page."""
+    command = [sys.executable, "-m", "structsvm", "demo", "--output", str(HERE / "project" / "demo.png")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def show_demo(_app, name, source):
+    """On the site the start page has the picture; in the repository there is none."""
+    if name == "index":
+        caption = "What `structsvm demo` trains in some seconds, on data that it simulates"
+        source[0] = source[0].replace(
+            "\n## Install\n",
+            f"\n```{{figure}} project/demo.png\n:alt: predicted structures\n\n{caption}\n```\n\n## Install\n",
+            1,
+        )
+
+
 def escape_bars(_app, _kind, _name, _object, _options, lines):
     """A norm such as |w| is none of the substitutions that reStructuredText takes it for."""
     for k, line in enumerate(lines):
@@ -129,3 +147,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
+    app.connect("builder-inited", draw_demo)
+    app.connect("source-read", show_demo)
