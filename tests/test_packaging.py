@@ -138,7 +138,7 @@ def test_what_else_states_version_and_dependencies():
     assert f"\nversion: {structsvm.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     recipe = (ROOT / "build-aux" / "recipe.yaml").read_text(encoding="utf-8")
     assert f'  version: "{structsvm.__version__}"\n' in recipe
-    assert f"  summary: \"{project['project']['description']}\"\n" in recipe
+    assert f'  summary: "{project["project"]["description"]}"\n' in recipe
     run = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1]
     needed = [f"python{project['project']['requires-python']}", *project["project"]["dependencies"]]
     assert [line.removeprefix("    - ").replace(" ", "") for line in run.splitlines()] == needed
