@@ -3,20 +3,23 @@
 pip install '.[docs]' && .ci/run site
 """
 
-import importlib
-import inspect
 import os
 import shutil
+import subprocess
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
-os.environ.setdefault("MPLBACKEND", "agg")
-
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+from names import public_names  # noqa: E402
+
+os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "structsvm"
 author = "structsvm developers"
@@ -55,16 +58,6 @@ copybutton_prompt_is_regexp = True
 
 # Each public name has a page, also where a module imports it when it is first used.
 autosummary_generate = True
-
-
-def public_names(module):
-    """What a module says is public; of modules that say nothing, the classes and functions that they define."""
-    module = importlib.import_module(module)
-    own = [k for k, v in vars(module).items() if k[0] != "_" and callable(v) and v.__module__ == module.__name__]
-    # What the package itself offers of its rooms has its page there.
-    elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
-    names = [name for name in getattr(module, "__all__", own) if name not in elsewhere]
-    return [name for name in names if not inspect.ismodule(getattr(module, name))]
 
 
 autosummary_context = {"public_names": public_names}
@@ -106,6 +99,23 @@ def copy_pages(_app):
         shutil.copy(ROOT / f"{name}.md", HERE / "project" / f"{name.lower()}.md")
 
 
+def draw_demo(_app):
+    """The picture of `structsvm demo`, for the start page."""
+    command = [sys.executable, "-m", "structsvm", "demo", "--output", str(HERE / "project" / "demo.png")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def show_demo(_app, name, source):
+    """On the site the start page has the picture; in the repository there is none."""
+    if name == "index":
+        caption = "What `structsvm demo` trains in some seconds, on data that it simulates"
+        source[0] = source[0].replace(
+            "\n## Install\n",
+            f"\n```{{figure}} project/demo.png\n:alt: predicted structures\n\n{caption}\n```\n\n## Install\n",
+            1,
+        )
+
+
 def escape_bars(_app, _kind, _name, _object, _options, lines):
     """A norm such as |w| is none of the substitutions that reStructuredText takes it for."""
     for k, line in enumerate(lines):
@@ -137,3 +147,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
+    app.connect("builder-inited", draw_demo)
+    app.connect("source-read", show_demo)

@@ -10,6 +10,7 @@ Run it: python examples/align_sequences.py
 
 from structsvm.datasets import make_alignment
 from structsvm.metrics import alignment_scores
+from structsvm.plotting import SubstitutionDisplay
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment.model import log_odds_matrix
 
@@ -35,6 +36,7 @@ def main():
         print(f"costs from {name:10s}: homologue chosen in {model.score(test.X, test.y, decoys=test.decoys):.0%}")
     print(f"a gap scores {chooser.gap_open_:.3f}, and {chooser.gap_extend_:.3f} for each further letter")
     print(chooser.substitution_matrix_.to_ncbi(digits=2))
+    SubstitutionDisplay.from_estimator(aligner)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import structsvm
+from structsvm.plotting import HistoryDisplay
 
 
 class Signs(structsvm.Oracle):
@@ -39,7 +40,7 @@ def main():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = np.argmax(X @ rng.normal(size=(5, 3)) + rng.normal(scale=0.5, size=(200, 3)), axis=1)
-    weights = []
+    weights, results = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for solver in [
             structsvm.LaRank(C=0.1, tol=1e-3, random_state=0),
@@ -50,8 +51,10 @@ def main():
         ]:
             model = structsvm.StructuredSVM(Signs(), solver).fit(X, y)
             weights.append(model.coef_)
+            results[f"{len(results) + 1}: {type(solver).__name__}"] = model.result_
             print(f"{type(solver).__name__:12}  {model.result_.certificate()}")
     print(f"one thread and two: {'the same' if np.array_equal(weights[1], weights[2]) else 'ANOTHER'} model")
+    HistoryDisplay.from_results(results, x="n_argmax")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from structsvm.datasets import make_taxonomy
 from structsvm.metrics import hierarchical_scores, tree_loss
+from structsvm.plotting import TaxonomyDisplay
 from structsvm.tasks import TaxonomyClassifier
 
 
@@ -33,6 +34,7 @@ def main():
                 f"tree loss {tree_loss(y_test, predicted, taxonomy):.3f}, F1 over ancestors "
                 f"{hierarchical_scores(y_test, predicted, taxonomy).f1:.3f}"
             )
+    TaxonomyDisplay.from_estimator(model, X_test, y_test)
     careful = TaxonomyClassifier(taxonomy, leaf_only=False, loss="path", vectorizer=TfidfVectorizer(), random_state=0)
     predicted = careful.fit(X, y).predict(X_test)
     inner = [name for name in predicted if name not in taxonomy.leaves]

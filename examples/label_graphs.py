@@ -35,6 +35,17 @@ def main():
     hidden = known < 0
     found = model.predict(grids, known=[known])[0]
     print(f"of {hidden.sum()} cells whose label is not known {np.mean((found == labels[0])[hidden]):.1%} are right")
+    draw({"seen": grids[0][..., 0], "known": known, "found": found, "true": labels[0]})
+
+
+def draw(grids):
+    """Grids side by side."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, len(grids), figsize=(2.5 * len(grids), 2.7), layout="constrained")
+    for ax, (title, grid) in zip(axes, grids.items(), strict=True):
+        ax.imshow(grid)
+        ax.set(title=title, xticks=[], yticks=[])
 
 
 if __name__ == "__main__":

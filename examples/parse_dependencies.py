@@ -10,6 +10,7 @@ import sys
 
 from structsvm.datasets import make_dependency_trees
 from structsvm.metrics import dependency_scores
+from structsvm.plotting import DependencyDisplay
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks import DependencyParser
 
@@ -29,6 +30,7 @@ def main():
     print(parser.result_.certificate())
     for arcs, score in parser.predict_kbest(test[:1], 2)[0]:
         print(f"{score:.3f}\n{test[0].with_arcs(arcs).pretty()}")
+    DependencyDisplay.from_estimator(parser, test[0])
 
 
 if __name__ == "__main__":

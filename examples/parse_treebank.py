@@ -10,6 +10,7 @@ import sys
 
 from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
+from structsvm.plotting import TreeDisplay
 from structsvm.structures.trees import clean_tree, read_trees
 from structsvm.tasks import GrammarParser
 
@@ -34,6 +35,7 @@ def main():
     print(parser.result_.certificate())
     for tree, score in parser.predict_kbest(sentences[:1], 2)[0]:
         print(f"{score:.3f}\n{tree.pretty()}")
+    TreeDisplay.from_estimator(parser, test[0])
 
 
 if __name__ == "__main__":

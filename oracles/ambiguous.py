@@ -16,6 +16,8 @@ from structsvm.features.tokens import narrowed
 from structsvm.oracles._ambiguous import BAG_LOSSES, AmbiguousProblem, decision_scores
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
+__all__ = ["AmbiguousOracle"]
+
 
 def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Bags as ``(indptr, labels, prior)``: the labels of each bag ascending, without repetitions, and their weights.
@@ -72,6 +74,13 @@ class AmbiguousOracle(Oracle):
     Notes
     -----
     Layout of w: for each input feature a row of `n_labels` weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.ambiguous import AmbiguousOracle
+    >>> AmbiguousOracle(2, 1).argmax(np.array([1.0]), np.array([-0.5, 0.5]))
+    1
     """
 
     def __init__(self, n_labels: int, n_input_features: Any, bag_loss: str = "pairwise") -> None:

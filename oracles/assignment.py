@@ -23,6 +23,8 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
 from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling, checked_weights
 
+__all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
+
 ALONE, UNKNOWN = -1, -2
 
 
@@ -40,6 +42,14 @@ class Pairs:
     features : array or sparse matrix of shape (n_pairs, n_pair_features)
     capacities : int array of shape (n_right,), optional
         Left nodes that each right node may be matched with; None: the oracle's `capacity`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.assignment import AssignmentOracle, Pairs
+    >>> x = Pairs(shape=(2, 2), pairs=[[0, 0], [1, 0], [1, 1]], features=[[1.0], [2.0], [0.5]])
+    >>> AssignmentOracle(1).argmax(x, np.array([1.0, 0.0])).tolist()
+    [-1, 0]
     """
 
     shape: tuple[int, int]
@@ -393,7 +403,18 @@ class AssignmentOracle(Oracle):
 
 
 class NoMatching(ValueError):
-    """Pairs that are forbidden leave no output."""
+    """Pairs that are forbidden leave no output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.assignment import AssignmentOracle, Pairs
+    >>> x = Pairs(shape=(2, 2), pairs=[[0, 0], [1, 0]], features=[[1.0], [2.0]])
+    >>> AssignmentOracle(1, unmatched=False).argmax(x, np.array([1.0]))
+    Traceback (most recent call last):
+        ...
+    structsvm.oracles.assignment.NoMatching: there is no matching of 2 pairs
+    """
 
 
 def whole(value: Any, what: str) -> int:

@@ -21,7 +21,16 @@ from structsvm.structures.trees import Tree
 
 
 class NoParseError(ValueError):
-    """A sentence without a parse in the grammar."""
+    """A sentence without a parse in the grammar.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.cky import CKYOracle
+    >>> CKYOracle("S -> 'a' 'b'").argmax(["a", "a"], [0.0])
+    Traceback (most recent call last):
+        ...
+    structsvm.oracles.cky.NoParseError: the grammar has no tree for the sentence 'a a'
+    """
 
 
 class CKYOracle(Oracle):
@@ -67,6 +76,13 @@ class CKYOracle(Oracle):
     it. See `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
     possible pair of counts, and sums over all trees twice as much again as the chart's values. `max_chart_bytes` limits
     the sum of these.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.cky import CKYOracle
+    >>> oracle = CKYOracle("S -> S S | 'a' | 'b'")
+    >>> print(oracle.argmax(["a", "b"], [0.0] * oracle.n_features))
+    (S (S a) (S b))
     """
 
     rescalings = ("margin", "slack")

@@ -36,6 +36,16 @@ class GreedyOracle(LabelChain):
     -----
     Layout of w: rows of `stride` float32; F emission rows, then for each lag s = 1 .. order K + 1 rows,
     one per label at that distance (the last: before the first token); then those of bigrams.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.greedy import GreedyOracle
+    >>> oracle = GreedyOracle(n_labels=2, n_token_features=1)
+    >>> w = np.zeros(oracle.n_features)
+    >>> w[1] = 1.0
+    >>> oracle.argmax(np.array([[1.0], [-1.0]]), w).tolist()
+    [1, 0]
     """
 
     inference = "approximate"

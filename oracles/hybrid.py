@@ -58,6 +58,12 @@ class Derivation(NamedTuple):
     """A meaning and the words that say it.
 
     `nodes` are, in preorder, ``(unit's text, depth, words)``: the indices of the unit's own words.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.hybrid import Derivation
+    >>> Derivation(("stop", ()), 0.5, [("stop()", 0, [1])]).nodes
+    [('stop()', 0, [1])]
     """
 
     meaning: Meaning
@@ -79,6 +85,15 @@ class Lexicon:
     phrases : dict, optional
         From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
         ValueError.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.hybrid import Lexicon
+    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> units = Units([parse_meaning("pass(pink1,pink2)")])
+    >>> Lexicon(units, {"kim": [1]}, always=[]).called(["kim", "runs"])
+    {1}
     """
 
     def __init__(
@@ -240,6 +255,17 @@ class HybridTrees:
         Names of the attributes of words and of the places between words.
     depth : int, default=4
         Units without words that may stand one above the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
+    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> units = Units([parse_meaning("f(a)"), parse_meaning("f(b)")])
+    >>> trees = HybridTrees(units, Lexicon(units, {}, range(3)), ["w:x"], [])
+    >>> trees.kbest(["x"], np.zeros(trees.n_features), 1)
+    [(Derivation(meaning=('f', 'a'), score=0.0, nodes=[('f', 0, [0]), ('a', 1, [])]), 0.5)]
     """
 
     def __init__(

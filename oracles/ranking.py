@@ -16,6 +16,8 @@ from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures.queries import HIGHEST_GRADE
 
+__all__ = ["RankingOracle"]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -86,6 +88,15 @@ class RankingOracle(Oracle):
     -----
     Joachims 2005 labels rows +-1; the differences of joint features here are half of his, over n or the number of
     pairs: so a row (a pair) with margin 1 has no loss in "error" ("pairs").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.ranking import RankingOracle
+    >>> oracle = RankingOracle(1, "pairs")
+    >>> scores = oracle.argmax(np.array([[0.1], [0.9], [0.5]]), np.array([1.0]))
+    >>> oracle.loss([0, 1, 2], scores)
+    0.3333333333333333
     """
 
     def __init__(self, n_input_features: Any, loss: str = "pairs", k: Any = None) -> None:

@@ -15,6 +15,8 @@ from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling
 
+__all__ = ["SemiMarkovOracle"]
+
 
 class SegmentDecoder(SegmentChain):
     """The decoder with the verbs that ask for the best labelling again and again."""
@@ -106,6 +108,16 @@ class SemiMarkovOracle(ExactChain):
     References
     ----------
     S. Sarawagi and W. Cohen, Semi-Markov conditional random fields for information extraction, NIPS 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.semi_markov import SemiMarkovOracle
+    >>> oracle = SemiMarkovOracle(5, 1, tags=[[0, 1, 2, 3]])
+    >>> w = np.zeros(oracle.n_features)
+    >>> w[2] = 1.0
+    >>> oracle.argmax(np.array([[1.0], [-1.0]]), w).tolist()
+    [3, 3]
     """
 
     rescalings: tuple[Rescaling, ...] = ("margin",)

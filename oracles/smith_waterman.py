@@ -73,6 +73,15 @@ class SmithWatermanOracle(Oracle):
 
     "q" can be 0 for alignments other than the reference: those that only add pairs that are not assessed. Their
     constraints have right-hand side 0; with slack rescaling they have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.smith_waterman import SmithWatermanOracle
+    >>> oracle = SmithWatermanOracle(n_letters=2)
+    >>> w = np.array([2.0, -1.0, -1.0, 2.0, -2.0, -1.0])
+    >>> oracle.argmax(([0, 1, 1], [0, 1]), w).operations
+    b'MXM'
     """
 
     rescalings = ("margin", "slack")

@@ -19,6 +19,8 @@ from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulatio
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
 
+__all__ = ["TaxonomyOracle"]
+
 ATTRIBUTES = ("ancestors", "normalized", "flat")
 
 Indices = NDArray[np.integer[Any]]
@@ -162,6 +164,15 @@ class TaxonomyOracle(Oracle):
     Exact for both rescalings and all penalties: a document costs its number of entries times the attributes, and one
     pass over the nodes. What may be known of an output is a set that it is a member of: of inner nodes, say, the leaves
     below. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
+
+    Examples
+    --------
+    >>> from structsvm import Taxonomy
+    >>> from structsvm.oracles.taxonomy import TaxonomyOracle
+    >>> taxonomy = Taxonomy([("all", "comp"), ("all", "autos"), ("comp", "mac"), ("comp", "pc")])
+    >>> oracle = TaxonomyOracle(taxonomy, n_input_features=1)
+    >>> oracle.n_outputs, oracle.loss(0, 1)
+    (3, 2.0)
     """
 
     rescalings = ("margin", "slack")

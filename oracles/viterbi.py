@@ -50,6 +50,16 @@ class ViterbiOracle(ExactChain):
     -----
     Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
     quadratic penalties count errors in one more dimension and cost T times as much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> oracle = ViterbiOracle(n_labels=2, n_token_features=1)
+    >>> w = np.zeros(oracle.n_features)
+    >>> w[1] = 1.0
+    >>> oracle.argmax(np.array([[1.0], [-1.0]]), w).tolist()
+    [1, 0]
     """
 
     rescalings: tuple[Rescaling, ...] = ("margin", "slack")

@@ -10,7 +10,20 @@ SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.callback.")
 
 
 class AdviceWarning(UserWarning):
-    """A result that is what was asked for, and that something known would improve."""
+    """A result that is what was asked for, and that something known would improve.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from structsvm import AdviceWarning
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> labeler = SequenceLabeler(C=1.0, random_state=0).fit([[{"a": 1}, {"b": 1}]], [["x", "y"]])
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     predicted = labeler.predict([[{"not seen": 1}] * 20])
+    >>> said[0].category is AdviceWarning
+    True
+    """
 
 
 def warn(message: str, category: type[Warning]) -> None:

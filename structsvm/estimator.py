@@ -78,6 +78,15 @@ class StructuredSVM(TaskEstimator):
         Objectives, certificate, counts, history.
     n_iter_ : int
         Passes over the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LaRank, StructuredSVM
+    >>> from structsvm.oracles.assignment import AssignmentOracle
+    >>> X, Y = [np.array([[[1.0], [0.2]], [[0.9], [0.8]]])], [[0, 1]]
+    >>> StructuredSVM(AssignmentOracle(1), LaRank(C=1.0, random_state=0)).fit(X, Y).predict(X)[0].tolist()
+    [0, 1]
     """
 
     _model_class = StructuredModel
@@ -228,6 +237,16 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     ------
     ModelFileError
         If the file is not a whole, sound model, or asks for what only a trusted one may.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import structsvm
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> path = os.path.join(tempfile.mkdtemp(), "tags.model")
+    >>> SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]]).save(path)
+    >>> structsvm.load(path).predict([["b", "a"]])
+    [['x', 'y']]
     """
     file = read_model(path, mmap=True)
     kind = file.kind

@@ -68,6 +68,15 @@ class ModelFileError(ValueError):
     """A file that is not a whole, sound model file of the wanted kind.
 
     The message names the path and what is wrong with it.
+
+    Examples
+    --------
+    >>> import structsvm
+    >>> try:
+    ...     structsvm.load(structsvm.__file__)
+    ... except structsvm.ModelFileError as error:
+    ...     print("is not a structsvm model file" in str(error))
+    True
     """
 
 

@@ -25,11 +25,32 @@ INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
 
 
 class UnsupportedFormulation(ValueError):
-    """A solver asks for a formulation that the oracle does not support; raised before anything runs."""
+    """A solver asks for a formulation that the oracle does not support; raised before anything runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.semi_markov import SemiMarkovOracle
+    >>> oracle = SemiMarkovOracle(5, 1, tags=[[0, 1, 2, 3]])
+    >>> oracle.bind([np.array([[1.0]])], [[4]], rescaling="slack")
+    Traceback (most recent call last):
+        ...
+    structsvm.protocol.UnsupportedFormulation: rescaling='slack' needs loss-augmented inference that ...
+    """
 
 
 class OracleError(ValueError):
-    """An oracle returned something that breaks the protocol; the message names class, method and example."""
+    """An oracle returned something that breaks the protocol; the message names class, method and example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.assignment import AssignmentOracle
+    >>> AssignmentOracle(1).joint_feature(np.array([[[1.0]]]), [None])
+    Traceback (most recent call last):
+        ...
+    structsvm.protocol.OracleError: an output is one right node, or -1, per left node; one that is known in ...
+    """
 
 
 class Oracle(ABC):
@@ -54,6 +75,21 @@ class Oracle(ABC):
         loss, which equals the loss only where that is 0 or 1; declare it only then.
     nonnegative : None, bool mask of shape (n_features,), or indices of features, default=None
         Weights that must be >= 0: `argmax` sees no others. The solvers keep them so, exactly in the dual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LaRank, Oracle, StructuredSVM
+    >>> class Sign(Oracle):
+    ...     n_features = 2
+    ...     def joint_feature(self, x, y):
+    ...         return y * np.asarray(x) / 2
+    ...     def loss(self, y_true, y):
+    ...         return float(y != y_true)
+    ...     def argmax(self, x, w, y_true=None, rescaling=None):
+    ...         return max((-1, 1), key=lambda y: w @ self.joint_feature(x, y) + (y_true not in (None, y)))
+    >>> StructuredSVM(Sign(), LaRank(C=1.0, random_state=0)).fit([[1, 0], [0, 1]], [1, -1]).predict([[3, 1]])
+    [1]
     """
 
     n_features: int

@@ -22,7 +22,20 @@ STATUSES = ("running", "max_iter", "converged", "settled", "interrupted", "stopp
 
 
 class ConvergenceWarning(UserWarning):
-    """The tolerance was not reached within `max_iter` passes."""
+    """The tolerance was not reached within `max_iter` passes.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from structsvm import ConvergenceWarning
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> labeler = SequenceLabeler(C=1.0, tol=1e-9, max_iter=1, random_state=0)
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     predicted = labeler.fit([["a", "b"]], [["x", "y"]]).predict([["a"]])
+    >>> said[0].category is ConvergenceWarning
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,13 @@ class Result:
     history : dict of str to ndarray of float64
         Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
         n_support, n_argmax.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> result = SequenceLabeler(C=1.0, tol=0.01, random_state=0).fit([["a", "b"]], [["x", "y"]]).result_
+    >>> result.status, result.dual <= result.primal
+    ('converged', True)
     """
 
     primal: float

@@ -14,6 +14,8 @@ from structsvm._problem import Problem
 from structsvm._warnings import warn
 from structsvm.protocol import INFERENCES, Oracle, OracleError, Penalty, Rescaling, sign_constrained
 
+__all__ = ["check_oracle"]
+
 # Allowed rounding error, as a fraction of the sum of the terms' absolute values: enough for float32.
 ROUNDING = 1e-5
 

@@ -140,6 +140,19 @@ def test_the_page_of_the_papers_names_what_there_is():
     assert all(counts.values()), counts
 
 
+def test_every_expectation_that_is_met_has_a_test_or_a_page():
+    text = (ROOT / "docs" / "expectations.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("expected", "---")]
+    assert {row[1] for row in rows} == {"yes", "no"} and {len(row) for row in rows} == {3}
+    for expected, _, shown in (row for row in rows if row[1] == "yes"):
+        path, _, test = shown.strip("`").partition("::")
+        if test:
+            assert f"\ndef {test}(" in (ROOT / "tests" / path).read_text(encoding="utf-8"), expected
+        else:  # a page, whose link is checked with those of all pages
+            assert re.fullmatch(r"\[[^]]+\]\([a-z-]+\.md\)", shown), expected
+
+
 def classes(folder):
     """Names of the classes in the sources of a folder."""
     for source in folder.rglob("*.py"):

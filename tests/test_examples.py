@@ -12,7 +12,11 @@ from structsvm.datasets import fetch_conll2000, make_sequences
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SLOW = {"chunking_conll2000.py"}
-NEEDS = {"label_sequences.py": "matplotlib", "label_sets.py": "matplotlib"}
+DRAWN = (
+    "align_sequences", "batch_training", "classify_taxonomy", "label_graphs", "label_sequences", "label_sets",
+    "parse_dependencies", "parse_treebank",
+)  # fmt: skip
+NEEDS = {"serve_tagger.py": "fastapi"} | {f"{name}.py": "matplotlib" for name in DRAWN}
 
 
 def few_of(data):
@@ -34,7 +38,10 @@ def run(tmp_path, monkeypatch, capsys):
         runpy.run_path(str(FOLDER / script), run_name="__main__")
         return capsys.readouterr().out
 
-    return run
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield run
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def scripts():

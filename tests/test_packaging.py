@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -129,6 +130,20 @@ def test_what_holds_pointers_does_not_pickle():
 
 def test_version():
     assert structsvm.__version__ == importlib.metadata.version("structsvm")
+
+
+@in_checkout
+def test_what_else_states_version_and_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert f"\nversion: {structsvm.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    recipe = (ROOT / "build-aux" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'  version: "{structsvm.__version__}"\n' in recipe
+    assert f'  summary: "{project["project"]["description"]}"\n' in recipe
+    run = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1]
+    needed = [f"python{project['project']['requires-python']}", *project["project"]["dependencies"]]
+    assert [line.removeprefix("    - ").replace(" ", "") for line in run.splitlines()] == needed
+    host = re.search(r"^  host:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1].replace(" ", "").replace("-", "", 1)
+    assert set(project["build-system"]["requires"]) <= {line.lstrip("-") for line in host.splitlines()}
 
 
 def test_command_line_entry_point():

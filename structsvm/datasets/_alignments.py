@@ -26,6 +26,13 @@ class AlignmentPairs(Split[list[tuple[str, str]], list[tuple[str, str]]]):
         Ten proteins without detectable relation to each first sequence.
     path : Path
         The A2M file of all pairs.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_prefab
+    >>> data = fetch_prefab()
+    >>> len(data.X_train), len(data.y_valid), len(data.decoys_test[0])
+    (1148, 290, 10)
     """
 
     X_valid: list[tuple[str, str]]
@@ -67,6 +74,12 @@ def fetch_prefab(data_home: DataHome = None) -> AlignmentPairs:
     References
     ----------
     R. C. Edgar, MUSCLE: multiple sequence alignment with high accuracy and high throughput, 2004.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_prefab
+    >>> len(fetch_prefab().X_train)
+    1148
     """
     return _alignment_pairs("prefab", data_home)
 
@@ -81,6 +94,12 @@ def fetch_oxbench(data_home: DataHome = None) -> AlignmentPairs:
     References
     ----------
     G. P. Raghava and others, OXBench: a benchmark for evaluation of protein multiple sequence alignment accuracy, 2003.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_oxbench
+    >>> len(fetch_oxbench().X_train)
+    1089
     """
     return _alignment_pairs("oxbench", data_home)
 
@@ -100,6 +119,12 @@ def fetch_substitution_matrix(name: str, data_home: DataHome = None) -> Substitu
     ------
     ValueError
         For another name.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_substitution_matrix
+    >>> fetch_substitution_matrix("BLOSUM62")["W", "W"]
+    11.0
     """
     known = sorted(file.removesuffix(".txt") for file in SOURCES["substitution_matrices"].sha256)
     if name not in known:

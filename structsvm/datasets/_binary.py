@@ -29,6 +29,13 @@ def make_banana(
     -------
     X : ndarray of shape (n_samples, 2), float64
     y : ndarray of shape (n_samples,), int64
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_banana
+    >>> X, y = make_banana(100, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((100, 2), [0, 1])
     """
     check_arguments("make_banana", locals(), n_samples=COUNT, noise=POSITIVE)
     rng = np.random.default_rng(random_state)
@@ -56,6 +63,13 @@ def make_waveform(
     -------
     X : ndarray of shape (n_samples, 21), float64
     y : ndarray of shape (n_samples,), int64
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_waveform
+    >>> X, y = make_waveform(100, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((100, 21), [0, 1])
     """
     check_arguments("make_waveform", locals(), n_samples=COUNT)
     rng = np.random.default_rng(random_state)
@@ -104,6 +118,13 @@ def make_ill_conditioned(
     X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,), int64
         1 or -1.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_ill_conditioned
+    >>> X, y = make_ill_conditioned(100, 20, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((100, 20), [-1, 1])
     """
     check_arguments(
         "make_ill_conditioned",

@@ -94,7 +94,7 @@ def make_ambig_child_world(n: int = 900, level: int = 1, random_state: RandomSta
     --------
     >>> from structsvm.datasets import make_ambig_child_world
     >>> make_ambig_child_world(2, level=0, random_state=0).meanings
-    [['saw(john,kissed(anna,pig))'], ['went(dog,house)']]
+    [['said(daisy,moved(mommy,clock))'], ['said(grandma,thinks(john,carried(bunny,cake,house)))']]
     """
     check_arguments("make_ambig_child_world", locals(), n=COUNT, level=LEVEL)
     rng = np.random.default_rng(random_state)

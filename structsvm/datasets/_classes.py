@@ -28,6 +28,13 @@ class LabelledRows(Split["NDArray[np.float32] | csr_array", np.ndarray]):
         Digits, 1 and -1 (int64), letters or names (str); of sets of labels 0 and 1, of shape (n_samples, n_labels).
     path : Path
         File that they were read from.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_usps
+    >>> data = fetch_usps()
+    >>> data.X_train.shape, data.y_test.shape
+    ((7291, 256), (2007,))
     """
 
     path: Path
@@ -53,6 +60,13 @@ class CandidateLabels:
     n_labels : int
     path : Path
         File that they were read from.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_lost
+    >>> data = fetch_lost()
+    >>> data.X.shape, len(data.candidates), data.n_labels
+    ((1122, 108), 1122, 16)
     """
 
     X: NDArray[np.float64]
@@ -79,6 +93,12 @@ def fetch_letter(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     P. W. Frey and D. J. Slate, Letter Recognition Using Holland-Style Adaptive Classifiers, 1991.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_letter
+    >>> fetch_letter().X_train.shape
+    (16000, 16)
     """
     file = fetch("letter", data_home)["letter-recognition.data.gz"]
     rows = [line.split(",") for line in file.lines()]
@@ -105,6 +125,12 @@ def fetch_usps(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     Y. Le Cun and others, Handwritten Digit Recognition with a Back-Propagation Network, 1990.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_usps
+    >>> fetch_usps().X_train.shape
+    (7291, 256)
     """
     return _digits("usps", data_home, 1e-3)
 
@@ -119,6 +145,12 @@ def fetch_mnist(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, Gradient-Based Learning Applied to Document Recognition, 1998.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_mnist
+    >>> fetch_mnist().X_train.shape
+    (60000, 784)
     """
     return _digits("mnist", data_home, 1 / 255)
 
@@ -133,6 +165,12 @@ def fetch_multilabel_yeast(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     A. Elisseeff and J. Weston, A kernel method for multi-labelled classification, NIPS 14, 2001.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_multilabel_yeast
+    >>> fetch_multilabel_yeast().y_train.shape
+    (1500, 14)
     """
     files = fetch("multilabel_yeast", data_home)
 
@@ -161,6 +199,12 @@ def fetch_20newsgroups(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     K. Lang, NewsWeeder: Learning to Filter Netnews, 1995.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_20newsgroups
+    >>> fetch_20newsgroups().X_train.shape
+    (11314, 32994)
     """
     from scipy.sparse import csr_array
 
@@ -198,6 +242,12 @@ def fetch_adult(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     B. Becker and R. Kohavi, Adult, 1996; J. Platt, Sequential Minimal Optimization, 1998.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_adult
+    >>> fetch_adult().X_train.shape
+    (32561, 123)
     """
     return _svmlight("adult", data_home, "a9a", 123)
 
@@ -212,6 +262,12 @@ def fetch_w8a(data_home: DataHome = None) -> LabelledRows:
     References
     ----------
     J. Platt, Fast Training of Support Vector Machines using Sequential Minimal Optimization, 1999.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_w8a
+    >>> fetch_w8a().X_train.shape
+    (40561, 300)
     """
     return _svmlight("w8a", data_home, "w8a", 300)
 
@@ -236,6 +292,12 @@ def fetch_lost(data_home: DataHome = None) -> CandidateLabels:
     References
     ----------
     T. Cour, B. Sapp and B. Taskar, Learning from partial labels, JMLR 12, 2011.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_lost
+    >>> fetch_lost().X.shape
+    (1122, 108)
     """
     return _candidate_labels("lost", data_home)
 
@@ -250,5 +312,11 @@ def fetch_msrcv2(data_home: DataHome = None) -> CandidateLabels:
     References
     ----------
     L. Liu and T. Dietterich, A conditional multinomial mixture model for superset label learning, NIPS 25, 2012.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_msrcv2
+    >>> fetch_msrcv2().X.shape
+    (1758, 48)
     """
     return _candidate_labels("msrcv2", data_home)

@@ -36,6 +36,13 @@ class Universe:
         The actor who holds an object, or the furniture it lies on; for actors, the furniture they sit or sleep on.
     state : dict of str to str
         "standing", "sitting" or "sleeping", for each actor.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_concept_world
+    >>> words, concepts, worlds = make_concept_world(1, random_state=0)
+    >>> sorted(worlds[0].location) == sorted(worlds[0].copy().location)
+    True
     """
 
     location: dict[str, str] = field(default_factory=dict)

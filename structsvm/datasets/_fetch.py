@@ -32,6 +32,15 @@ class DatasetUnavailableError(OSError):
     """A data set is not on this machine and cannot be downloaded, or one of its files is damaged.
 
     The message names the file, what was wanted, where to put it, its origin and its licence.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import DatasetUnavailableError, fetch_prefab
+    >>> try:
+    ...     fetch_prefab("/nowhere")
+    ... except DatasetUnavailableError as error:
+    ...     print("STRUCTSVM_DATA" in str(error))
+    True
     """
 
 

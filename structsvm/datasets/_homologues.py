@@ -37,6 +37,13 @@ class Homologues(NamedTuple):
     y : list of (str, str)
         Their alignments as gapped rows; letters without a common ancestor are in lower case.
     decoys : list of (list of str)
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_alignment
+    >>> X, y, decoys = make_alignment(2, n_decoys=3, random_state=0)
+    >>> len(X), len(y[0]), len(decoys[0])
+    (2, 2, 3)
     """
 
     X: list[tuple[str, str]]
@@ -168,6 +175,16 @@ def write_alignments(
     ------
     ValueError
         If y and decoys differ in length.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import write_alignments
+    >>> path = Path(tempfile.mkdtemp()) / "pairs.a2m"
+    >>> write_alignments(path, [("AC-GT", "ACTGA")])
+    >>> path.read_text().splitlines()
+    ['>E1 x', 'AC-GT', '>E1 z', 'ACTGA']
     """
     if decoys is not None and len(decoys) != len(y):
         raise ValueError(f"y has {len(y)} alignments, and there are {len(decoys)} lists of decoys")

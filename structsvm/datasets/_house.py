@@ -68,6 +68,13 @@ class AmbiguousSentences:
         The true ones, for evaluation only.
     alignment : list of (list of str)
         The symbol that each word of a sentence means, ``"-"`` for none; for evaluation only.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_ambig_house
+    >>> house = make_ambig_house(10, level=2, random_state=0)
+    >>> len(house.sentences), len(house.bags)
+    (10, 10)
     """
 
     sentences: list[str]

@@ -23,6 +23,13 @@ class SportsGame:
         Comments that describe an event, for test.
     gold_meanings : list of (list of str)
         The one meaning of each.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_robocup
+    >>> game = fetch_robocup().games[2001]
+    >>> len(game.sentences) == len(game.bags)
+    True
     """
 
     sentences: list[str]
@@ -36,7 +43,14 @@ class SportsGame:
 
 @dataclass(frozen=True)
 class Sportscast:
-    """The games by year, and the grammar of all meanings."""
+    """The games by year, and the grammar of all meanings.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_robocup
+    >>> sorted(fetch_robocup().games)
+    [2001, 2002, 2003, 2004]
+    """
 
     games: dict[int, SportsGame]
     grammar: MeaningGrammar = field(repr=False)
@@ -55,6 +69,13 @@ class GeoQuery(Split[list[str], list[list[str]]]):
     bags : dict of int to (list of (list of str))
         The candidate meanings of the training questions at ambiguity levels 1, 2 and 3.
     grammar : MeaningGrammar
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_geoquery
+    >>> data = fetch_geoquery()
+    >>> len(data.X_train), sorted(data.bags)
+    (600, [1, 2, 3])
     """
 
     bags: dict[int, list[list[str]]]
@@ -87,6 +108,12 @@ def fetch_robocup(data_home: DataHome = None, *, join_players: bool = True) -> S
     References
     ----------
     D. Chen and R. Mooney, Learning to sportscast: a test of grounded language acquisition, ICML 2008.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_robocup
+    >>> fetch_robocup().games[2001].gold_meanings[0]
+    ['pass(purple9,purple2)']
     """
 
     def joined(sentences: list[str]) -> list[str]:
@@ -114,6 +141,12 @@ def fetch_geoquery(data_home: DataHome = None) -> GeoQuery:
     References
     ----------
     J. Zelle and R. Mooney, Learning to parse database queries using inductive logic programming, AAAI 1996.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_geoquery
+    >>> fetch_geoquery().X_test[0]
+    'Can you tell me the capital of Texas ?'
     """
     files = fetch("geoquery", data_home)
 

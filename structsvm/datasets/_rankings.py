@@ -31,6 +31,13 @@ class QueryRows(Split[Any, NDArray[np.float64]]):
         The query of each row, ascending.
     path : Path
         File of the training part.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_rank_lightgbm
+    >>> data = fetch_rank_lightgbm()
+    >>> data.X_train.shape == (len(data.qid_train), 300)
+    True
     """
 
     qid_train: NDArray[np.int64]
@@ -51,6 +58,12 @@ def fetch_rank_lightgbm(data_home: DataHome = None) -> QueryRows:
     References
     ----------
     G. Ke and others, LightGBM: a highly efficient gradient boosting decision tree, NIPS 30, 2017.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_rank_lightgbm
+    >>> fetch_rank_lightgbm().X_train.shape
+    (3005, 300)
     """
     files = fetch("rank_lightgbm", data_home)
 

@@ -27,6 +27,13 @@ class TextSequences(Split[list[list[tuple[str, ...]]], list[list[str]]]):
         Column files of the parts, as the command line reads them.
     X_valid, y_valid, valid_path
         The development part, or None.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_conll2000
+    >>> data = fetch_conll2000()
+    >>> data.X_train[0][0], data.y_train[0][0]
+    (('Confidence', 'NN'), 'B-NP')
     """
 
     train_path: Path
@@ -50,6 +57,13 @@ class LetterSequences:
         Cross-validation fold of each word, 0 to 9.
     path : Path
         File that they were read from.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ocr_letters
+    >>> data = fetch_ocr_letters()
+    >>> data.X[0].shape[1], "".join(data.y[0])
+    (128, 'ommanding')
     """
 
     X: list[NDArray[np.float32]]
@@ -103,6 +117,12 @@ def fetch_conll2000(data_home: DataHome = None) -> TextSequences:
     References
     ----------
     E. Tjong Kim Sang and S. Buchholz, Introduction to the CoNLL-2000 Shared Task: Chunking, 2000.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_conll2000
+    >>> len(fetch_conll2000().X_train)
+    8936
     """
     return _text_sequences("conll2000", data_home, train="train.txt.gz", test="test.txt.gz")
 
@@ -119,6 +139,12 @@ def fetch_conll2002(data_home: DataHome = None) -> TextSequences:
     References
     ----------
     E. Tjong Kim Sang, Introduction to the CoNLL-2002 Shared Task, 2002.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_conll2002
+    >>> len(fetch_conll2002().X_valid)
+    1915
     """
     parts = {"train": "esp.train.gz", "valid": "esp.testa.gz", "test": "esp.testb.gz"}
     return _text_sequences("conll2002", data_home, **parts)
@@ -136,6 +162,12 @@ def fetch_treebank_tags(data_home: DataHome = None) -> TextSequences:
     ----------
     M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English: the Penn Treebank,
     Computational Linguistics 19(2), 1993.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_treebank_tags
+    >>> len(fetch_treebank_tags().X_train)
+    3396
     """
     return _text_sequences("treebank_tags", data_home, train="pos.train.txt.gz", test="pos.test.txt.gz")
 
@@ -151,6 +183,12 @@ def fetch_ocr_letters(data_home: DataHome = None) -> LetterSequences:
     ----------
     R. Kassel, A comparison of approaches to on-line handwritten character recognition, 1995;
     normalised by B. Taskar, C. Guestrin and D. Koller, Max-Margin Markov Networks, NIPS 2003.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ocr_letters
+    >>> len(fetch_ocr_letters().X)
+    6877
     """
     file = fetch("ocr_letters", data_home)["ocr.npz"]
     arrays = file.arrays()
@@ -181,6 +219,13 @@ class LabelledGraphs(Split[list[Any], list[NDArray[np.uint8]]]):
         Of graphs: pixels of each node, and how many of them are the horse's, arrays (n_nodes, 2). Of grids: None.
     path : Path
         File that they were read from.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_graph_horses
+    >>> nodes, edges, edge_features = fetch_graph_horses().X_train[0]
+    >>> nodes.shape[1], edge_features.shape[1]
+    (19, 5)
     """
 
     sizes_train: list[NDArray[np.int32]] | None
@@ -197,6 +242,12 @@ def fetch_graph_horses(data_home: DataHome = None) -> LabelledGraphs:
     whether one is above the other. Pixels would be 96.4 % right at best in the test part. Licence: none stated.
 
     Folder ``graph_horses/``; parameter and errors are those of :func:`fetch_conll2000`.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_graph_horses
+    >>> len(fetch_graph_horses().X_train)
+    200
     """
     file = fetch("graph_horses", data_home)["horses_superpixels.npz"]
     d = file.arrays()
@@ -218,6 +269,12 @@ def fetch_grid_horses64(data_home: DataHome = None) -> LabelledGraphs:
     X holds their colours, arrays (64, 64, 3) of R, G, B from 0 to 1, float32.
 
     Folder ``grid_horses64/``; parameter and errors are those of :func:`fetch_conll2000`.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_grid_horses64
+    >>> fetch_grid_horses64().X_train[0].shape
+    (64, 64, 3)
     """
     file = fetch("grid_horses64", data_home)["horses64.npz"]
     d = file.arrays()

@@ -165,6 +165,16 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
         empty or holds a blank, a tab, a line break or a lone surrogate (the message names sequence, token and column).
     TypeError
         A token or label is not of strings.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import write_columns
+    >>> path = Path(tempfile.mkdtemp()) / "train.txt"
+    >>> write_columns(path, [[("the", "DT"), ("cat", "NN")]], [["B-NP", "I-NP"]])
+    >>> path.read_text().splitlines()
+    ['the DT B-NP', 'cat NN I-NP', '']
     """
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sequences and y has {len(y)}.")

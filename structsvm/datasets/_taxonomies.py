@@ -34,6 +34,13 @@ class TaxonomyDocuments(Split[Any, np.ndarray]):
         File of the documents.
     X_valid, y_valid
         The development part, or None.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_clinc150
+    >>> data = fetch_clinc150()
+    >>> len(data.X_train), len(data.taxonomy.leaves)
+    (15000, 150)
     """
 
     taxonomy: Taxonomy
@@ -77,6 +84,12 @@ def fetch_clinc150(data_home: DataHome = None) -> TaxonomyDocuments:
     References
     ----------
     S. Larson and others, An evaluation dataset for intent classification and out-of-scope prediction, EMNLP 2019.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_clinc150
+    >>> len(fetch_clinc150().X_train)
+    15000
     """
     return _texts("clinc150", data_home)
 
@@ -92,6 +105,12 @@ def fetch_amazon_reviews(data_home: DataHome = None) -> TaxonomyDocuments:
     ----------
     J. McAuley and J. Leskovec, Hidden factors and hidden topics: understanding rating dimensions with review text,
     2013.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_amazon_reviews
+    >>> len(fetch_amazon_reviews().X_train)
+    6244
     """
     return _texts("amazon_reviews", data_home)
 
@@ -106,6 +125,12 @@ def fetch_imclef07a(data_home: DataHome = None) -> TaxonomyDocuments:
     References
     ----------
     I. Dimitrovski, D. Kocev, S. Loskovska and S. Dzeroski, Hierarchical annotation of medical images, 2011.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_imclef07a
+    >>> fetch_imclef07a().X_train.shape
+    (10000, 80)
     """
     files = fetch("imclef07a", data_home)
     taxonomy, names = _nodes(files["taxonomy.tsv"])
@@ -215,7 +240,7 @@ def write_documents(
     taxonomy: Taxonomy | None = None,
     taxonomy_path: str | PathLike[str] | None = None,
 ) -> None:
-    """Write texts as the command line reads them, ``label<TAB>text``; and a taxonomy, ``child<TAB>parent``.
+    r"""Write texts as the command line reads them, ``label<TAB>text``; and a taxonomy, ``child<TAB>parent``.
 
     Parameters
     ----------
@@ -232,6 +257,16 @@ def write_documents(
     ------
     ValueError
         X and y differ in length, `taxonomy` has no `taxonomy_path`, or a text or name contains a line break or a tab.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.datasets import write_documents
+    >>> path = Path(tempfile.mkdtemp()) / "train.txt"
+    >>> write_documents(path, ["king and rook", "five dice"], ["chess", "dice"])
+    >>> path.read_text().splitlines()
+    ['chess\tking and rook', 'dice\tfive dice']
     """
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} texts and y has {len(y)} labels.")

@@ -25,6 +25,13 @@ class Treebank:
     train, test : list of Tree
     train_path, test_path : Path
         Bracketed files of the parts, as the command line reads them.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_treebank_sample
+    >>> data = fetch_treebank_sample()
+    >>> data.train[0].label, len(data.test)
+    ('TOP', 518)
     """
 
     train: list[Tree]
@@ -48,6 +55,12 @@ def fetch_treebank_sample(data_home: DataHome = None) -> Treebank:
     ----------
     M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English: the Penn Treebank,
     Computational Linguistics 19(2), 1993.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_treebank_sample
+    >>> len(fetch_treebank_sample().train)
+    3396
     """
     train, test = fetch("treebank_sample", data_home).values()
     train_trees, test_trees = (read_trees(io.BytesIO(file.content)) for file in (train, test))
@@ -63,6 +76,13 @@ class DependencyTreebank:
     train, dev, test : list of DependencyTree
     train_path, dev_path, test_path : Path
         CoNLL-U files of the parts, as the command line reads them.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ud_dutch
+    >>> data = fetch_ud_dutch()
+    >>> len(data.train), len(data.dev), len(data.test)
+    (3303, 718, 596)
     """
 
     train: list[DependencyTree]
@@ -87,6 +107,12 @@ def fetch_ud_english_ewt(data_home: DataHome = None) -> DependencyTreebank:
     References
     ----------
     N. Silveira and others, A gold standard dependency corpus for English, LREC 2014.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ud_english_ewt
+    >>> len(fetch_ud_english_ewt().train)
+    12544
     """
     return _dependency_treebank("ud_english_ewt", data_home)
 
@@ -104,6 +130,12 @@ def fetch_ud_dutch(data_home: DataHome = None) -> DependencyTreebank:
     ----------
     G. Bouma and G. van Noord, Increasing return on annotation investment: the automatic construction of a Universal
     Dependency treebank for Dutch, UDW 2017.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_ud_dutch
+    >>> len(fetch_ud_dutch().train)
+    3303
     """
     return _dependency_treebank("ud_dutch", data_home)
 

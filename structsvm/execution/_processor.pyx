@@ -49,5 +49,11 @@ def instruction_set():
     """The instruction set that the kernels use: "baseline", "avx2" or "avx512".
 
     The best that the processor has, unless the environment variable ``STRUCTSVM_KERNELS`` names another one.
+
+    Examples
+    --------
+    >>> from structsvm import instruction_set
+    >>> instruction_set() in ("baseline", "avx2", "avx512")
+    True
     """
     return SETS[CHOSEN]

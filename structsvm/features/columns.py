@@ -22,12 +22,23 @@ from structsvm.features._strings import Interner
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
 
+__all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
+
 BOM = b"\xef\xbb\xbf"
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 
 
 class ColumnFileError(ValueError):
-    """A column file that cannot be used; the message names file and line."""
+    """A column file that cannot be used; the message names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.features.columns import read_columns
+    >>> read_columns(["the DT B-NP", "cat NN"])
+    Traceback (most recent call last):
+        ...
+    structsvm.features.columns.ColumnFileError: <lines>:2: expected 3 columns, found 2
+    """
 
 
 # ------------------------------------------------------------------------ columns
@@ -43,6 +54,12 @@ class Vocabulary:
     ----------
     data : uint8 array
     starts : int64 array of shape (n_strings + 1,)
+
+    Examples
+    --------
+    >>> from structsvm.features.columns import Columns
+    >>> Columns.from_sequences([[("the", "DT"), ("cat", "NN")]]).vocabularies[0].tolist()
+    ['the', 'cat']
     """
 
     data: NDArray[np.uint8]
@@ -89,6 +106,13 @@ class Columns:
         One per column.
     name : str
         Their source, for messages.
+
+    Examples
+    --------
+    >>> from structsvm.features.columns import Columns
+    >>> columns = Columns.from_sequences([[("the", "DT"), ("cat", "NN")], [("dogs", "NN")]])
+    >>> columns.n_tokens, columns.n_columns, columns[1]
+    (3, 2, [('dogs', 'NN')])
     """
 
     offsets: NDArray[np.int64]
@@ -333,6 +357,12 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
         For ragged lines, bytes that are not valid in the encoding, damaged compression, no tokens.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> from structsvm.features.columns import read_columns
+    >>> read_columns(["the DT B-NP", "cat NN I-NP", "", "dogs NN B-NP"])[0]
+    [('the', 'DT', 'B-NP'), ('cat', 'NN', 'I-NP')]
     """
     try:
         data, name, lines = load_bytes(source)
@@ -353,7 +383,7 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
 
 
 class ColumnPieces:
-    """A column file of any size, read piece by piece: iteration yields bytes of whole sequences, `parse` their Columns.
+    r"""A column file of any size, piece by piece: iteration yields bytes of whole sequences, `parse` their Columns.
 
     Parameters
     ----------
@@ -366,6 +396,14 @@ class ColumnPieces:
     -----
     No more is held than a piece, what is read at once and the sequence that goes on beyond it. Pieces may be parsed in
     any order, and by several threads.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.features.columns import ColumnPieces
+    >>> pieces = ColumnPieces(io.BytesIO(b"the DT\ncat NN\n\ndogs NN\n"), 1)
+    >>> [pieces.parse(piece)[0] for piece in pieces]
+    [[('the', 'DT'), ('cat', 'NN')], [('dogs', 'NN')]]
     """
 
     def __init__(self, source: str | os.PathLike[str] | BinaryIO, n_sequences: int | None = None) -> None:

@@ -19,17 +19,35 @@ from numpy.typing import NDArray
 from structsvm.features._templates import TemplateTable, pad_column
 from structsvm.features.columns import Columns
 
+__all__ = ["Item", "Template", "TemplateError", "built_in_templates", "parse_templates", "read_templates"]
+
 MAX_ROW = 100
 MAX_TEMPLATES = 1024
 
 
 class TemplateError(ValueError):
-    """A template that cannot be used; the message names file and line."""
+    """A template that cannot be used; the message names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.features.templates import parse_templates
+    >>> parse_templates("U00:%x[0]")
+    Traceback (most recent call last):
+        ...
+    structsvm.features.templates.TemplateError: templates:1: 'U00:%x[0]': wanted %x[row,column] after '%'
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One ``%function[row,column]``; function "x" is the string itself."""
+    """One ``%function[row,column]``; function "x" is the string itself.
+
+    Examples
+    --------
+    >>> from structsvm.features.templates import parse_templates
+    >>> parse_templates("U00:%x[-1,0]")[0][0].items
+    (Item(function='x', row=-1, column=0),)
+    """
 
     function: str
     row: int
@@ -41,6 +59,12 @@ class Template:
     """One template, literals and items in turn.
 
     ``literals[0] item[0] literals[1] item[1] ... literals[-1]``
+
+    Examples
+    --------
+    >>> from structsvm.features.templates import parse_templates
+    >>> parse_templates("U05:%x[-1,0]/%x[0,0]")[0][0].literals
+    ('U05:', '/', '')
     """
 
     literals: tuple[str, ...]
@@ -68,7 +92,7 @@ _ITEM = re.compile(r"%([a-z]+[0-9]*)\[(-?[0-9]{1,9}),([0-9]{1,9})\]")
 
 
 def parse_templates(text: str, name: str = "templates") -> tuple[list[Template], bool]:
-    """Parse the text of a CRF++ template file.
+    r"""Parse the text of a CRF++ template file.
 
     Parameters
     ----------
@@ -90,6 +114,13 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     ------
     TemplateError
         For an invalid line; names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.features.templates import parse_templates
+    >>> templates, bigram = parse_templates("U00:%x[-1,0]\nU01:%x[0,0]\nB")
+    >>> len(templates), bigram
+    (2, True)
     """
     templates: list[Template] = []
     bigram = False
@@ -130,7 +161,18 @@ def _parse_template(line: str, number: int, where: str) -> Template:
 
 
 def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
-    """Read a template file, see :func:`parse_templates`."""
+    r"""Read a template file, see :func:`parse_templates`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.features.templates import read_templates
+    >>> path = Path(tempfile.mkdtemp()) / "template"
+    >>> _ = path.write_text("U00:%x[0,0]\nB\n")
+    >>> len(read_templates(path)[0])
+    1
+    """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -225,6 +267,12 @@ def built_in_templates(name: str, n_columns: int) -> str:
         CRF++'s chunking example, for a word and a tag column (words alone: the word part).
     ``"attributes"``
         Every column of the current token.
+
+    Examples
+    --------
+    >>> from structsvm.features.templates import built_in_templates
+    >>> built_in_templates("attributes", 2).split()
+    ['U00:%x[0,0]', 'U01:%x[0,1]', 'B']
     """
     if name == "attributes":
         return "\n".join(f"U{j:02d}:%x[0,{j}]" for j in range(n_columns)) + "\nB\n"

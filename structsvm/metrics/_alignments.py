@@ -29,6 +29,12 @@ class AlignmentScores(NamedTuple):
         Fraction of the reference's pairs that were found, mean over the alignments.
     total_column : float
         Fraction of alignments in which every assessed column was found.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import alignment_scores
+    >>> alignment_scores([("AC-GT", "ACTGA")], [("AC-GT", "ACTGA")]).pair_f1
+    1.0
     """
 
     pair_precision: float
@@ -88,17 +94,38 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
 
 
 def pair_f1(y_true: Alignments, y_pred: Alignments) -> float:
-    """Harmonic mean of precision and recall of aligned pairs; see :func:`alignment_scores`."""
+    """Harmonic mean of precision and recall of aligned pairs; see :func:`alignment_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import pair_f1
+    >>> round(pair_f1([("AC-GT", "ACTGA")], [("ACG-T", "ACTGA")]), 3)
+    0.75
+    """
     return alignment_scores(y_true, y_pred).pair_f1
 
 
 def q_score(y_true: Alignments, y_pred: Alignments) -> float:
-    """Mean fraction of the reference's pairs that were found; see :func:`alignment_scores`."""
+    """Mean fraction of the reference's pairs that were found; see :func:`alignment_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import q_score
+    >>> q_score([("AC-GT", "ACTGA")], [("ACG-T", "ACTGA")])
+    0.75
+    """
     return alignment_scores(y_true, y_pred).q
 
 
 def total_column(y_true: Alignments, y_pred: Alignments) -> float:
-    """Fraction of alignments in which every assessed column was found; see :func:`alignment_scores`."""
+    """Fraction of alignments in which every assessed column was found; see :func:`alignment_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import total_column
+    >>> total_column([("AC-GT", "ACTGA")], [("ACG-T", "ACTGA")])
+    0.0
+    """
     return alignment_scores(y_true, y_pred).total_column
 
 
@@ -115,6 +142,12 @@ def homologue_error(homologue_scores: Sequence[float] | np.ndarray, decoy_scores
     ------
     ValueError
         The lists differ in length or are empty, or an example has no decoys.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import homologue_error
+    >>> homologue_error([5.0, 2.0], [[1.0, 3.0], [4.0]])
+    0.5
     """
     if len(homologue_scores) != len(decoy_scores) or len(homologue_scores) == 0:
         raise ValueError(f"there are {len(homologue_scores)} homologues and {len(decoy_scores)} lists of decoys")

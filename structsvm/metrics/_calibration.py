@@ -20,6 +20,12 @@ class CalibrationScores:
     confidence, accuracy : ndarray of shape (n_bins,), float64
         Mean probability of the predictions of a bin, and the share of them that is right.
     counts : ndarray of shape (n_bins,), int64
+
+    Examples
+    --------
+    >>> from structsvm.metrics import calibration_scores
+    >>> calibration_scores([0.2, 0.9], [False, True], n_bins=2).accuracy
+    array([0., 1.])
     """
 
     error: float
@@ -47,6 +53,12 @@ def calibration_scores(confidence: ArrayLike, right: ArrayLike, *, n_bins: int =
     ------
     ValueError
         There are no predictions, the shapes differ, or a probability is not in [0, 1].
+
+    Examples
+    --------
+    >>> from structsvm.metrics import calibration_scores
+    >>> round(calibration_scores([0.5, 0.5, 0.9, 0.9], [True, False, True, True], n_bins=2).error, 3)
+    0.05
     """
     p, hits = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if p.ndim != 1 or p.shape != hits.shape or len(p) == 0:

@@ -32,6 +32,14 @@ class ChunkScores:
         Scores of each chunk type, in alphabetical order.
     n_tokens, n_true, n_predicted, n_correct : int
         Numbers of tokens, of chunks in ``y_true``, in ``y_pred``, and in both.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import chunk_scores
+    >>> print(chunk_scores([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]]).report())
+    processed 3 tokens with 1 phrases; found: 1 phrases; correct: 0.
+    accuracy:  66.67%; precision:   0.00%; recall:   0.00%; FB1:   0.00
+                   NP: precision:   0.00%; recall:   0.00%; FB1:   0.00  1
     """
 
     precision: float
@@ -224,7 +232,7 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     counts = zip(names, right, true, pred, strict=True)
     return ChunkScores(
         *overall[:3],
-        accuracy=(n_tokens - n_wrong) / n_tokens,
+        accuracy=float((n_tokens - n_wrong) / n_tokens),
         per_label={name: label_score(r, t, p) for name, r, t, p in counts if t or p},
         n_tokens=n_tokens,
         n_true=sum(true),
@@ -234,15 +242,36 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
 
 
 def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences) -> float:
-    """Fraction of the predicted chunks that are right; see :func:`chunk_scores`."""
+    """Fraction of the predicted chunks that are right; see :func:`chunk_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import chunk_precision
+    >>> chunk_precision([["B-NP", "O", "O"]], [["B-NP", "O", "B-VP"]])
+    0.5
+    """
     return chunk_scores(y_true, y_pred).precision
 
 
 def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences) -> float:
-    """Fraction of the true chunks that are predicted; see :func:`chunk_scores`."""
+    """Fraction of the true chunks that are predicted; see :func:`chunk_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import chunk_recall
+    >>> chunk_recall([["B-NP", "O", "B-VP"]], [["B-NP", "O", "O"]])
+    0.5
+    """
     return chunk_scores(y_true, y_pred).recall
 
 
 def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences) -> float:
-    """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`."""
+    """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import chunk_f1
+    >>> chunk_f1([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])
+    0.5
+    """
     return chunk_scores(y_true, y_pred).f1

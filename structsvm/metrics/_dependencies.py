@@ -51,6 +51,18 @@ class DependencyScores:
     accuracy : float
         Share of sentences with all heads right.
     n_sentences, n_words : int
+
+    Examples
+    --------
+    >>> from structsvm.metrics import dependency_scores
+    >>> print(dependency_scores([[(2, "det"), (0, "root")]], [[(2, "amod"), (0, "root")]]).report())
+    Number of sentences  =      1
+    Number of words      =      2
+    UAS                  = 100.00
+    LAS                  =  50.00
+    CLAS                 =  66.67
+    LAS with subtypes    =  50.00
+    All heads right      = 100.00
     """
 
     uas: float
@@ -97,6 +109,13 @@ def dependency_scores(
     References
     ----------
     D. Zeman and others, CoNLL 2018 shared task: multilingual parsing from raw text to Universal Dependencies.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import dependency_scores
+    >>> scores = dependency_scores([[(2, "det"), (0, "root")]], [[(2, "amod"), (0, "root")]])
+    >>> scores.uas, scores.las
+    (1.0, 0.5)
     """
     y_true, y_pred = paired(y_true, y_pred, "trees")
     n_words = n_heads = n_right = n_whole = n_complete = n_content = n_found = n_common = 0

@@ -28,6 +28,12 @@ class GraphScores:
         Its mean over labels.
     n_graphs, n_nodes : int
         Nodes whose true label is not None.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import graph_scores
+    >>> graph_scores([["sky", "sky", "grass"]], [["sky", "grass", "grass"]]).jaccard
+    {'grass': 0.5, 'sky': 0.5}
     """
 
     accuracy: float
@@ -59,6 +65,13 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
     ------
     ValueError
         For another number of graphs or nodes (the message names the graph), and where no node counts.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import graph_scores
+    >>> scores = graph_scores([[1, 1, 0, None]], [[1, 0, 0, 0]])
+    >>> scores.hamming, scores.n_nodes
+    (1, 3)
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
     graphs = paired(y_true, y_pred, "graphs")
@@ -105,10 +118,24 @@ def _flat(labels: Any) -> list[Any]:
 
 
 def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
-    """Fraction of nodes whose label is right; see `graph_scores`."""
+    """Fraction of nodes whose label is right; see `graph_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import node_accuracy
+    >>> node_accuracy([{"a": 1, "b": 0}], [{"a": 1, "b": 1}])
+    0.5
+    """
     return graph_scores(y_true, y_pred).accuracy
 
 
 def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
-    """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`."""
+    """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import mean_jaccard
+    >>> mean_jaccard([[1, 1, 0]], [[1, 0, 0]])
+    0.5
+    """
     return graph_scores(y_true, y_pred).mean_jaccard

@@ -27,6 +27,12 @@ class LabelScore(NamedTuple):
         Number of occurrences in ``y_true``.
     predicted : int
         Number of occurrences in ``y_pred``.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import label_report
+    >>> label_report([["a", "b"]], [["a", "a"]])["a"].precision
+    0.5
     """
 
     precision: float
@@ -77,6 +83,12 @@ def token_accuracy(y_true: LabelSequences, y_pred: LabelSequences) -> float:
         or there are no tokens.
     TypeError
         An item of ``y_true`` or ``y_pred`` is not a sequence of labels.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import token_accuracy
+    >>> token_accuracy([["DT", "NN"], ["VB", "RB"]], [["DT", "NN"], ["VB", "NN"]])
+    0.75
     """
     y_true, y_pred = check_sequences(y_true, y_pred)
     n_right = sum(map(eq, chain.from_iterable(y_true), chain.from_iterable(y_pred)))
@@ -100,6 +112,12 @@ def label_report(y_true: LabelSequences, y_pred: LabelSequences) -> dict[Any, La
     ------
     ValueError, TypeError
         As in :func:`token_accuracy`; TypeError also if a label is not hashable.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import label_report
+    >>> label_report([["DT", "NN"]], [["DT", "NN"]])["DT"]
+    LabelScore(precision=1.0, recall=1.0, f1=1.0, support=1, predicted=1)
     """
     y_true, y_pred = check_sequences(y_true, y_pred)
     pairs = Counter(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))

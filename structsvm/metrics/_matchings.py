@@ -23,6 +23,12 @@ class MatchingScores(NamedTuple):
         1 - (found sure pairs + found possible pairs) / (predicted pairs + sure pairs); 0 where there are none.
     exact : float
         Fraction of matchings that are right as a whole.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import matching_scores
+    >>> matching_scores([[0, 1]], [[0, 2]]).alignment_error_rate
+    0.5
     """
 
     precision: float
@@ -82,5 +88,12 @@ def matching_scores(y_true: Iterable[Any], y_pred: Iterable[Any], *, possible: A
 
 
 def matching_f1(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
-    """F1 of pairs; see :func:`matching_scores`."""
+    """F1 of pairs; see :func:`matching_scores`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import matching_f1
+    >>> matching_f1([[0, 1, -1]], [[0, -1, 2]])
+    0.5
+    """
     return matching_scores(y_true, y_pred).f1

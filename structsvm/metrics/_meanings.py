@@ -28,6 +28,13 @@ class MeaningScores:
         Their harmonic mean.
     n_true, n_valid, n_correct : int
         Numbers of true meanings, of valid predicted ones, and of the right ones among these.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import meaning_scores
+    >>> scores = meaning_scores([["kick(pink1)"], ["steal(pink2)"]], [["kick(pink1)"], []])
+    >>> scores.n_true, scores.n_correct
+    (2, 1)
     """
 
     precision: float
@@ -104,6 +111,12 @@ def alignment_error(y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[s
     ------
     ValueError
         The numbers of sentences differ or are 0, or a pair differs in length (the message gives its index).
+
+    Examples
+    --------
+    >>> from structsvm.metrics import alignment_error
+    >>> alignment_error([["-", "kick", "pink1"], ["pass"]], [["-", "kick", "pink1"], ["-"]])
+    0.5
     """
     pairs = list(zip(*paired(y_true, y_pred, "sentences"), strict=True))
     for i, (true, pred) in enumerate(pairs):

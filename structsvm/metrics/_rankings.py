@@ -34,6 +34,12 @@ class RankingScores:
         Queries with a relevant row, of which `ndcg`, `ndcg_at` and `map` are means.
     n_compared : int
         Queries with different grades, of which `pairs` is the mean.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import ranking_scores
+    >>> ranking_scores([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.3], qid=[7, 7, 8, 8]).n_queries
+    2
     """
 
     ndcg: float
@@ -84,6 +90,12 @@ def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
     """Return the normalised discounted cumulative gain of one ranking, of its first k places if k is given.
 
     Gains are ``2^grade - 1``, discounts ``1 / log2(1 + place)``. NaN where no row is relevant.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import ndcg
+    >>> round(ndcg([2, 0, 1], [0.1, 0.3, 0.2]), 3)
+    0.587
     """
     grades, scores = checked(y_true, y_score)
     gains = np.exp2(grades) - 1.0
@@ -97,7 +109,14 @@ def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
 
 
 def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Return the mean of the precisions at the relevant rows, grades > 0; NaN where there is none."""
+    """Return the mean of the precisions at the relevant rows, grades > 0; NaN where there is none.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import average_precision
+    >>> average_precision([1, 0, 0, 1], [0.9, 0.8, 0.2, 0.1])
+    0.75
+    """
     grades, scores = checked(y_true, y_score)
     order, starts, lengths = ranked(scores)
     if not (grades > 0.0).any():
@@ -113,6 +132,12 @@ def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
     ------
     ValueError
         Unless ``1 <= k <= n_rows``.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import precision_at_k
+    >>> precision_at_k([1, 0, 1, 0], [0.9, 0.8, 0.2, 0.1], k=2)
+    0.5
     """
     grades, scores = checked(y_true, y_score)
     if not 1 <= k <= len(grades):
@@ -124,7 +149,14 @@ def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
 
 
 def break_even_point(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Return the precision where it equals recall: among as many rows as are relevant. NaN where there is none."""
+    """Return the precision where it equals recall: among as many rows as are relevant. NaN where there is none.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import break_even_point
+    >>> break_even_point([1, 0, 1, 0], [0.9, 0.8, 0.2, 0.1])
+    0.5
+    """
     n_relevant = int((np.asarray(y_true) > 0).sum())
     return precision_at_k(y_true, y_score, n_relevant) if n_relevant else np.nan
 
@@ -133,6 +165,12 @@ def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Return the share of pairs of rows of different grades that are in the right order; equal scores are half right.
 
     Of two grades that is the area under the ROC curve. NaN where all grades are equal.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import ordered_pairs
+    >>> ordered_pairs([1, 0, 1, 0], [0.9, 0.8, 0.2, 0.1])
+    0.75
     """
     grades, scores = checked(y_true, y_score)
     order, _, lengths = ranked(scores)

@@ -37,6 +37,15 @@ class Scorer:
         Keywords that are handed on: to `predict`, and to the metric. scikit-learn's metadata routing asks for them.
     sign : float
         -1 for losses.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from structsvm.metrics import chunk_f1_scorer
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["Anna", "sleeps"], ["Bert", "eats"]] * 2, [["B-PER", "O"]] * 4
+    >>> cross_val_score(SequenceLabeler(C=1.0, random_state=0), X, y, cv=2, scoring=chunk_f1_scorer).tolist()
+    [1.0, 1.0]
     """
 
     name: str

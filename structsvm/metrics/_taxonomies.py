@@ -17,7 +17,14 @@ Pairs = Counter[tuple[Hashable, Hashable]]
 
 
 class HierarchicalScores(NamedTuple):
-    """Precision, recall and F1 over ancestors, as fractions; a ratio with denominator 0 is 0."""
+    """Precision, recall and F1 over ancestors, as fractions; a ratio with denominator 0 is 0.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import hierarchical_scores
+    >>> hierarchical_scores(["mac"], ["pc"], [("all", "comp"), ("comp", "mac"), ("comp", "pc")])
+    HierarchicalScores(precision=0.5, recall=0.5, f1=0.5)
+    """
 
     precision: float
     recall: float
@@ -89,6 +96,12 @@ def path_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     """Mean number of edges up from the true node to a common ancestor and down to the predicted one.
 
     Parameters and errors are those of :func:`tree_loss`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import path_loss
+    >>> path_loss(["mac", "mac"], ["mac", "pc"], [["comp", "mac"], ["comp", "pc"], ["rec", "autos"]])
+    1.0
     """
     return _mean_loss("path", *_pairs(y_true, y_pred, taxonomy, sample_weight))
 
@@ -107,6 +120,13 @@ def hierarchical_scores(
     ----------
     S. Kiritchenko, S. Matwin, R. Nock and A. F. Famili, Learning and evaluation in the presence of class hierarchies:
     application to text categorization, 2006.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import hierarchical_scores
+    >>> edges = [("all", "comp"), ("comp", "mac"), ("comp", "pc"), ("all", "autos")]
+    >>> round(hierarchical_scores(["mac", "mac"], ["mac", "autos"], edges).f1, 3)
+    0.571
     """
     pairs, taxonomy = _pairs(y_true, y_pred, taxonomy, sample_weight)
     above = {name: taxonomy.ancestors(name) for pair in pairs for name in pair}

@@ -29,6 +29,14 @@ class BracketScores:
         Fraction of words whose tag is right, without the deleted ones.
     n_sentences, n_true, n_predicted, n_correct : int
         Numbers of sentences, and of brackets in ``y_true``, in ``y_pred`` and in both.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import bracket_scores
+    >>> from structsvm.structures.trees import parse_tree
+    >>> tree = parse_tree("(S (NP (DT a) (NN cat)) (VP (VBZ eats)))")
+    >>> bracket_scores([tree], [tree]).n_true
+    3
     """
 
     precision: float
@@ -105,6 +113,14 @@ def bracket_scores(
     ValueError
         The numbers of trees differ or are 0, an item is not a Tree, or the words of a pair differ (the message gives
         its index).
+
+    Examples
+    --------
+    >>> from structsvm.metrics import bracket_scores
+    >>> from structsvm.structures.trees import parse_tree
+    >>> true = parse_tree("(S (NP (DT a) (NN cat)) (VP (VBZ eats)))")
+    >>> round(bracket_scores([true], [parse_tree("(S (DT a) (NN cat) (VP (VBZ eats)))")]).f1, 3)
+    0.8
     """
     y_true, y_pred = paired(y_true, y_pred, "trees")
     brackets_of = Brackets(deleted, equal)

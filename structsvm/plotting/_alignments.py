@@ -31,6 +31,12 @@ class AlignmentDisplay:
     ------
     ValueError
         The rows are not alignments, or have different sequences.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import AlignmentDisplay
+    >>> AlignmentDisplay.from_predictions(("AC-GT", "ACTGA"), ("ACG-T", "ACTGA")).ax_.get_xlabel()
+    'z'
     """
 
     def __init__(self, alignments: Mapping[str, tuple[str, str]]) -> None:

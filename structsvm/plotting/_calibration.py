@@ -33,6 +33,12 @@ class CalibrationDisplay:
     line_ : matplotlib.lines.Line2D
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from structsvm.plotting import CalibrationDisplay
+    >>> CalibrationDisplay.from_predictions([0.5, 0.9], [False, True], n_bins=2).scores.accuracy.tolist()
+    [0.0, 1.0]
     """
 
     def __init__(self, scores: CalibrationScores, name: str | None = None) -> None:

@@ -35,6 +35,12 @@ class ConfusionDisplay:
     ------
     ValueError
         The shapes do not agree.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import ConfusionDisplay
+    >>> ConfusionDisplay.from_predictions([["DT", "NN"], ["NN"]], [["DT", "NN"], ["DT"]]).matrix.tolist()
+    [[1, 1], [0, 1]]
     """
 
     def __init__(self, matrix: ArrayLike, labels: Sequence[Hashable]) -> None:

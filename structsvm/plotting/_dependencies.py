@@ -34,6 +34,14 @@ class DependencyDisplay:
     ------
     ValueError
         The trees have different words.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_dependency_trees
+    >>> from structsvm.plotting import DependencyDisplay
+    >>> tree = make_dependency_trees(1, random_state=0)[0]
+    >>> DependencyDisplay.from_predictions(tree, tree).missed
+    []
     """
 
     def __init__(self, tree: DependencyTree, predicted: DependencyTree | None = None) -> None:

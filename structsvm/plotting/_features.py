@@ -33,6 +33,14 @@ class FeatureDisplay:
     ------
     ValueError
         The lengths differ.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import FeatureDisplay
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> model = SequenceLabeler(C=1.0, random_state=0).fit([["the", "cat"], ["a", "dog"]], [["DT", "NN"]] * 2)
+    >>> FeatureDisplay.from_estimator(model, "DT", k=2).label
+    'DT'
     """
 
     def __init__(self, names: Sequence[object], weights: ArrayLike, label: Hashable = None) -> None:

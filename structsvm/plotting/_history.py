@@ -32,6 +32,14 @@ class HistoryDisplay:
     ------
     ValueError
         A key is missing, or the arrays differ in length.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import HistoryDisplay
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> model = SequenceLabeler(C=1.0, tol=0.01, random_state=0).fit([["the", "cat"]], [["DT", "NN"]])
+    >>> HistoryDisplay.from_estimator(model).ax_[1].get_yscale()
+    'log'
     """
 
     def __init__(self, history: Mapping[str, ArrayLike]) -> None:
@@ -164,6 +172,14 @@ class HistoryComparison:
     ------
     ValueError
         No such x, no results, or none with a gap.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import HistoryDisplay
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> model = SequenceLabeler(C=1.0, tol=0.01, random_state=0).fit([["the", "cat"]], [["DT", "NN"]])
+    >>> list(HistoryDisplay.from_results({"larank": model.result_}, x="n_argmax").lines_)
+    ['larank']
     """
 
     def __init__(self, histories: Mapping[str, Mapping[str, ArrayLike]], x: str = "seconds") -> None:

@@ -34,6 +34,12 @@ class MatchingDisplay:
     ------
     ValueError
         The shapes do not fit.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import MatchingDisplay
+    >>> MatchingDisplay.from_predictions([0, 1], [0, -1], ["the", "cat"], ["le", "chat"]).y_pred.tolist()
+    [0, -1]
     """
 
     def __init__(

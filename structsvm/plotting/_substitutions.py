@@ -24,6 +24,13 @@ class SubstitutionDisplay:
     ----------
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from structsvm.plotting import SubstitutionDisplay
+    >>> from structsvm.structures.substitution_matrix import SubstitutionMatrix
+    >>> SubstitutionDisplay(SubstitutionMatrix("AC", [[2, -1], [-1, 3]])).plot().matrix.alphabet
+    'AC'
     """
 
     def __init__(self, matrix: SubstitutionMatrix) -> None:

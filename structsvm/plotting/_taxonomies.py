@@ -54,6 +54,13 @@ class TaxonomyDisplay:
     ------
     ValueError
         The shapes do not agree, or a label is not a node.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import TaxonomyDisplay
+    >>> edges = [("all", "comp"), ("all", "autos"), ("comp", "mac"), ("comp", "pc")]
+    >>> TaxonomyDisplay.from_predictions(["mac", "pc", "autos"], ["mac", "mac", "autos"], edges).recall["comp"]
+    1.0
     """
 
     def __init__(self, taxonomy: Taxonomy, matrix: ArrayLike, labels: Sequence[Hashable]) -> None:

@@ -32,6 +32,12 @@ class TransitionDisplay:
     ------
     ValueError
         The shapes do not agree.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import TransitionDisplay
+    >>> TransitionDisplay([[0.5, -1.0], [-0.2, 0.1]], ["DT", "NN"]).plot().ax_.get_xlabel()
+    'label'
     """
 
     def __init__(self, transition: ArrayLike, labels: Sequence[Hashable]) -> None:

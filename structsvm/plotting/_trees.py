@@ -44,6 +44,14 @@ class TreeDisplay:
     ------
     ValueError
         The trees have different words.
+
+    Examples
+    --------
+    >>> from structsvm.plotting import TreeDisplay
+    >>> from structsvm.structures.trees import parse_tree
+    >>> true = parse_tree("(S (NP (DT a) (NN cat)) (VP (VBZ is)))")
+    >>> TreeDisplay.from_predictions(true, parse_tree("(S (DT a) (NN cat) (VP (VBZ is)))")).missed
+    [('NP', 0, 2)]
     """
 
     def __init__(

@@ -66,6 +66,15 @@ class Run:
         The dual objective at the beginning of the last pass.
     causes : str
         What in an oracle leads to a dual above the primal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LaRank
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> run = LaRank(C=0.1).start(ViterbiOracle(2, 1).bind([np.array([[1.0], [-1.0]])], [[0, 1]]))
+    >>> run.advance(), run.result().dual > 0.0
+    (True, True)
     """
 
     causes = (
@@ -364,6 +373,15 @@ class Solver(Parameters, ABC):
         Whether it keeps the weights >= 0 that a problem declares `nonnegative`.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LaRank
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> problem = ViterbiOracle(2, 1).bind([np.array([[1.0], [-1.0]])], [[1, 0]])
+    >>> LaRank(C=1.0, tol=0.01, random_state=0).solve(problem).status
+    'converged'
     """
 
     needs: frozenset[str] = frozenset()

@@ -97,6 +97,17 @@ class ConditionalLikelihood(DualSolver):
     Of an output known in part the likelihood is that of what is known: the sum over all outputs that agree. The
     objective is not convex then; each step completes its example by the distribution over what agrees under the present
     weights, and what is certified is the convex problem with these distributions as they are in the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> from structsvm.solvers import ConditionalLikelihood
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> solver = ConditionalLikelihood(C=1.0, tol=0.01, random_state=0)
+    >>> StructuredSVM(ViterbiOracle(2, 1, loss="log"), solver).fit(X, Y).result_.status
+    'converged'
     """
 
     average = False

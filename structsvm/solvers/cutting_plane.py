@@ -107,6 +107,16 @@ class CuttingPlane(DualSolver):
         Jobs that ask the oracle; see `structsvm.dual.parallel`. The model does not depend on it.
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import CuttingPlane, StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1), CuttingPlane(C=1.0, form="one_slack")).fit(X, Y)
+    >>> model.result_.status
+    'converged'
     """
 
     average = False

@@ -47,6 +47,16 @@ class FrankWolfe(DualSolver):
     -----
     The slack penalty is linear: a quadratic one has no corners to go to. For the same dual point, LaRank's pair steps
     gain more (they move mass between two constraints, where these shrink all of them alike).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import FrankWolfe, StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1), FrankWolfe(C=1.0, tol=0.05, random_state=0)).fit(X, Y)
+    >>> model.result_.status
+    'converged'
     """
 
     penalty = "linear"

@@ -61,6 +61,16 @@ class LaRank(DualSolver):
         bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.
     checkpoint_every : int, default=1
         Passes between two of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import LaRank, StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1), LaRank(C=1.0, tol=0.01, random_state=0)).fit(X, Y)
+    >>> model.result_.status, model.result_.relative_gap <= 0.01
+    ('converged', True)
     """
 
     usual_passes = 20

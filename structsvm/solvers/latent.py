@@ -425,6 +425,15 @@ class LatentSVM(Solver):
 
     With a `max_iter` of 1 of the solver completions are found after each pass, and by `partial_fit` with batches of one
     example in each step, under the weights so far.
+
+    Examples
+    --------
+    >>> from structsvm import LaRank, LatentSVM
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat", "eats"], ["the", "dog"]], [["DT", None, "VB"], ["DT", "NN"]]
+    >>> labeler = SequenceLabeler(C=None, solver=LatentSVM(LaRank(C=1.0, random_state=0))).fit(X, y)
+    >>> labeler.predict(X[:1])
+    [['DT', 'NN', 'VB']]
     """
 
     needs = frozenset({"completions"})

@@ -22,6 +22,16 @@ class PassiveAggressive(DualSolver):
     ----------
     C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, deterministic, checkpoint, checkpoint_every
         As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import PassiveAggressive, StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1), PassiveAggressive(C=1.0, random_state=0)).fit(X, Y)
+    >>> model.result_.n_iter
+    1
     """
 
     _constraints = DualSolver._constraints | {"deterministic": FLAG}

@@ -105,6 +105,18 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
     best_C_, best_score_ : float
     best_estimator_ : estimator
         Trained on all examples, or, without `refit`, the path's last model of the best C.
+
+    Examples
+    --------
+    >>> from structsvm import PathSearch
+    >>> from structsvm.datasets import make_sequences
+    >>> from structsvm.metrics import token_accuracy_scorer
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = make_sequences(30, random_state=0)
+    >>> labeler = SequenceLabeler(random_state=0)
+    >>> search = PathSearch(labeler, C_min=0.01, C_max=0.1, scoring=token_accuracy_scorer, random_state=0)
+    >>> 0.01 <= search.fit(X, y).best_C_ <= 0.1
+    True
     """
 
     _constraints = {

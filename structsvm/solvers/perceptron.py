@@ -30,6 +30,16 @@ class Perceptron(Solver):
     Notes
     -----
     A baseline: no loss, no margin, no dual, and so no certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import Perceptron, StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1), Perceptron(max_iter=5, random_state=0)).fit(X, Y)
+    >>> [y.tolist() for y in model.predict(X)]
+    [[1, 0], [1]]
     """
 
     needs = frozenset({"constraints"})

@@ -44,7 +44,13 @@ class SlackSearch(Oracle):
 
     Examples
     --------
-    >>> svm = StructuredSVM(SlackSearch(MyOracle()), CuttingPlane(C=1.0, rescaling="slack", tol=None, epsilon=0.01))
+    >>> import numpy as np
+    >>> from structsvm import CuttingPlane, SlackSearch, StructuredSVM
+    >>> from structsvm.oracles.assignment import AssignmentOracle
+    >>> X, Y = [np.array([[[1.0], [0.2]], [[0.9], [0.8]]])], [[0, 1]]
+    >>> solver = CuttingPlane(C=1.0, rescaling="slack", tol=None, epsilon=0.01)
+    >>> StructuredSVM(SlackSearch(AssignmentOracle(1)), solver).fit(X, Y).predict(X)[0].tolist()
+    [0, 1]
     """
 
     inference = "approximate"

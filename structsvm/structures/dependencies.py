@@ -21,7 +21,16 @@ _OTHER_ID = re.compile(r"(\d+)([-.])(\d+)")
 
 
 class ConlluError(ValueError):
-    """Text that is not CoNLL-U; the message names file and line."""
+    r"""Text that is not CoNLL-U; the message names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import parse_conllu
+    >>> parse_conllu("1\tthe\n\n")
+    Traceback (most recent call last):
+        ...
+    structsvm.structures.dependencies.ConlluError: <text>:1: expected 10 columns between tabs, got 2
+    """
 
 
 class Word(NamedTuple):
@@ -33,6 +42,12 @@ class Word(NamedTuple):
     head : int
         Position of the head, from 1; 0: the root; -1: not known.
     deprel, deps, misc : str
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import DependencyTree, Word
+    >>> DependencyTree((Word("Ice", head=2), Word("melts", head=0))).heads
+    [2, 0]
     """
 
     form: str
@@ -58,6 +73,13 @@ class DependencyTree:
     others : tuple of (int, str)
         Lines of multiword tokens (id ``3-4``) and of empty nodes (id ``3.1``), as they were, each with the number of
         words before it. They take no part in the tree.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import DependencyTree, Word
+    >>> tree = DependencyTree((Word("Ice", head=2, deprel="nsubj"), Word("melts", head=0, deprel="root")))
+    >>> tree.arcs, tree.is_projective
+    ([(2, 'nsubj'), (0, 'root')], True)
     """
 
     words: tuple[Word, ...]
@@ -141,7 +163,14 @@ class DependencyTree:
 
 
 def crossing_arcs(heads: Sequence[int]) -> list[int]:
-    """The words (from 1) whose arc spans a word that is not below its head; those of the root span nothing."""
+    """The words (from 1) whose arc spans a word that is not below its head; those of the root span nothing.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import crossing_arcs
+    >>> crossing_arcs([3, 4, 0, 3])
+    [2]
+    """
     found = []
     for m, h in enumerate(heads, start=1):
         if h <= 0:
@@ -157,7 +186,7 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
 
 
 def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[DependencyTree]:
-    """Read a CoNLL-U file.
+    r"""Read a CoNLL-U file.
 
     Parameters
     ----------
@@ -175,6 +204,13 @@ def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> li
         that are not UTF-8, no sentences; the message names file and line.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import read_conllu
+    >>> lines = ["1\tIce\tice\tNOUN\t_\t_\t2\tnsubj\t_\t_", "2\tmelts\tmelt\tVERB\t_\t_\t0\troot\t_\t_", ""]
+    >>> read_conllu(lines)[0].heads
+    [2, 0]
     """
     try:
         return parse_conllu(*load_text(source, ConlluError))
@@ -183,7 +219,14 @@ def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> li
 
 
 def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
-    """The sentences of CoNLL-U text; a ConlluError names `name` and the line."""
+    r"""The sentences of CoNLL-U text; a ConlluError names `name` and the line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import parse_conllu
+    >>> parse_conllu("1\tIce\tice\tNOUN\t_\t_\t0\troot\t_\t_\n\n")[0].words[0].upos
+    'NOUN'
+    """
     trees = []
     comments: list[str] = []
     words: list[Word] = []
@@ -247,7 +290,18 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
 
 
 def write_conllu(trees: Iterable[DependencyTree], path: str | os.PathLike[str]) -> None:
-    """Write trees to a CoNLL-U file; what was read comes out as it was."""
+    """Write trees to a CoNLL-U file; what was read comes out as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.structures.dependencies import DependencyTree, Word, read_conllu, write_conllu
+    >>> path = Path(tempfile.mkdtemp()) / "trees.conllu"
+    >>> write_conllu([DependencyTree((Word("Ice", head=0, deprel="root"),))], path)
+    >>> read_conllu(path)[0].heads
+    [0]
+    """
     with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(tree.to_conllu() for tree in trees)
 

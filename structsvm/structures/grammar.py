@@ -35,7 +35,7 @@ MAX_END_SYMBOLS = 10_000_000  # in the keys of all intermediates together, which
 
 
 class Grammar:
-    """A context-free grammar, numbered and binarised.
+    r"""A context-free grammar, numbered and binarised.
 
     Parameters
     ----------
@@ -70,6 +70,13 @@ class Grammar:
     ValueError
         For no rules, an empty production, a repeated rule, a start symbol without rules, too many rules or chains,
         `h` or `max_unary` out of range.
+
+    Examples
+    --------
+    >>> from structsvm.structures.grammar import Grammar
+    >>> grammar = Grammar("S -> NP VP\nNP -> 'ice' | 'dogs'\nVP -> 'melts'")
+    >>> grammar.n_rules, grammar.terminals
+    (4, ['ice', 'dogs', 'melts'])
     """
 
     def __init__(

@@ -20,6 +20,8 @@ from structsvm.structures.grammar import Grammar
 from structsvm.structures.rules import Rule, Terminal, category_of
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree
 
+__all__ = ["is_partial"]
+
 # What a span may hold: a row of `KnownTrees.rows`. The first two are those of spans across a bracket, and of spans
 # within one that hold several of its children, but not all.
 ANYTHING, NOTHING, NO_NODE = -1, 0, 1
@@ -29,7 +31,15 @@ Pattern = tuple[str, ...]
 
 
 def is_partial(tree: Tree) -> bool:
-    """Whether something of the tree is not known."""
+    """Whether something of the tree is not known.
+
+    Examples
+    --------
+    >>> from structsvm.structures.known_trees import is_partial
+    >>> from structsvm.structures.trees import parse_tree
+    >>> is_partial(parse_tree("(S (_ (DT a) (NN cat)) (VP (VBZ is)))"))
+    True
+    """
     return any(node.label in (UNKNOWN_LABEL, STRETCH) for node in tree.preorder())
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
+__all__ = ["MeaningGrammar", "Nonterminal", "Symbol", "format_meaning", "parse_meaning"]
+
 # A constant, or a relation: its name, then its arguments.
 Meaning = str | tuple[Any, ...]
 
@@ -29,7 +31,14 @@ _PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
 class Nonterminal(str):
-    """A place in a production, to be filled by a tree of this category."""
+    """A place in a production, to be filled by a tree of this category.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import Nonterminal, parse_meaning
+    >>> parse_meaning("kick(Player)", nonterminal=str.istitle)
+    ('kick', 'Player')
+    """
 
     __slots__ = ()
 
@@ -46,6 +55,12 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     text : str
     nonterminal : callable, optional
         Whether a name is a nonterminal of a grammar.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> parse_meaning("pass(pink1, pink2)")
+    ('pass', 'pink1', 'pink2')
     """
     stack: list[list[Any]] = []
     done: Any = None
@@ -97,7 +112,14 @@ def _wrong(text: str, place: int, what: str) -> ValueError:
 
 
 def format_meaning(tree: Meaning) -> str:
-    """Return the text of a tree, without blanks."""
+    """Return the text of a tree, without blanks.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import format_meaning, parse_meaning
+    >>> format_meaning(parse_meaning("pass( pink1, pink2 )"))
+    'pass(pink1,pink2)'
+    """
     if isinstance(tree, str):
         return str(tree)
     return f"{tree[0]}({','.join(map(format_meaning, tree[1:]))})"
@@ -130,7 +152,14 @@ def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
 
 
 class Symbol(NamedTuple):
-    """What a word may mean: a relation with `arity` arguments, or a constant (arity None)."""
+    """What a word may mean: a relation with `arity` arguments, or a constant (arity None).
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import parse_meaning, symbol_of
+    >>> symbol_of(parse_meaning("pass(pink1,pink2)"))
+    Symbol(name='pass', arity=2)
+    """
 
     name: str
     arity: int | None
@@ -182,7 +211,7 @@ class ArgumentOrder:
 
 
 class MeaningGrammar:
-    """A context-free grammar of meaning representations.
+    r"""A context-free grammar of meaning representations.
 
     Parameters
     ----------
@@ -198,6 +227,13 @@ class MeaningGrammar:
     ------
     ValueError
         For a line that is not a production; the message names it.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import MeaningGrammar, parse_meaning
+    >>> grammar = MeaningGrammar("S -> 'kick' '(' Player ')'\nPlayer -> 'pink1'\nPlayer -> 'pink2'")
+    >>> grammar.accepts(parse_meaning("kick(pink2)")), grammar.accepts(parse_meaning("kick(kick)"))
+    (True, False)
     """
 
     def __init__(self, text: str, name: str = "grammar") -> None:

@@ -20,6 +20,8 @@ from structsvm.features.sources import load_text
 from structsvm.parameters import did_you_mean
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
+__all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
+
 PATH_SEPARATOR = " > "  # of rows of levels that are joined to names
 
 Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
@@ -62,6 +64,7 @@ class Taxonomy:
 
     Examples
     --------
+    >>> from structsvm import Taxonomy
     >>> taxonomy = Taxonomy([("all", "comp"), ("all", "rec"), ("comp", "mac"), ("comp", "pc"), ("rec", "autos")])
     >>> taxonomy.leaves
     ['mac', 'pc', 'autos']
@@ -319,6 +322,12 @@ def as_taxonomy(value: Any) -> Taxonomy:
     A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the indices of
     parents (-1: root); a list of lists or a 2-D array of label paths from the top, padded with "" (see
     `Taxonomy.from_paths`).
+
+    Examples
+    --------
+    >>> from structsvm.structures.taxonomy import as_taxonomy
+    >>> as_taxonomy([["comp", "mac"], ["comp", "pc"], ["autos", ""]]).leaves
+    ['autos', 'mac', 'pc']
     """
     if isinstance(value, Taxonomy):
         return value
@@ -369,9 +378,19 @@ def joined_levels(y: Any, separator: str) -> list[str]:
 
 
 def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
-    """Read a taxonomy from a text file of lines ``child<TAB>parent``; names are strings.
+    r"""Read a taxonomy from a text file of lines ``child<TAB>parent``; names are strings.
 
     Empty lines and lines that begin with ``#`` are skipped. ValueError names the file and, if possible, the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.structures.taxonomy import read_taxonomy
+    >>> path = Path(tempfile.mkdtemp()) / "taxonomy.txt"
+    >>> _ = path.write_text("mac\tcomp\npc\tcomp\n")
+    >>> read_taxonomy(path).leaves
+    ['mac', 'pc']
     """
     text, name = load_text(path, ValueError, "{}, line {}")
     graph: Graph = {}

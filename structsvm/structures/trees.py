@@ -17,6 +17,17 @@ from typing import Any, BinaryIO
 from structsvm.features.sources import DamagedFileError, load_text
 from structsvm.new_file import new_file
 
+__all__ = [
+    "Tree",
+    "TreeFileError",
+    "clean_tree",
+    "merge_repeats",
+    "parse_tree",
+    "parse_trees",
+    "read_trees",
+    "write_trees",
+]
+
 # Labels of trees that are known in part, see `structsvm.structures.known_trees`.
 UNKNOWN_LABEL, STRETCH = "_", "..."
 
@@ -28,7 +39,16 @@ _BRACKET = re.compile(r"[()]")
 
 
 class TreeFileError(ValueError):
-    """Bracketed text that is not a tree; the message names file and line."""
+    """Bracketed text that is not a tree; the message names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import parse_tree
+    >>> parse_tree("(S (NP ice)")
+    Traceback (most recent call last):
+        ...
+    structsvm.structures.trees.TreeFileError: <text>:1: the tree that begins here lacks 1 closing brackets
+    """
 
 
 class Tree:
@@ -49,6 +69,13 @@ class Tree:
     Notes
     -----
     In text, a bracket within a word is written ``-LRB-`` or ``-RRB-``, as in the treebank.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import Tree
+    >>> tree = Tree("S", [Tree("NP", ["ice"]), Tree("VP", ["melts"])])
+    >>> str(tree), tree.leaves()
+    ('(S (NP ice) (VP melts))', ['ice', 'melts'])
     """
 
     __slots__ = ("children", "label")
@@ -344,7 +371,14 @@ def _from_flat(flat: list[Any]) -> Tree:
 
 
 def parse_tree(text: str) -> Tree:
-    """The tree of a bracketed text; raises TreeFileError unless there is exactly one."""
+    """The tree of a bracketed text; raises TreeFileError unless there is exactly one.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import parse_tree
+    >>> parse_tree("(S (NP ice) (VP melts))").children[1].label
+    'VP'
+    """
     trees = list(parse_trees(text))
     if len(trees) != 1:
         raise TreeFileError(f"expected one tree, found {len(trees)} in {text!r:.80}")
@@ -370,6 +404,12 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
         damaged compression, bytes that are not UTF-8; the message names file and line.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import read_trees
+    >>> len(read_trees(["(S (NP ice) (VP melts))", "(S (NP dogs) (VP bark))"]))
+    2
     """
     try:
         text, name = load_text(source, TreeFileError)
@@ -382,13 +422,31 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
 
 
 def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
-    """Write trees to a file, one per line, UTF-8."""
+    """Write trees to a file, one per line, UTF-8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.structures.trees import parse_tree, read_trees, write_trees
+    >>> path = Path(tempfile.mkdtemp()) / "trees.txt"
+    >>> write_trees(path, [parse_tree("(S (NP ice) (VP melts))")])
+    >>> print(read_trees(path)[0])
+    (S (NP ice) (VP melts))
+    """
     with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{tree}\n" for tree in trees)
 
 
 def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
-    """The trees of a bracketed text, read token by token; a TreeFileError names `name` and the line."""
+    """The trees of a bracketed text, read token by token; a TreeFileError names `name` and the line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import parse_trees
+    >>> [str(tree) for tree in parse_trees("(NP ice) (NP dogs)")]
+    ['(NP ice)', '(NP dogs)']
+    """
 
     def fail(position: int, what: str) -> TreeFileError:
         return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
@@ -436,6 +494,12 @@ def merge_repeats(tree: Tree) -> Tree:
     is kept.
 
     ``(NP (NP x))`` becomes ``(NP x)``, and so does ``(NP (S (NP x)))``. Hence no chain of unary rules is a cycle.
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import merge_repeats, parse_tree
+    >>> print(merge_repeats(parse_tree("(NP (S (NP ice)))")))
+    (NP ice)
     """
 
     def make(node: Tree, children: list[Any]) -> tuple[Tree, dict[str, Tree]]:
@@ -465,6 +529,12 @@ def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
     Returns
     -------
     Tree, or None if nothing is left
+
+    Examples
+    --------
+    >>> from structsvm.structures.trees import clean_tree, parse_tree
+    >>> print(clean_tree(parse_tree("( (S (NP-SBJ (NN ice)) (VP (VBZ melts) (NP (-NONE- *T*)))))")))
+    (TOP (S (NP (NN ice)) (VP (VBZ melts))))
     """
 
     def make(node: Tree, children: list[Any]) -> Tree | None:

@@ -17,6 +17,7 @@ from structsvm.structures.gapped import to_biopython
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair
 from structsvm.tasks.alignment.selection import AUTO, MODES
+from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
@@ -118,6 +119,16 @@ class SequenceAligner(StructureEstimator):
     these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
     `LatentSVM` does: it ends when alignments stay as they are or the objective hardly falls; `result_` is that of the
     last round.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_alignment
+    >>> from structsvm.tasks import SequenceAligner
+    >>> data = make_alignment(10, random_state=0)
+    >>> aligner = SequenceAligner(C=1.0, mode="global", prior=None, random_state=0).fit(data.X, data.y)
+    >>> row_x, row_z = aligner.predict(data.X[:1])[0]
+    >>> row_x.replace("-", "").upper() == data.X[0][0]
+    True
     """
 
     def __init__(
@@ -326,6 +337,51 @@ class SequenceAligner(StructureEstimator):
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
+
+    def significance(
+        self, background: Any, *, n_pairs: int = 1000, length: int = 600, random_state: Any = 0
+    ) -> KarlinAltschul:
+        """What scores are worth: bit scores and E-values, by parameters fitted to random strings.
+
+        Parameters
+        ----------
+        background : list of str
+            Strings such as those that are searched; letters are drawn as they occur in them.
+        n_pairs, length : int
+            Random pairs that are aligned, half of them of that length and half of half of it. In short strings the ends
+            leave less room for alignments, and lambda is greater: at 300 letters by a tenth for BLOSUM62, 11 and 1.
+        random_state : int or numpy.random.Generator, default=0
+
+        Returns
+        -------
+        KarlinAltschul
+            Its methods `bits` and `evalues` take what `decision_function` returns.
+
+        Raises
+        ------
+        ValueError
+            The mode is not "local", the sequences are annotated, or alignments of unrelated strings grow with their
+            lengths: these costs have no E-values.
+
+        Examples
+        --------
+        >>> from structsvm.structures.substitution_matrix import SubstitutionMatrix
+        >>> from structsvm.tasks import SequenceAligner
+        >>> matrix = SubstitutionMatrix("ACGT", [[5, -4, -4, -4], [-4, 5, -4, -4], [-4, -4, 5, -4], [-4, -4, -4, 5]])
+        >>> aligner = SequenceAligner.from_costs(matrix, -12, -2, alphabet="ACGT", mode="local")
+        >>> chance = aligner.significance(["ACGT"], n_pairs=100, length=100)
+        >>> scores = aligner.decision_function(["ACGTTGCATTGACCA"], [["ACGTTGCATTGACCA", "TTGTTGCA"]])[0]
+        >>> chance.evalues(scores, 15, 23) < 1e-3
+        array([ True, False])
+        """
+        model = self._fitted()
+        if model.oracle.mode != "local" or model.encoder.is_annotated:
+            raise ValueError("E-values are those of local alignments of letters alone: mode='local', no classes")
+        limits = (("n_pairs", n_pairs, 20), ("length", length, 20))
+        for name, value, least in limits:
+            if not isinstance(value, Integral) or value < least:
+                raise ValueError(f"The {name!r} parameter must be an int of at least {least}. Got {value!r} instead.")
+        return fitted_to_chance(self, background, int(n_pairs), int(length), np.random.default_rng(random_state))
 
     def score(self, X: Any, y: Any, *, decoys: Any = None) -> float:
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""

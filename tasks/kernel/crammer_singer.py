@@ -32,6 +32,13 @@ class CrammerSingerClassifier(KernelClassifier):
     classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, C_, gamma_,
     validation_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import CrammerSingerClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> CrammerSingerClassifier(C=10.0, gamma=1.0, random_state=0).fit(X, y).predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
     """
 
     _solver_class = CrammerSinger

@@ -40,6 +40,13 @@ class HullerClassifier(BinaryKernelClassifier):
     Notes
     -----
     With a hard margin the weight of an example has no meaning, except 0: such examples are left out.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import HullerClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> HullerClassifier(gamma=1.0, random_state=0).fit(X, y).predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
     """
 
     _solver_class = Huller

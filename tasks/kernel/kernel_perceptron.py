@@ -34,6 +34,13 @@ class KernelPerceptronClassifier(KernelClassifier):
     ----------
     classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`; `result_` claims nothing.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import KernelPerceptronClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> KernelPerceptronClassifier(gamma=1.0, random_state=0).fit(X, y).predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
     """
 
     _solver_class = KernelPerceptron

@@ -34,6 +34,13 @@ class PairwiseClassifier(KernelClassifier):
         Row k has the coefficients, >= 0, of the other classes' support vectors in their machines against class k.
     intercept_ : ndarray of shape (n_classes, n_classes)
         ``b[k, l]`` of the machine of k and l, whose positive values are for l; ``b[l, k] = -b[k, l]``.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import PairwiseClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> PairwiseClassifier(C=10.0, gamma=1.0).fit(X, y).predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
     """
 
     _solver_class = Pairwise

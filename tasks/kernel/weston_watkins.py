@@ -47,6 +47,13 @@ class WestonWatkinsClassifier(KernelClassifier):
     J. Weston and C. Watkins, Multi-class support vector machines, Royal Holloway CSD-TR-98-04, 1998.
 
     Y. Guermeur, Technical documentation of the WW-M-SVM, 2023.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import WestonWatkinsClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> WestonWatkinsClassifier(C=10.0, gamma=1.0).fit(X, y).predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
     """
 
     _constraints = KernelClassifier._constraints | {"solver": WestonWatkins._constraints["method"]}

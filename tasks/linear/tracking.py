@@ -117,6 +117,13 @@ class TrackingClassifier(Classifier):
     result_ : Result
         With the primal objective of `coef_` over all examples so far, and the dual one.
     n_iter_, n_seen_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> from structsvm.tasks import TrackingClassifier
+    >>> X, y = [[0.0, 1.0], [0.2, 0.9], [0.9, 0.1], [1.0, 0.0]], ["low", "low", "high", "high"]
+    >>> TrackingClassifier(C=1.0, random_state=0).fit(X, y).predict([[0.1, 1.0]]).tolist()
+    ['low']
     """
 
     _model_class = TrackingModel

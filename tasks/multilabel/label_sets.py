@@ -15,6 +15,8 @@ from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
 from structsvm.tasks.multilabel._label_sets import SET_LOSSES, LabelSetProblem
 
+__all__ = ["LabelSetOracle"]
+
 # Labels up to which any graph is searched to the end, and the nodes of a search with more of them.
 MOST_EXACT, BUDGET = 20, 20_000
 
@@ -37,6 +39,13 @@ class LabelSetOracle(Oracle):
     -----
     Without edges, and on a forest (but for F1), inference is exact by sorting and by dynamic programming. On other
     graphs it is branch and bound: exact up to 20 labels, with more a search of 20,000 nodes, and ``"approximate"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.tasks.multilabel.label_sets import LabelSetOracle
+    >>> LabelSetOracle(2, 1, edges=[(0, 1)]).argmax([1.0], np.array([0.4, -0.3, 0.5])).tolist()
+    [1, 1]
     """
 
     def __init__(self, n_labels: int, n_input_features: int, edges: Any = (), loss: str = "hamming") -> None:

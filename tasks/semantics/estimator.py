@@ -111,8 +111,8 @@ class SemanticParser(StructureEstimator):
     --------
     >>> from structsvm.datasets import make_ambig_house
     >>> from structsvm.tasks import SemanticParser
-    >>> house = make_ambig_house(500, level=1, random_state=0)
-    >>> parser = SemanticParser().fit(house.sentences, house.bags)
+    >>> house = make_ambig_house(100, level=1, random_state=0)
+    >>> parser = SemanticParser(random_state=0).fit(house.sentences, house.bags)
     >>> parser.predict(["john gets the toy from a table"])
     [['get(john,toy,table)']]
     """

@@ -132,6 +132,15 @@ class SequenceLabeler(StructureEstimator):
     object of a CoNLL file; or one matrix with `lengths`. Columns of numbers may have any units, and have an intercept
     (`structsvm.tasks.common.units`). y is a list of label lists; labels may be anything
     hashable.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X = [["the", "cat"], ["a", "dog"], ["the", "dog", "barks"]]
+    >>> y = [["DT", "NN"], ["DT", "NN"], ["DT", "NN", "VB"]]
+    >>> labeler = SequenceLabeler(C=1.0, random_state=0).fit(X, y)
+    >>> labeler.predict([["a", "cat", "barks"]])
+    [['DT', 'NN', 'VB']]
     """
 
     def __init__(

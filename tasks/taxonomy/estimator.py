@@ -150,6 +150,15 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     n_features_in_ : int
     vectorizer_ : vectorizer
         The fitted one, if there is one.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import TaxonomyClassifier
+    >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    >>> y = ["Toys > Games > Chess", "Toys > Games > Dice", "Books"]
+    >>> goods = TaxonomyClassifier(" > ", C=10.0, loss="tree", random_state=0).fit(X, y)
+    >>> goods.predict([[2, 0, 0]]).tolist()
+    ['Toys > Games > Chess']
     """
 
     def __init__(

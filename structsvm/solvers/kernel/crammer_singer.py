@@ -36,6 +36,17 @@ class CrammerSinger(KernelSolver):
         Seeds the order of examples.
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Gram, Kernel, Rows
+    >>> from structsvm.kernel.problem import KernelProblem
+    >>> from structsvm.solvers import CrammerSinger
+    >>> gram = Gram(Kernel("rbf", gamma=1.0), Rows(np.array([[0.0], [1.0], [2.0]])))
+    >>> problem = KernelProblem(gram, [0, 1, 2], 3)
+    >>> CrammerSinger(C=1.0, random_state=0).solve(problem).status
+    'converged'
     """
 
     takes_base = False

@@ -68,6 +68,17 @@ class Huller(KernelSolver):
     random_state : int, RandomState or None
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Gram, Kernel, Rows
+    >>> from structsvm.kernel.problem import KernelProblem
+    >>> from structsvm.solvers import Huller
+    >>> gram = Gram(Kernel("rbf", gamma=1.0), Rows(np.array([[0.0], [1.0]])))
+    >>> problem = KernelProblem(gram, [0, 1], 2)
+    >>> Huller(random_state=0).solve(problem).n_iter
+    2
     """
 
     C = 1.0

@@ -65,6 +65,17 @@ class Pairwise(KernelSolver):
         Memory for kernel values that are kept from pair to pair, in units of 2**20 bytes.
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Gram, Kernel, Rows
+    >>> from structsvm.kernel.problem import KernelProblem
+    >>> from structsvm.solvers import Pairwise
+    >>> gram = Gram(Kernel("rbf", gamma=1.0), Rows(np.array([[0.0], [1.0], [2.0]])))
+    >>> problem = KernelProblem(gram, [0, 1, 2], 3)
+    >>> Pairwise(C=1.0).solve(problem).status
+    'converged'
     """
 
     takes_base = False

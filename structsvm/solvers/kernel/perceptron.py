@@ -39,6 +39,17 @@ class KernelPerceptron(Solver):
     max_iter : int, default=10
         Passes over the data.
     cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Gram, Kernel, Rows
+    >>> from structsvm.kernel.problem import KernelProblem
+    >>> from structsvm.solvers import KernelPerceptron
+    >>> gram = Gram(Kernel("rbf", gamma=1.0), Rows(np.array([[0.0], [1.0], [2.0]])))
+    >>> problem = KernelProblem(gram, [0, 1, 2], 3)
+    >>> KernelPerceptron(max_iter=2, random_state=0).solve(problem).n_iter
+    2
     """
 
     needs = frozenset({"kernel", "independent labels"})

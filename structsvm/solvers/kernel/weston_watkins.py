@@ -73,6 +73,17 @@ class WestonWatkins(KernelSolver):
         Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Gram, Kernel, Rows
+    >>> from structsvm.kernel.problem import KernelProblem
+    >>> from structsvm.solvers import WestonWatkins
+    >>> gram = Gram(Kernel("rbf", gamma=1.0), Rows(np.array([[0.0], [1.0], [2.0]])))
+    >>> problem = KernelProblem(gram, [0, 1, 2], 3)
+    >>> WestonWatkins(C=1.0).solve(problem).status
+    'converged'
     """
 
     takes_base = False

@@ -73,6 +73,16 @@ class SGDQN(Solver):
     random_state : int, RandomState or None
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Rows
+    >>> from structsvm.linear.problem import LinearProblem
+    >>> from structsvm.solvers import SGDQN
+    >>> problem = LinearProblem(Rows(np.array([[0.0, 1.0], [1.0, 0.0]])), [0, 1], 2)
+    >>> SGDQN(alpha=0.01, max_iter=2, random_state=0).solve(problem).n_iter
+    2
     """
 
     needs = frozenset({"feature rows"})

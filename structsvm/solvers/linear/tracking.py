@@ -58,6 +58,16 @@ class Tracking(Solver):
     random_state : int, RandomState or None
     checkpoint, checkpoint_every
         As for `LaRank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.kernel._kernels import Rows
+    >>> from structsvm.linear.problem import LinearProblem
+    >>> from structsvm.solvers import Tracking
+    >>> problem = LinearProblem(Rows(np.array([[0.0, 1.0], [1.0, 0.0]])), [0, 1], 2)
+    >>> Tracking(C=1.0, random_state=0).solve(problem).n_iter
+    1
     """
 
     needs = frozenset({"dense rows", "two classes"})
