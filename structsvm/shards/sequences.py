@@ -29,8 +29,8 @@ INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
 BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
 
-# Sequences that are read at once, and tokens that are counted or encoded at once, each some 100 bytes while it is.
-ROWS, TOKEN_BYTES = 1000, 100
+# Sequences that are read at once, and what a token takes while it is counted or encoded.
+ROWS, TOKEN_BYTES = 1000, 500
 DEFAULT_MEMORY = 2**28
 
 
