@@ -9,8 +9,9 @@ import resource
 import sys
 import time
 
-import pyarrow
-import pyarrow.parquet
+import pyarrow as pa
+from pyarrow import parquet
+
 from common.measure import peak
 from structsvm import LaRank, SequenceShards
 from structsvm.features.columns import Columns
@@ -31,7 +32,7 @@ def main(action, file, folder, max_memory, limit):
         solver=LaRank(C=0.1, max_iter=PASSES, random_state=0), loss="hamming", probability=False, **given
     )
     SequenceLabeler(C=0.1, templates="attributes").fit([["a"], ["b"]], [["x"], ["y"]])  # what imports and pools take
-    pyarrow.set_cpu_count(1)  # without memory for their stacks, its threads would be waited for without an end
+    pa.set_cpu_count(1)  # without memory for their stacks, its threads would be waited for without an end
     before = peak()
     if limit:
         resource.setrlimit(resource.RLIMIT_DATA, (data_used() + limit, resource.RLIM_INFINITY))
@@ -43,7 +44,7 @@ def main(action, file, folder, max_memory, limit):
         elif action == "shards":
             labeler.fit(SequenceShards.open(folder))
         else:
-            columns = Columns.from_dataframe(pyarrow.parquet.read_table(file, use_threads=False))
+            columns = Columns.from_dataframe(parquet.read_table(file, use_threads=False))
             labeler.fit(columns.drop_last(), columns.select([-1]))
     except MemoryError:
         outcome = "no memory"

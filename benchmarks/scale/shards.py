@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
+import pyarrow as pa
+from pyarrow import parquet
+
 from common.measure import run_module
 from common.report import Table, notes, verdict
 from structsvm.datasets import fetch_conll2000
@@ -71,8 +72,8 @@ def measure(copies):
 def write(file, copies):
     """A Parquet file with a sentence per row, the training part of CoNLL-2000 so many times."""
     columns = read_columns(fetch_conll2000().train_path)
-    rows = pyarrow.table({name: columns.column(j) for j, name in enumerate(("word", "tag", "chunk"))})
-    with pyarrow.parquet.ParquetWriter(file, rows.schema) as writer:
+    rows = pa.table({name: columns.column(j) for j, name in enumerate(("word", "tag", "chunk"))})
+    with parquet.ParquetWriter(file, rows.schema) as writer:
         for _ in range(copies):
             writer.write_table(rows)
 

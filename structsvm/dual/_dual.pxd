@@ -48,7 +48,7 @@ cdef class DualState(WeightState):
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
-    cdef void put(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil
+    cdef void set_place(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil
     cdef void bring_near(self, Py_ssize_t i) noexcept nogil
     cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil

@@ -381,7 +381,7 @@ cdef class DualState(WeightState):
         memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
         self.problem.c_inners(i, s.cuts, k + 1, new, s.gram + k * (k + 1) // 2)
         if k == 0:
-            self.put(i, self.n_patterns)
+            self.set_place(i, self.n_patterns)
             self.n_patterns += 1
             self.bring_near(i)
         s.n += 1
@@ -423,14 +423,14 @@ cdef class DualState(WeightState):
             self.n_patterns -= 1
             if hole < self.n_near:      # the last near one takes the place, the last of all that one's
                 self.n_near -= 1
-                self.put(self.support[self.n_near], hole)
+                self.set_place(self.support[self.n_near], hole)
                 hole = self.n_near
             if hole < self.n_patterns:
-                self.put(self.support[self.n_patterns], hole)
+                self.set_place(self.support[self.n_patterns], hole)
             self.position[i] = -1
         return 0
 
-    cdef void put(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil:
+    cdef void set_place(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil:
         self.support[place] = i
         self.position[i] = place
 
@@ -438,8 +438,8 @@ cdef class DualState(WeightState):
         """Let support pattern i, which is none of the near ones yet, be one."""
         cdef Py_ssize_t place = self.position[i]
         if place != self.n_near:
-            self.put(self.support[self.n_near], place)
-            self.put(i, self.n_near)
+            self.set_place(self.support[self.n_near], place)
+            self.set_place(i, self.n_near)
         self.n_near += 1
 
     cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1:

@@ -230,7 +230,7 @@ class _Met:
     def numbered(self, min_count: int) -> tuple[TemplateVocabulary, list[NDArray[np.int32]]]:
         """The vocabulary, and the index there of each space's features."""
         none, statistics = np.zeros(0, np.int64), self.statistics()
-        kept, index_of = number_features(
+        _, index_of = number_features(
             np.concatenate([none, *(counts for counts, _, _ in statistics)]),
             min_count,
             np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),

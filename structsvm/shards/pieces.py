@@ -42,8 +42,8 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
     if not head.startswith((PARQUET, ARROW)):
         return None
     try:
-        import pyarrow
-        import pyarrow.parquet
+        import pyarrow as pa
+        from pyarrow import parquet
     except ImportError:
         raise ImportError(
             f"{os.fspath(source)}: Parquet and Arrow files need pyarrow, which is not installed: "
@@ -51,16 +51,16 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
         ) from None
     try:
         if head.startswith(PARQUET):
-            return pyarrow.parquet.ParquetFile(source).iter_batches(batch_size=n_rows)
-        file = pyarrow.ipc.open_file(pyarrow.memory_map(os.fspath(source)))
+            return parquet.ParquetFile(source).iter_batches(batch_size=n_rows)
+        file = pa.ipc.open_file(pa.memory_map(os.fspath(source)))
         return map(file.get_batch, range(file.num_record_batches))
-    except pyarrow.ArrowInvalid as error:
+    except pa.ArrowInvalid as error:
         raise ValueError(f"{os.fspath(source)}: {error}") from None
 
 
 def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
-    """Batches as columns; with a row per token, the last sequence of a batch may go on in the next one."""
-    import pyarrow
+    """Batches as columns."""
+    import pyarrow as pa
 
     held: list[Any] = []
     done: set[Any] = set()
@@ -68,10 +68,10 @@ def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, name
         if not batch.num_rows:
             continue
         if sequence is None:
-            yield frame_columns(pyarrow.Table.from_batches([batch]), columns, None, names)
+            yield frame_columns(pa.Table.from_batches([batch]), columns, None, names)
             continue
-        held.append(batch)
-        rows = pyarrow.Table.from_batches(held)
+        held.append(batch)  # the last sequence of a batch may go on in the next one
+        rows = pa.Table.from_batches(held)
         keys = rows[sequence].to_pylist() if sequence in rows.column_names else []
         cut = next((k for k in range(len(keys) - 1, 0, -1) if keys[k] is not None and keys[k] != keys[k - 1]), 0)
         if cut and keys[cut - 1] is None:  # the row before belongs to a sequence that is named further up
@@ -80,8 +80,8 @@ def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, name
         if cut:
             yield from _whole(rows.slice(0, cut), columns, sequence, names, done)
             held = rows.slice(cut).to_batches()
-    if held:
-        yield from _whole(pyarrow.Table.from_batches(held), columns, sequence, names, done)
+    if held and sequence is not None:
+        yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
 
 
 def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:

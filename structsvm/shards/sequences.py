@@ -255,10 +255,10 @@ def _write(folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], labels: A
             writer.append("indptr", tokens.indptr[1:] + n_entries)
             writer.append("indices", tokens.indices)
             writer.append("label_ids", label_ids)
-            if has_values and tokens.values is None:
-                _append_ones(writer, tokens.n_entries)
-            elif has_values:
+            if tokens.values is not None:
                 writer.append("values", tokens.values)
+            elif has_values:
+                _append_ones(writer, tokens.n_entries)
             sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
             n_tokens += tokens.n_tokens
             n_entries += tokens.n_entries
@@ -281,4 +281,3 @@ def _write(folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], labels: A
 def _append_ones(writer: Writer, n: int) -> None:
     for start in range(0, n, 1 << 20):
         writer.append("values", np.ones(min(n - start, 1 << 20), dtype=np.float32))
-

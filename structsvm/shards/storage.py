@@ -62,7 +62,7 @@ class Writer:
         self.dtypes = dtypes
         self.sizes = dict.fromkeys(dtypes, 0)
         self._closing = ExitStack()
-        self._files = {name: self._closing.enter_context(open(folder / name, "wb")) for name in dtypes}
+        self._files = {name: self._closing.enter_context((folder / name).open("wb")) for name in dtypes}
 
     def append(self, name: str, array: NDArray[Any]) -> None:
         self._files[name].write(np.ascontiguousarray(array, dtype=self.dtypes[name]).data)

@@ -73,7 +73,7 @@ class StoredTokens(Tokens):
         return Tokens.joined(found)
 
     def in_memory(self, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
-        """As many sequences as a shard may have, drawn if there are more, with the labels of their tokens and weights."""
+        """As many sequences as a shard may have, drawn if there are more, with their labels and weights."""
         n, size = len(self), sum(vector.array.nbytes for vector in (*self.by_token, *self.by_entry))
         k = min(n, max(n * self.max_memory // max(size, 1), 1))
         chosen = np.arange(n) if k == n else np.sort(np.random.default_rng(0).choice(n, k, replace=False))

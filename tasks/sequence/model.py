@@ -143,7 +143,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
         else:
             pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
         rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        if self.params.get("loss") != AUTO or self.is_trained or isinstance(tokens, StoredTokens) or rows * oracle.stride > MOST_MOMENTS:
+        is_large = isinstance(tokens, StoredTokens) or rows * oracle.stride > MOST_MOMENTS
+        if self.params.get("loss") != AUTO or self.is_trained or is_large:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
