@@ -425,13 +425,18 @@ def _check_entries(of: str, tokens: Tokens, n_features: int) -> None:
             raise ValueError(f"the {of}' {name} must be a contiguous array of {dtype}")
     for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
         array = getattr(tokens, name)
-        if not len(array) or array[0] != 0 or array[-1] != size or steps(array)[0] < 0:
+        ascends = len(array) and array[0] == 0 and array[-1] == size
+        if ascends and name == "indptr":
+            ascends = all(steps(part.indptr)[0] >= 0 for part in tokens.parts())
+        elif ascends:
+            ascends = steps(array)[0] >= 0
+        if not ascends:
             raise ValueError(f"the {of}' {name} must ascend from 0 to {size}")
     if tokens.values is not None and len(tokens.values) != len(tokens.indices):
         raise ValueError(f"the {of} have {len(tokens.indices)} indices and {len(tokens.values)} values")
     if tokens.n_features != n_features:
         raise ValueError(f"the {of} have {tokens.n_features} features, the oracle {n_features}")
-    if not are_within(tokens.indices, n_features):
+    if not all(are_within(part.indices, n_features) for part in tokens.parts()):
         raise ValueError(f"the {of} have feature indices outside 0..{tokens.n_features - 1}")
 
 

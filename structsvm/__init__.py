@@ -25,6 +25,7 @@ _HOMES = {
     "PathSearch": "structsvm.solvers.path",
     "Perceptron": "structsvm.solvers",
     "Result": "structsvm.result",
+    "SequenceShards": "structsvm.shards.sequences",
     "SlackSearch": "structsvm.solvers.slack_search",
     "StructuredSVM": "structsvm.estimator",
     "Taxonomy": "structsvm.structures.taxonomy",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from structsvm.protocol import UnsupportedFormulation as UnsupportedFormulation
     from structsvm.result import ConvergenceWarning as ConvergenceWarning
     from structsvm.result import Result as Result
+    from structsvm.shards.sequences import SequenceShards as SequenceShards
     from structsvm.solvers import CuttingPlane as CuttingPlane
     from structsvm.solvers import FrankWolfe as FrankWolfe
     from structsvm.solvers import LaRank as LaRank

@@ -52,6 +52,10 @@ cdef class Problem(BoundProblem):
     cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
     cdef readonly Py_ssize_t first          # number of example 0 in the whole problem, of which this may be a shard
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
+    cdef readonly object sections           # None, or int64 bounds of runs of examples, one visited after the other
+    cdef const int64_t[::1] section_bounds
+    cdef Py_ssize_t section                 # the one that was looked at last
+    cdef object leave                       # called with the bounds of a section that nobody looks at for a while
     cdef bint single                        # w is float32
     cdef Rescaling rescaling
     cdef Penalty penalty
@@ -127,3 +131,6 @@ cdef class Problem(BoundProblem):
     # were found before are none any more, `targets` has it, shards have not. Of examples that belong together the first
     # one speaks for all.
     cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil
+
+    # Example i has been looked at in a sweep over all of them; after the last of a section this is left.
+    cdef int swept(self, Py_ssize_t i) except -1 nogil

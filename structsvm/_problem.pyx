@@ -154,6 +154,7 @@ cdef class Problem(BoundProblem):
         self.weight_dtype = np.dtype(weight_dtype)
         self.single = self.weight_dtype == np.float32
         self.groups = groups
+        self.section_bounds = np.zeros(0, dtype=np.int64)
         self.rescaling = RESCALINGS[rescaling]
         self.penalty = PENALTIES[penalty]
 
@@ -184,7 +185,40 @@ cdef class Problem(BoundProblem):
 
     def shard(self, Py_ssize_t start, Py_ssize_t stop):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
-        return rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
+        part = rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
+        if self.sections is not None:
+            leave = self.leave
+            part.in_sections(np.unique(np.clip(self.sections, start, stop)) - start,
+                             lambda a, b: leave(start + a, start + b))
+        return part
+
+    def in_sections(self, bounds, leave):
+        """Let training visit one run of examples after the other.
+
+        Parameters
+        ----------
+        bounds : int64 array
+            From 0 to n_samples; where there are `groups`, bounds of these.
+        leave : callable
+            Called with the first example of a section and that behind its last, when these are not looked at for a
+            while: what they keep in memory may go.
+        """
+        self.sections = np.ascontiguousarray(bounds, dtype=np.int64)
+        self.section_bounds, self.section, self.leave = self.sections, 0, leave
+
+    cdef int swept(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t s = self.section
+        if self.section_bounds.shape[0] < 2:
+            return 0
+        if not self.section_bounds[s] <= i < self.section_bounds[s + 1]:
+            s = 0
+            while self.section_bounds[s + 1] <= i:
+                s += 1
+            self.section = s
+        if i + 1 == self.section_bounds[s + 1]:
+            with gil:
+                self.leave(self.section_bounds[s], i + 1)
+        return 0
 
     def __reduce__(self):
         return rebuild, (type(self), self.examples(0, self.n_samples), self.formulation, self.first)

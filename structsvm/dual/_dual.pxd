@@ -22,6 +22,7 @@ cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noex
 cdef class DualState(WeightState):
     cdef readonly int64_t n_cuts            # constraints with alpha > 0
     cdef readonly int64_t n_patterns        # examples with at least one of them
+    cdef int64_t n_near                     # the first so many of `support` are of the section that is visited
     cdef readonly double tau                # a direction with less slope is left alone
     cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
     cdef object base                        # None, or float64 weights that training started from
@@ -47,6 +48,8 @@ cdef class DualState(WeightState):
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
+    cdef void set_place(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil
+    cdef void bring_near(self, Py_ssize_t i) noexcept nogil
     cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
     cdef int flush(self) except -1

@@ -128,9 +128,9 @@ cdef class DualState(WeightState):
 
     cdef int process_old(self) except -1 nogil:
         """Algorithm 19: a random support pattern; the steepest direction over all its outputs."""
-        if self.n_patterns == 0:
+        if self.n_near == 0:
             return 0
-        return self.process(self.support[random_below(&self.random, self.n_patterns)])
+        return self.process(self.support[random_below(&self.random, self.n_near)])
 
     cdef int optimize(self, int n) except -1 nogil:
         """Algorithm 20, n times: a random support pattern; the steepest direction inside its working set.
@@ -142,11 +142,11 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, to, origin
         cdef int k, m
         cdef double high, low
-        while n > 0 and self.n_patterns > 0:
+        while n > 0 and self.n_near > 0:
             m = min(n, 10)
             n -= m
             for k in range(m):
-                picks[k] = self.support[random_below(&self.random, self.n_patterns)]
+                picks[k] = self.support[random_below(&self.random, self.n_near)]
                 prefetch(&self.sets[picks[k]])
                 self.problem.c_prefetch(picks[k], 0)
             for k in range(m):
@@ -167,9 +167,9 @@ cdef class DualState(WeightState):
 
     cdef int solve_old(self) except -1 nogil:
         """A random support pattern; all the pair steps that its working set asks for, without decoding."""
-        if self.n_patterns == 0:
+        if self.n_near == 0:
             return 0
-        return self.optimize_set(self.support[random_below(&self.random, self.n_patterns)])
+        return self.optimize_set(self.support[random_below(&self.random, self.n_near)])
 
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
         """All the pair steps that example i's working set asks for, without decoding."""
@@ -199,10 +199,10 @@ cdef class DualState(WeightState):
         cdef Random random = self.random
         cdef WorkingSet* s
         cdef Py_ssize_t i, _, k
-        if self.n_patterns == 0:
+        if self.n_near == 0:
             return
         for _ in range(2):
-            i = self.support[random_below(&random, self.n_patterns)]
+            i = self.support[random_below(&random, self.n_near)]
             s = &self.sets[i]
             if stage == 0:
                 prefetch(s)
@@ -381,9 +381,9 @@ cdef class DualState(WeightState):
         memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
         self.problem.c_inners(i, s.cuts, k + 1, new, s.gram + k * (k + 1) // 2)
         if k == 0:
-            self.position[i] = self.n_patterns
-            self.support[self.n_patterns] = i
+            self.set_place(i, self.n_patterns)
             self.n_patterns += 1
+            self.bring_near(i)
         s.n += 1
         self.n_cuts += 1
         return k
@@ -404,7 +404,7 @@ cdef class DualState(WeightState):
         """Drop cut k; the last cut takes its place. The slopes are those of the set before."""
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t last = s.n - 1, c
-        cdef int64_t other
+        cdef Py_ssize_t hole
         if s.cuts[k].drift != 0.0:
             self.problem.c_add(i, &s.cuts[k], s.cuts[k].drift, self.u)
         free(s.cuts[k].words)
@@ -419,11 +419,36 @@ cdef class DualState(WeightState):
         self.n_cuts -= 1
         if s.n == 0:
             s.total = 0.0
+            hole = self.position[i]
             self.n_patterns -= 1
-            other = self.support[self.n_patterns]
-            self.support[self.position[i]] = other
-            self.position[other] = self.position[i]
+            if hole < self.n_near:      # the last near one takes the place, the last of all that one's
+                self.n_near -= 1
+                self.set_place(self.support[self.n_near], hole)
+                hole = self.n_near
+            if hole < self.n_patterns:
+                self.set_place(self.support[self.n_patterns], hole)
             self.position[i] = -1
+        return 0
+
+    cdef void set_place(self, Py_ssize_t i, Py_ssize_t place) noexcept nogil:
+        self.support[place] = i
+        self.position[i] = place
+
+    cdef void bring_near(self, Py_ssize_t i) noexcept nogil:
+        """Let support pattern i, which is none of the near ones yet, be one."""
+        cdef Py_ssize_t place = self.position[i]
+        if place != self.n_near:
+            self.set_place(self.support[self.n_near], place)
+            self.set_place(i, self.n_near)
+        self.n_near += 1
+
+    cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef Py_ssize_t i
+        WeightState.enter_section(self, a, b)
+        self.n_near = 0
+        for i in range(a, b):
+            if self.position[i] >= 0:
+                self.bring_near(i)
         return 0
 
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil:
@@ -640,6 +665,7 @@ cdef class DualState(WeightState):
                     self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
                     self.sets[i].cuts[k].drift = 0.0
                     poll(<int64_t>self.problem.c_cost(i))
+            self.problem.swept(i)
         return 0
 
     def restart_average(self):
@@ -674,8 +700,10 @@ cdef class DualState(WeightState):
                 self.position[i] = n_patterns
                 self.support[n_patterns] = i
                 n_patterns += 1
+        self.n_near = n_patterns
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
+            self.problem.swept(i)
             if s.n == 0:
                 continue
             s.total = 0.0
@@ -716,6 +744,7 @@ cdef class DualState(WeightState):
                 for k in range(s.n):
                     worst[i] = max(worst[i], s.cuts[k].b - self.slope[k])
                 poll(<int64_t>self.problem.c_cost(i))
+            self.problem.swept(i)
         return np.asarray(worst)
 
     def primal(self, w=None, violation=None):
@@ -885,7 +914,7 @@ cdef class DualState(WeightState):
             self.sets[i].total = 0.0
             self.sets[i].cuts = NULL
             self.sets[i].gram = NULL
-        self.n_cuts = self.n_patterns = 0
+        self.n_cuts = self.n_patterns = self.n_near = 0
 
     def constraints(self):
         """Return ``(examples, b, rows)``: the kept constraints <w, psi> >= b, psi as rows of (indices, values)."""

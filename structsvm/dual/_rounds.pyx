@@ -77,6 +77,7 @@ def violations(Problem problem not None, weights):
     with nogil:
         for i in range(problem.n_samples):
             separate(problem, i, w, &cut, &out[i])
+            problem.swept(i)
     return np.asarray(out)
 
 
@@ -109,6 +110,7 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
                     terms[k, 0] = cut.b
                     terms[k, 1] = cut.scale
                 bounds[k + 1] = words.size
+                problem.swept(start + k)
         out = copy_of(&words)
     finally:
         free(words.at)
@@ -125,6 +127,7 @@ def losses(Problem problem not None, weights):
     with nogil:
         for i in range(problem.n_samples):
             expect(problem, i, w, NULL, &out[i], &entropy)
+            problem.swept(i)
     return np.asarray(out)
 
 

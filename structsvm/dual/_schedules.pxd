@@ -10,6 +10,8 @@ cdef class Schedule:
     cdef readonly Py_ssize_t next   # how many of them have been visited
     cdef int64_t[::1] groups
     cdef int64_t[::1] shuffled      # the groups' order in this pass
+    cdef int64_t[::1] sections      # bounds of the sections of examples
+    cdef Py_ssize_t section, until  # sections entered; how many are visited when the present one ends
     cdef Py_ssize_t block           # calls of visit between two looks at the time
 
     # 1: call again with the same example; 0: done with it.

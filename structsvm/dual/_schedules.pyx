@@ -7,6 +7,7 @@ taken up again between any two examples. It never looks at a clock, except where
 from libc.time cimport CLOCKS_PER_SEC, clock
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,7 +36,8 @@ cdef class Schedule:
     the same example, 0 when done with it.
 
     Examples that belong together (the state's ``groups``: the tokens of a sentence) stay together
-    and in order; the groups are shuffled.
+    and in order; the groups are shuffled. Where there are ``sections``, these are visited one after the other, and
+    shuffled each by itself.
 
     Parameters
     ----------
@@ -54,6 +56,8 @@ cdef class Schedule:
         n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
         self.order = np.empty(n, dtype=np.int64)
+        ends = self.groups[0], self.groups[self.groups.shape[0] - 1]
+        self.sections = np.unique(ends if state.sections is None else np.clip(state.sections, *ends)).astype(np.int64)
         self.next = n
         self.block = 1
 
@@ -79,17 +83,19 @@ cdef class Schedule:
 
     def start_pass(self, Py_ssize_t n_before=0):
         """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
-        cdef Py_ssize_t g, at = 0
+        cdef Py_ssize_t g, s, at = 0
         cdef int64_t i
+        cdef const int64_t[::1] bounds = np.searchsorted(self.groups, self.sections)
         for g in range(self.shuffled.shape[0]):
             self.shuffled[g] = g
-        if self.shuffled.shape[0] > 0:
-            random_shuffle(&self.state.random, &self.shuffled[0], self.shuffled.shape[0])
+        for s in range(bounds.shape[0] - 1):
+            random_shuffle(&self.state.random, &self.shuffled[bounds[s]], bounds[s + 1] - bounds[s])
         for g in range(self.shuffled.shape[0]):
             for i in range(self.groups[self.shuffled[g]], self.groups[self.shuffled[g] + 1]):
                 self.order[at] = i
                 at += 1
-        self.next = 0
+        self.next = self.until = 0
+        self.section = 0
         if at > 0:
             self.state.expect(&self.order[0], at)
 
@@ -102,11 +108,16 @@ cdef class Schedule:
         cdef Py_ssize_t n = self.order.shape[0], _
         cdef double now = time.monotonic(), deadline = now + seconds, before, share
         while self.next < n:
+            if self.next == self.until:
+                self.section += 1
+                self.until = self.sections[self.section] - self.sections[0]
+                if self.state.sections is not None:
+                    self.state.enter_section(self.sections[self.section - 1], self.sections[self.section])
             with nogil:
                 for _ in range(self.block):
                     if self.visit(self.order[self.next]) == 0:
                         self.next += 1
-                        if self.next == n:
+                        if self.next == self.until:
                             break
             look()
             before = now
@@ -317,13 +328,18 @@ cdef class FrankWolfeSchedule(Schedule):
             self.corrective.plan(n_before)
         if self.late or not self.gap_sampling:
             return
-        first = self.groups[0]
-        gaps = np.asarray(self.gaps)[first:first + self.order.shape[0]]
+        drawn = [self._drawn(a, b) for a, b in pairwise(self.sections)]
+        self.order = np.concatenate([np.empty(0, dtype=np.int64), *drawn])
+
+    def _drawn(self, Py_ssize_t start, Py_ssize_t stop):
+        """As many of a section's examples as it has."""
+        gaps = np.asarray(self.gaps)[start:stop]
         ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
         total = np.max(ends, initial=0.0)
-        if total > 0.0:
-            drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
-            self.order = first + np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
+        if total == 0.0:
+            return np.array(self.order[start - self.groups[0]:stop - self.groups[0]])
+        drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
+        return start + np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         cdef double gap

@@ -7,6 +7,7 @@ from structsvm._typedefs cimport int64_t
 cdef class State:
     cdef readonly Py_ssize_t n_samples
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
+    cdef readonly object sections           # None, or int64 bounds of runs of examples, one visited after the other
     cdef readonly double dual               # current value of the dual objective, if there is one
     cdef readonly double cost               # work so far, in numbers read: the clock of the adaptive schedule
     cdef readonly int64_t n_argmax
@@ -16,6 +17,8 @@ cdef class State:
     # A pass begins, which will visit examples in this order; the array outlives the pass.
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1
 
+    # From now on examples a .. b - 1, a section, are visited, and old ones are taken from among them.
+    cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1
     # A step against a subgradient of one example's loss, of the length that the state chooses: SGD's, the perceptron's.
     cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil
     # LaRank's and LaSVM's: one direction of a fresh example, of an old one; n times, one without decoding.

@@ -16,6 +16,8 @@ cdef class State:
         Examples that a pass visits.
     groups : ndarray of int64 or None
         Offsets of runs of examples that are visited together.
+    sections : ndarray of int64 or None
+        Bounds of runs of examples: a pass goes from one to the next, through each in random order.
     dual : float
         Current value of the dual objective; 0 where there is none.
     cost : float
@@ -36,6 +38,9 @@ cdef class State:
             self.random.s[k] = words[k]
 
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
+        return 0
+
+    cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1:
         return 0
 
     cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:

@@ -256,6 +256,7 @@ cdef class Part(DualState):
                 self.position[i] = self.n_patterns
                 self.support[self.n_patterns] = i
                 self.n_patterns += 1
+        self.n_near = self.n_patterns
 
 
 def count(DualState whole not None, parts):

@@ -30,6 +30,7 @@ cdef class WeightState(State):
     cdef double[::1] mu                     # (n_signs,) what a dual state adds to these weights; else 0
     cdef bint has_mu
     cdef bint counts_mu                     # whether dual and average follow; of threads, one's do
+    cdef Py_ssize_t entered[2]              # the section that is visited; both 0 before the first
     cdef int64_t n_projected                # updates before the last projection
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil

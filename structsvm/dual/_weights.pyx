@@ -117,6 +117,7 @@ cdef class WeightState(State):
 
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
+        self.sections = problem.sections
         self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
         problem.lend(self.weights)
         if base is not None:
@@ -138,6 +139,12 @@ cdef class WeightState(State):
             self.has_mu, self.counts_mu, self.n_projected = self.has_multipliers, True, -1
             self.project()
         random_seed(&self.random, seed)
+
+    cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1:
+        if self.entered[1] > self.entered[0]:
+            self.problem.leave(self.entered[0], self.entered[1])
+        self.entered[0], self.entered[1] = a, b
+        return 0
 
     cdef void project(self) noexcept nogil:
         """Best multipliers of the weights that must be >= 0, which then are, if w has changed since the last time."""

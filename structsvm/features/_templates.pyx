@@ -213,7 +213,7 @@ cdef class TemplateTable:
         return 0
 
     def expand(self, list columns, list rows, const int64_t[::1] offsets, int left, int right,
-               int32_t[::1] out, bint grow):
+               int32_t[::1] out, bint grow, int64_t before=0):
         """Feature ids of one template at every token.
 
         Parameters
@@ -227,6 +227,8 @@ cdef class TemplateTable:
             Written: the id, or -1 for no feature.
         grow : bool
             Give new tuples the next ids, and count.
+        before : int
+            Tokens of earlier pieces of the same columns.
         """
         cdef int64_t n_sequences = offsets.shape[0] - 1, n = out.shape[0]
         cdef int64_t padded_size = n + n_sequences * (left + right)
@@ -257,7 +259,7 @@ cdef class TemplateTable:
                     t = first
                     while t < last and status == 0:
                         status = self.expand_block(
-                            sources, s * (left + right) + t, t, min(last - t, <int64_t>BLOCK),
+                            sources, s * (left + right) + t, t + before, min(last - t, <int64_t>BLOCK),
                             &out[t], grow, tuple_)
                         t += BLOCK
                     if status != 0:

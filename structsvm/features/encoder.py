@@ -155,6 +155,30 @@ class FeatureEncoder:
         self.__dict__.update(fresh.__dict__)  # last, so that an error changes nothing
         return tokens
 
+    def fit_columns(self, pieces: Iterable[Columns]) -> FeatureEncoder:
+        """Learn the vocabulary of columns in pieces whose ids are of one set of strings.
+
+        Raises
+        ------
+        ValueError
+            For templates of pairs of labels with attributes: these need all tokens at once.
+        """
+        pieces = iter(pieces)
+        first = next(pieces)
+        fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
+        fresh.templates, fresh.kind = self.templates, "columns"
+        fresh._settle_layout(first)
+        if fresh._bigram_layout is not None:
+            raise ValueError("templates: lines that begin with B and name an attribute need all tokens in memory")
+        if self.hash_bits is not None:
+            fresh.n_features = 2**self.hash_bits
+        else:
+            layout = cast(TemplateLayout, fresh._layout)
+            fresh._vocabulary = TemplateVocabulary.fit_pieces(layout, chain([first], pieces), self.min_count)
+            fresh.n_features = len(fresh._vocabulary)
+        self.__dict__.update(fresh.__dict__)
+        return self
+
     def transform(self, X: Any, lengths: Any = None) -> Tokens:
         """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty."""
         if self.kind is None:
@@ -284,10 +308,7 @@ class FeatureEncoder:
             return tokens.with_offsets(X.offsets)
         X = X.compact()
         if fit:
-            if self.bigrams is not None:
-                raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
-            self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
-            self._bigram_layout = self._layout.for_bigrams("templates")
+            self._settle_layout(X)
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
@@ -296,6 +317,12 @@ class FeatureEncoder:
             return tokens
         self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
         return replace(tokens, bigrams=bigrams)
+
+    def _settle_layout(self, X: Columns) -> None:
+        if self.bigrams is not None:
+            raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
+        self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
+        self._bigram_layout = self._layout.for_bigrams("templates")
 
     def _expand(self, layout: TemplateLayout, vocabulary: Any, X: Columns, fit: bool) -> tuple[Any, Tokens]:
         """A layout's vocabulary (None, if names are hashed) and the tokens."""

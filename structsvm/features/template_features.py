@@ -6,7 +6,7 @@ left + right are the boundaries of a sequence, the others are strings of the sou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -70,19 +70,21 @@ class TemplateVocabulary:
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
         """Assign indices to the features that occur `min_count` times or more, and encode them."""
-        strings, found, statistics = _features_met(layout, X)
-        none = np.zeros(0, np.int64)
-        kept, index_of = number_features(
-            np.concatenate([none, *(counts for counts, _, _ in statistics)]),
-            min_count,
-            np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
-        )
-        ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
-        maps = [index_of[a:b] for a, b in pairwise(ends)]
-        ids = [m[m >= 0] for m in maps]
-        codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
-        strings, codes = _without_unused(layout, strings, codes)
-        return cls(layout, strings, ids, codes), _gather(layout, X, found, maps, len(kept))
+        met = _Met(layout, X.vocabularies)
+        found = met.add(X)
+        vocabulary, maps = met.numbered(min_count)
+        return vocabulary, _gather(layout, X, found, maps, len(vocabulary))
+
+    @classmethod
+    def fit_pieces(cls, layout: TemplateLayout, pieces: Iterable[Columns], min_count: int) -> TemplateVocabulary:
+        """The same vocabulary, of columns in pieces whose ids are of one set of strings."""
+        met = None
+        for X in pieces:
+            met = _Met(layout, X.vocabularies) if met is None else met
+            met.add(X)
+        if met is None:
+            raise ValueError("there are no columns")
+        return met.numbered(min_count)[0]
 
     def transform(self, X: Columns) -> Tokens:
         """Encode columns; unknown features are dropped."""
@@ -90,7 +92,7 @@ class TemplateVocabulary:
             self._lookup = self._build_lookup()
         interners, tables = self._lookup
         padded = []
-        for (j, made), interner in zip(_source_strings(self._layout, X), interners, strict=True):
+        for (j, made), interner in zip(_source_strings(self._layout, X.vocabularies), interners, strict=True):
             vocabulary = X.vocabularies[j]
             if made is None:
                 ids = interner.lookup_arrays(vocabulary.data, vocabulary.starts)
@@ -154,7 +156,8 @@ class TemplateVocabulary:
 
 def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
     """Encode columns with features hashed to 2**bits indices: a chained hash of template text and strings."""
-    strings, found, statistics = _features_met(layout, X)
+    met = _Met(layout, X.vocabularies)
+    strings, found, statistics = met.strings, met.add(X), met.statistics()
     ends = Vocabulary.from_strings(layout.boundaries)
     hashes = [np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)]) for vocabulary in strings]
     texts = Vocabulary.from_strings([repr(key) for key in layout.keys])
@@ -170,31 +173,79 @@ def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
     return _gather(layout, X, found, maps, 2**bits)
 
 
-def _features_met(layout: TemplateLayout, X: Columns) -> tuple[list[Vocabulary], list[Any], list[Any]]:
-    """The strings of each source, the feature of each template at each token, and each space's statistics."""
-    strings, padded = [], []
-    for j, made in _source_strings(layout, X):
-        vocabulary = X.vocabularies[j]
-        ids = np.arange(len(vocabulary), dtype=np.int32)
-        if made is not None:
-            interner = Interner()
-            ids = interner.intern(made)
-            vocabulary = Vocabulary(*interner.to_arrays())
-        strings.append(vocabulary)
-        padded.append(layout.pad(X, j, ids))
-    sizes = [len(v) + layout.left + layout.right for v in strings]
-    tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
-    found = layout.expand(X, padded, tables, True)
-    statistics = [table.statistics() for table in tables]
-    if layout.of_bigrams:  # the tables have counted those of first tokens, too
-        for space, (counts, _, _) in enumerate(statistics):
-            counts[:] = 0
-            for ids in (ids for ids, of in zip(found, layout.template_space, strict=True) if of == space):
-                counts += np.bincount(ids[ids >= 0], minlength=len(counts))
-    return strings, found, statistics
+class _Met:
+    """The features of templates that are met in columns, and how often.
+
+    Parameters
+    ----------
+    layout : TemplateLayout
+    vocabularies : sequence of Vocabulary
+        Those of the columns.
+
+    Attributes
+    ----------
+    strings : list of Vocabulary
+        The strings of each source.
+    n_tokens : int
+    """
+
+    def __init__(self, layout: TemplateLayout, vocabularies: Sequence[Vocabulary]) -> None:
+        self.layout, self.n_tokens = layout, 0
+        self.strings: list[Vocabulary] = []
+        self._ids: list[tuple[int, NDArray[np.int32]]] = []  # by source: its column, the id of each string there
+        for j, made in _source_strings(layout, vocabularies):
+            vocabulary = vocabularies[j]
+            ids = np.arange(len(vocabulary), dtype=np.int32)
+            if made is not None:
+                interner = Interner()
+                ids = interner.intern(made)
+                vocabulary = Vocabulary(*interner.to_arrays())
+            self.strings.append(vocabulary)
+            self._ids.append((j, ids))
+        sizes = [len(v) + layout.left + layout.right for v in self.strings]
+        self._tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
+        self._counts: list[Any] = [np.zeros(0, dtype=np.int64)] * len(layout.spaces)  # of bigrams
+
+    def add(self, X: Columns) -> list[NDArray[np.int32]]:
+        """The feature of each template at each token."""
+        padded = [self.layout.pad(X, j, ids) for j, ids in self._ids]
+        found = self.layout.expand(X, padded, self._tables, True, self.n_tokens)
+        self.n_tokens += X.n_tokens
+        if self.layout.of_bigrams:  # the tables count those of first tokens, too
+            for space, ids in zip(self.layout.template_space, found, strict=True):
+                counts = np.bincount(ids[ids >= 0], minlength=self._tables[space].n)
+                counts[: len(self._counts[space])] += self._counts[space]
+                self._counts[space] = counts
+        return found
+
+    def statistics(self) -> list[Any]:
+        """Counts, first tokens and codes of each space's features."""
+        found = [table.statistics() for table in self._tables]
+        if self.layout.of_bigrams:
+            for (counts, _, _), own in zip(found, self._counts, strict=True):
+                counts[:] = 0
+                counts[: len(own)] = own
+        return found
+
+    def numbered(self, min_count: int) -> tuple[TemplateVocabulary, list[NDArray[np.int32]]]:
+        """The vocabulary, and the index there of each space's features."""
+        none, statistics = np.zeros(0, np.int64), self.statistics()
+        _, index_of = number_features(
+            np.concatenate([none, *(counts for counts, _, _ in statistics)]),
+            min_count,
+            np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
+        )
+        ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
+        maps = [index_of[a:b] for a, b in pairwise(ends)]
+        ids = [m[m >= 0] for m in maps]
+        codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
+        strings, codes = _without_unused(self.layout, self.strings, codes)
+        return TemplateVocabulary(self.layout, strings, ids, codes), maps
 
 
-def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, list[str | None] | None]]:
+def _source_strings(
+    layout: TemplateLayout, vocabularies: Sequence[Vocabulary]
+) -> Iterator[tuple[int, list[str | None] | None]]:
     """The column of each source, and the strings that its function returns for it (None: unchanged)."""
     words: dict[int, list[str]] = {}
     for function, j in layout.sources:
@@ -202,7 +253,7 @@ def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, l
             yield j, None
         else:
             if j not in words:
-                words[j] = X.vocabularies[j].tolist()
+                words[j] = vocabularies[j].tolist()
             yield j, FUNCTIONS[function](words[j])
 
 

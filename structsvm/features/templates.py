@@ -440,14 +440,19 @@ class TemplateLayout:
         codes = np.where(ids < 0, np.int32(-1), ids + np.int32(self.left + self.right))
         return pad_column(X.ids[:, j], codes, X.offsets, self.left, self.right)
 
-    def expand(self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool) -> list[NDArray[np.int32]]:
-        """The feature of each template at each token; of bigram templates none at the first token of a sequence."""
+    def expand(
+        self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool, before: int = 0
+    ) -> list[NDArray[np.int32]]:
+        """The feature of each template at each token; of bigram templates none at the first token of a sequence.
+
+        `before` is the number of tokens in earlier pieces of the same columns.
+        """
         found = []
         for template, space in zip(self.templates, self.template_space, strict=True):
             out = np.empty(X.n_tokens, dtype=np.int32)
             columns = [padded[source] for source in self.spaces[space]]
             rows = [item.row for item in template.items]
-            tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow)
+            tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow, before)
             if self.of_bigrams:
                 out[X.offsets[:-1][np.diff(X.offsets) > 0]] = -1
             found.append(out)

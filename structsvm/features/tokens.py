@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,6 +81,10 @@ class Tokens:
             self.n_features,
             None if self.bigrams is None else self.bigrams[i:j],
         )
+
+    def parts(self) -> Iterator[Tokens]:
+        """The sequences in parts that memory holds: here, all of them."""
+        yield self
 
     def with_offsets(self, offsets: NDArray[np.int64]) -> Tokens:
         """The same tokens in other sequences; nothing is copied."""

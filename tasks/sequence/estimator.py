@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import token_accuracy
 from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
@@ -218,12 +219,14 @@ class SequenceLabeler(StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> Self:
         """Train on labelled sequences.
 
         Parameters
         ----------
-        X : list of sequences, Columns, or matrix with `lengths`
+        X : list of sequences, Columns, matrix with `lengths`, or SequenceShards
+            With shards, which hold the labels too, without y; `loss` "auto" is then "hamming", and C is chosen on as
+            many sequences as one shard may have.
         y : list of label lists
             In the place of a label None, which may be any, or a set or list of labels, of which the token has one; -1
             is None where the labels are whole numbers from 0 on, two or more. With ``loss="log"``, which "auto" chooses
@@ -248,6 +251,10 @@ class SequenceLabeler(StructureEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
+        if isinstance(X, SequenceShards):
+            if y is not None:
+                raise ValueError("X has the labels of its sequences: fit(shards), without y")
+            y = X.labels
         return self._train(X, y, sample_weight, metadata={"lengths": lengths}, lengths=lengths)
 
     @with_callbacks
@@ -261,6 +268,8 @@ class SequenceLabeler(StructureEstimator):
         weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
         check_stream_weight(self.class_weight)
+        if isinstance(X, SequenceShards):
+            raise TypeError("shards are for fit; partial_fit takes a batch of sequences in memory")
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 

@@ -28,6 +28,8 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
+from structsvm.shards.sequences import SequenceShards, features_fingerprint
+from structsvm.shards.tokens import StoredTokens
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
@@ -141,9 +143,16 @@ class SequenceModel(AddedModel, CalibratedStructures):
         else:
             pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
         rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        if self.params.get("loss") != AUTO or self.is_trained or rows * oracle.stride > MOST_MOMENTS:
+        is_large = isinstance(tokens, StoredTokens) or rows * oracle.stride > MOST_MOMENTS
+        if self.params.get("loss") != AUTO or self.is_trained or is_large:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        """Of shards, C is chosen on as many sequences as one may have."""
+        if isinstance(data[0], StoredTokens):
+            *data, sample_weight = data[0].in_memory(data[1], sample_weight)
+        return super().search(tuple(data), sample_weight, solver)
 
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
@@ -160,6 +169,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
         oracle, known = self._checked(*data)
         problem = oracle.bind(data[0], known, **solver.formulation())
+        if isinstance(data[0], StoredTokens):
+            data[0].set_sections(problem)
         if sample_weight is not None and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
@@ -618,6 +629,8 @@ def prepare(
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
     """
+    if isinstance(X, SequenceShards):
+        return prepare_shards(params, X, before, lengths=lengths, classes=classes)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes)
     if before is not None:
@@ -641,6 +654,36 @@ def prepare(
     if len(sets):
         model.sets = sets
     return model, model.in_units(tokens), label_ids
+
+
+def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths: Any, classes: Any) -> Any:
+    """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
+    encoder = shards.encoder
+    given = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    for name in ("templates", "min_count", "hash_bits"):
+        mine, its = getattr(given, name), getattr(encoder, name)
+        if mine != its:
+            raise ValueError(f"the shards were made with {name}={its!r:.80}, and the labeler has {name}={mine!r:.80}")
+    for name, value, only in (
+        ("segments", params.segments, False),
+        ("bigrams", params.bigrams, None),
+        ("lengths", lengths, None),
+        ("classes", classes, None),
+    ):
+        if value is not only:
+            raise ValueError(f"shards need {name}={only}, got {value!r:.80}")
+    if params.broken == "repair":
+        raise ValueError("shards need broken='refuse' or 'predict': their labels are as they were encoded")
+    if before is not None:
+        if before.segments is not None or before.encoder.kind != "columns":
+            raise ValueError("the model to resume was trained on other data than columns")
+        if features_fingerprint(before.encoder, before.labels) != shards.fingerprint():
+            raise ValueError("the model to resume has other features or labels than the shards")
+        before.sets = before.sets[:0]
+        check_unchanged(params, before, shards.label_ids)
+        return before, shards.tokens, shards.label_ids
+    model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
+    return model, shards.tokens, shards.label_ids
 
 
 def prepare_segments(params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any) -> tuple[Any, Any, Any]:

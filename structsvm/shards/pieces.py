@@ -1,0 +1,93 @@
+"""Columns of tokens in pieces, from column files, Parquet and Arrow files, and Arrow tables of any size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from structsvm.features.columns import ColumnPieces, Columns
+from structsvm.features.tables.frames import frame_columns
+
+PARQUET, ARROW = b"PAR1", b"ARROW1"
+
+
+def column_pieces(
+    source: Any,
+    n_rows: int,
+    columns: Sequence[str] | None = None,
+    sequence: str | None = None,
+    names: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Columns]:
+    """The sequences of a source, about `n_rows` at a time; see `SequenceShards.make`."""
+    batches = arrow_batches(source, n_rows)
+    if batches is not None:
+        yield from _of_batches(batches, columns, sequence, names or {})
+        return
+    for name, value in (("columns", columns), ("sequence", sequence), ("names", names)):
+        if value is not None:
+            raise ValueError(f"The {name!r} parameter is for tables, and {source!r:.80} is a column file")
+    pieces = ColumnPieces(source, n_rows)
+    yield from map(pieces.parse, pieces)
+
+
+def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
+    """Batches of rows of a Parquet or Arrow file, or of an Arrow table, reader or data set; None for other sources."""
+    if hasattr(source, "to_batches") or hasattr(source, "read_next_batch"):
+        return iter(source.to_batches() if hasattr(source, "to_batches") else source)
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    with open(source, "rb") as file:
+        head = file.read(len(ARROW))
+    if not head.startswith((PARQUET, ARROW)):
+        return None
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError(
+            f"{os.fspath(source)}: Parquet and Arrow files need pyarrow, which is not installed: "
+            "pip install 'structsvm[data]'"
+        ) from None
+    try:
+        if head.startswith(PARQUET):
+            return parquet.ParquetFile(source).iter_batches(batch_size=n_rows)
+        file = pa.ipc.open_file(pa.memory_map(os.fspath(source)))
+        return map(file.get_batch, range(file.num_record_batches))
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{os.fspath(source)}: {error}") from None
+
+
+def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
+    """Batches as columns."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    done: set[Any] = set()
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if sequence is None:
+            yield frame_columns(pa.Table.from_batches([batch]), columns, None, names)
+            continue
+        held.append(batch)  # the last sequence of a batch may go on in the next one
+        rows = pa.Table.from_batches(held)
+        keys = rows[sequence].to_pylist() if sequence in rows.column_names else []
+        cut = next((k for k in range(len(keys) - 1, 0, -1) if keys[k] is not None and keys[k] != keys[k - 1]), 0)
+        if cut and keys[cut - 1] is None:  # the row before belongs to a sequence that is named further up
+            before = next((key for key in reversed(keys[:cut]) if key is not None), None)
+            cut = cut if before != keys[cut] else 0
+        if cut:
+            yield from _whole(rows.slice(0, cut), columns, sequence, names, done)
+            held = rows.slice(cut).to_batches()
+    if held and sequence is not None:
+        yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
+
+
+def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:
+    """Rows of whole sequences; ValueError for one of which earlier rows had a part."""
+    found = {key for key in rows[sequence].to_pylist() if key is not None} if sequence in rows.column_names else set()
+    for key in found & done:
+        raise ValueError(f"sequence {key!r:.40} of column {sequence!r} goes on after others; sort the table")
+    done |= found
+    yield frame_columns(rows, columns, sequence, names)

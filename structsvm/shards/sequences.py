@@ -1,0 +1,283 @@
+"""Labelled sequences in shards: what `SequenceLabeler.fit` takes where data do not fit into memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.checksum import checksum
+from structsvm.features._strings import Interner
+from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.tokens import Tokens
+from structsvm.model_file import read_model, under, unsound, write_model
+from structsvm.shards.pieces import column_pieces
+from structsvm.shards.storage import Vector, Writer, new_folder
+from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
+
+KIND = "sequence shards"
+INDEX = "index"
+DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
+BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
+
+# Sequences that are read at once, and what a token takes while it is counted or encoded.
+ROWS, TOKEN_BYTES = 1000, 500
+DEFAULT_MEMORY = 2**28
+
+
+class SequenceShards:
+    """Labelled sequences, encoded once into a folder of files that are mapped into memory.
+
+    ``SequenceLabeler.fit(shards)`` trains on them: pass by pass it goes from shard to shard and visits the sequences of
+    each in random order, and no more than a shard is in memory. The model is the same, bit for bit, as of the same
+    shards in memory (``mmap=False``); with one shard, as of plain data. Made by `make`, opened by `open`.
+
+    Attributes
+    ----------
+    folder : Path
+    tokens : StoredTokens
+    label_ids : int32 array of shape (n_tokens,)
+        Indices into `labels`.
+    labels : list of str
+    encoder : FeatureEncoder
+    n_shards, n_tokens : int
+    """
+
+    def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: list[str], encoder: Any) -> None:
+        self.folder, self.tokens, self.label_ids = folder, tokens, label_ids
+        self.labels, self.encoder = labels, encoder
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"<SequenceShards {self.folder}: {len(self)} sequences, {self.n_tokens} tokens, {self.n_shards} shards>"
+
+    @property
+    def n_tokens(self) -> int:
+        return self.tokens.n_tokens
+
+    @property
+    def n_shards(self) -> int:
+        return len(self.tokens.bounds) - 1
+
+    @classmethod
+    def make(
+        cls,
+        source: Any,
+        folder: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        sequence: str | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
+        templates: str | os.PathLike[str] | None = None,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        max_memory: int = DEFAULT_MEMORY,
+    ) -> Self:
+        """Encode a training set, piece by piece.
+
+        Parameters
+        ----------
+        source : path, binary file, or Arrow table, record batch reader or data set
+            A CoNLL column file, compressed or not; or a Parquet or Arrow file (extra ``structsvm[data]``).
+        folder : path
+            Where the files go: a new folder, or an empty one. It appears whole, or not at all.
+        columns : list of str, optional
+            Of a table: the columns of tokens, that of the labels last; by default all but `sequence`.
+        sequence, names
+            Of a table, see `Columns.from_dataframe`: the column that names the sequence where each token has a row (by
+            default a row is a sequence, its cells lists), and names of ids.
+        templates, min_count, hash_bits
+            As for `SequenceLabeler`, which must have the same ones. Hashed features need no vocabulary in memory.
+        max_memory : int, default=2**28
+            Bytes of encoded data that are in memory at once, while they are made and in training: the size of a shard.
+            A sequence that is larger is a shard of its own. Beside them there are strings and features of the
+            vocabulary, and in training the weights, a few numbers for each sequence, and the constraints found.
+
+        Returns
+        -------
+        SequenceShards
+
+        Raises
+        ------
+        FileExistsError
+            If the folder is not empty.
+        ValueError
+            For data that are malformed (names file and line, or row), one column only, templates that name attributes
+            of pairs of labels.
+        """
+        if isinstance(max_memory, bool) or not isinstance(max_memory, Integral) or max_memory < 1:
+            raise ValueError(f"The 'max_memory' parameter must be an int of at least 1. Got {max_memory!r} instead.")
+        encoder = FeatureEncoder(templates, min_count, hash_bits)
+        with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            text = _Text(Path(scratch), column_pieces(source, ROWS, columns, sequence, names))
+            most = max(int(max_memory) // TOKEN_BYTES, 1)
+            encoder.fit_columns(piece.drop_last() for piece in text.pieces(most, is_counted=hash_bits is None))
+            names_of = text.vocabularies[-1].tolist()
+            labels = sorted(names_of)
+            place = {label: k for k, label in enumerate(labels)}
+            label_id = np.array([place[name] for name in names_of], dtype=np.int32)
+            tokens = (
+                (encoder.transform(piece.drop_last().compact()), label_id[piece.ids[:, -1]])
+                for piece in text.pieces(most)
+            )
+            _write(target, tokens, labels, encoder, int(max_memory))
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True) -> Self:
+        """Open a folder that `make` has made.
+
+        Parameters
+        ----------
+        folder : path
+        mmap : bool, default=True
+            Whether to map the files; otherwise they are read into memory as a whole.
+
+        Raises
+        ------
+        ModelFileError
+            If its index is not whole and sound, or a file is not of the size that it says.
+        """
+        folder = Path(folder)
+        file = read_model(folder / INDEX, kind=KIND)
+        with unsound(folder, KIND):
+            meta = file.meta
+            encoder = FeatureEncoder.from_arrays(meta["encoder"], under(file.arrays, "encoder."))
+            if encoder.kind != "columns":
+                raise ValueError("an encoder of no columns")
+            labels = stored_names(meta, "labels")
+            sizes = {name: stored_count(meta["sizes"], name) for name in DTYPES}
+            has_values = stored_flag(meta, "has_values")
+            if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
+                raise ValueError(f"files of the sizes {sizes}")
+            bounds = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)["bounds"]
+            if (np.diff(bounds) <= 0).any():
+                raise ValueError("an empty shard")
+            max_memory = stored_count(meta, "max_memory", 1)
+            vectors = {
+                name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
+                for name, dtype in DTYPES.items()
+                if name != "values" or has_values
+            }
+            tokens = StoredTokens(
+                vectors["offsets"].array,
+                vectors["indptr"].array,
+                vectors["indices"].array,
+                vectors["values"].array if has_values else None,
+                encoder.n_features,
+                bounds=bounds,
+                max_memory=max_memory,
+                by_token=(vectors["indptr"], vectors["label_ids"]),
+                by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
+            )
+        return cls(folder, tokens, vectors["label_ids"].array, labels, encoder)
+
+    def fingerprint(self) -> int:
+        """A checksum of features and labels, the same for data encoded in the same way."""
+        return features_fingerprint(self.encoder, self.labels)
+
+
+def features_fingerprint(encoder: Any, labels: Any) -> int:
+    """A checksum of the features of an encoder of columns, and of labels."""
+    meta, arrays = encoder.to_arrays()
+    text = repr((sorted(meta.items()), list(labels))).encode()
+    return checksum([np.frombuffer(text, dtype=np.uint8), *(arrays[name] for name in sorted(arrays))])
+
+
+class _Text:
+    """Columns of a source in a file, as ids of one set of strings.
+
+    Attributes
+    ----------
+    vocabularies : tuple of Vocabulary
+        One per column.
+    """
+
+    def __init__(self, folder: Path, pieces: Iterator[Columns]) -> None:
+        interners: list[Interner] = []
+        lengths = [np.zeros(1, dtype=np.int64)]
+        with Writer(folder, ids="<i4") as writer:
+            for piece in pieces:
+                if not interners:
+                    if piece.n_columns < 2:
+                        raise ColumnFileError(
+                            f"{piece.name}: has one column; training needs at least a word and, last, its label"
+                        )
+                    interners = [Interner() for _ in range(piece.n_columns)]
+                ids = np.empty(piece.ids.shape, dtype=np.int32)
+                for j, (interner, vocabulary) in enumerate(zip(interners, piece.vocabularies, strict=True)):
+                    ids[:, j] = interner.intern(vocabulary.tolist())[piece.ids[:, j]]
+                writer.append("ids", ids)
+                lengths.append(np.diff(piece.offsets))
+            size = writer.sizes["ids"]
+        if not interners:
+            raise ValueError("there are no sequences")
+        self.offsets = np.cumsum(np.concatenate(lengths))
+        self.vocabularies = tuple(Vocabulary(*interner.to_arrays()) for interner in interners)
+        self._ids = Vector(folder / "ids", "<i4", size, is_mapped=True)
+
+    def pieces(self, n_tokens: int, *, is_counted: bool = True) -> Iterator[Columns]:
+        """All of it, about `n_tokens` at a time; the first piece alone where nothing is counted."""
+        width = len(self.vocabularies)
+        rows = self._ids.array.reshape(-1, width)
+        for i, j in pairwise(shard_bounds(np.diff(self.offsets), n_tokens).tolist()):
+            a, b = self.offsets[[i, j]].tolist()
+            yield Columns(self.offsets[i : j + 1] - a, np.array(rows[a:b]), self.vocabularies)
+            self._ids.release(a * width, b * width)
+            if not is_counted:
+                return
+
+
+def _write(folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], labels: Any, encoder: Any, most: int) -> None:
+    """Write encoded sequences, one part after the other, and the index at last."""
+    sizes: list[NDArray[np.int64]] = []
+    n_tokens = n_entries = 0
+    has_values = False
+    with Writer(folder, **DTYPES) as writer:
+        for name in ("offsets", "indptr"):
+            writer.append(name, np.zeros(1))
+        for tokens, label_ids in parts:
+            if tokens.values is not None and not has_values:
+                has_values = True
+                _append_ones(writer, n_entries)
+            writer.append("offsets", tokens.offsets[1:] + n_tokens)
+            writer.append("indptr", tokens.indptr[1:] + n_entries)
+            writer.append("indices", tokens.indices)
+            writer.append("label_ids", label_ids)
+            if tokens.values is not None:
+                writer.append("values", tokens.values)
+            elif has_values:
+                _append_ones(writer, tokens.n_entries)
+            sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
+            n_tokens += tokens.n_tokens
+            n_entries += tokens.n_entries
+        written = dict(writer.sizes)
+    if not has_values:
+        (folder / "values").unlink()
+    header, arrays = encoder.to_arrays()
+    meta = {
+        "labels": labels,
+        "encoder": header,
+        "sizes": written,
+        "has_values": has_values,
+        "max_memory": most,
+    }
+    lengths, entries = np.concatenate(sizes, axis=1)
+    bounds = shard_bounds(12 * lengths + (8 if has_values else 4) * entries, most)
+    write_model(folder / INDEX, KIND, meta, {f"encoder.{name}": arrays[name] for name in arrays} | {"bounds": bounds})
+
+
+def _append_ones(writer: Writer, n: int) -> None:
+    for start in range(0, n, 1 << 20):
+        writer.append("values", np.ones(min(n - start, 1 << 20), dtype=np.float32))

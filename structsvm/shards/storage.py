@@ -1,0 +1,113 @@
+"""Vectors in the files of a folder: appended to while they are made, mapped into memory later."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder that appears under its name whole, or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something at `path` that is no empty folder.
+    """
+    target = Path(path)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise FileExistsError(f"{target}: is there already; shards are made in a new folder, or an empty one")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.absolute().parent))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class Writer:
+    """Vectors to which arrays are appended.
+
+    Parameters
+    ----------
+    folder : Path
+    **dtypes : str
+        The type of each vector's entries, by its name.
+
+    Attributes
+    ----------
+    sizes : dict of str to int
+        Entries so far.
+    """
+
+    def __init__(self, folder: Path, **dtypes: str) -> None:
+        self.dtypes = dtypes
+        self.sizes = dict.fromkeys(dtypes, 0)
+        self._closing = ExitStack()
+        self._files = {name: self._closing.enter_context((folder / name).open("wb")) for name in dtypes}
+
+    def append(self, name: str, array: NDArray[Any]) -> None:
+        self._files[name].write(np.ascontiguousarray(array, dtype=self.dtypes[name]).data)
+        self.sizes[name] += array.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            for file in self._files.values():
+                file.flush()
+                os.fsync(file.fileno())
+        self._closing.close()
+
+
+class Vector:
+    """A vector in a file.
+
+    Parameters
+    ----------
+    path : Path
+    dtype : str
+    size : int
+        Entries that it must have; ValueError, naming the file, for another number.
+    is_mapped : bool
+        Whether its pages are read when they are looked at; otherwise all of it is in memory.
+    """
+
+    def __init__(self, path: Path, dtype: str, size: int, *, is_mapped: bool) -> None:
+        kind = np.dtype(dtype)
+        if path.stat().st_size != size * kind.itemsize:
+            raise ValueError(f"{path}: has {path.stat().st_size} bytes, expected {size * kind.itemsize}")
+        self._map: mmap.mmap | None = None
+        if not is_mapped or not size:
+            self.array = np.fromfile(path, dtype=kind)
+            return
+        with open(path, "rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.array = np.frombuffer(self._map, dtype=kind)
+
+    def release(self, start: int, stop: int) -> None:
+        """Let the pages of entries start .. stop - 1 go; they are read again when they are looked at."""
+        if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+        if stop * self.array.itemsize > first:
+            self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)

@@ -1,0 +1,102 @@
+"""`Tokens` whose arrays are files, looked at shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.checksum import checksum
+from structsvm.features.ranges import take_ranges
+from structsvm.features.tokens import Tokens
+from structsvm.shards.storage import Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTokens(Tokens):
+    """Sequences of sparse tokens in the files of a folder.
+
+    Attributes
+    ----------
+    bounds : int64 array
+        Of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
+    max_memory : int
+        Bytes of a shard at most.
+    by_token, by_entry : tuple of Vector
+        The files that have numbers per token, and per entry of a token: indices, and values if there are some.
+    """
+
+    bounds: NDArray[np.int64] = field(kw_only=True)
+    max_memory: int = field(kw_only=True)
+    by_token: tuple[Vector, ...] = field(kw_only=True)
+    by_entry: tuple[Vector, ...] = field(kw_only=True)
+
+    def release(self, start: int, stop: int) -> None:
+        """Let what memory has of sequences start .. stop - 1 go."""
+        a, b = self.offsets[[start, stop]].tolist()
+        first, last = self.indptr[[a, b]].tolist()
+        for vector in self.by_entry:
+            vector.release(first, last)
+        for vector in self.by_token:
+            vector.release(a, b)
+
+    def parts(self) -> Iterator[Tokens]:
+        for start, stop in pairwise(self.bounds.tolist()):
+            yield self[start:stop]
+            self.release(start, stop)
+
+    def fingerprint(self, labels: NDArray[np.int32]) -> int:
+        def arrays() -> Iterator[NDArray[Any]]:
+            yield labels
+            yield self.offsets
+            for vector in self.by_entry:
+                for start, stop in pairwise(self.indptr[self.offsets[self.bounds]].tolist()):
+                    yield vector.array[start:stop]
+                    vector.release(start, stop)
+
+        return checksum(arrays())
+
+    def take(self, sequences: Any) -> Tokens:
+        index = np.asarray(sequences)
+        index = np.flatnonzero(index) if index.dtype == bool else index
+        if (np.diff(index) <= 0).any():
+            return super(StoredTokens, self).take(index)
+        found = []
+        for start, stop in pairwise(self.bounds.tolist()):
+            chosen = index[np.searchsorted(index, start) : np.searchsorted(index, stop)]
+            found.append(self[start:stop].take(chosen - start))
+            self.release(start, stop)
+        return Tokens.joined(found)
+
+    def in_memory(self, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """As many sequences as a shard may have, drawn if there are more, with their labels and weights."""
+        n, size = len(self), sum(vector.array.nbytes for vector in (*self.by_token, *self.by_entry))
+        k = min(n, max(n * self.max_memory // max(size, 1), 1))
+        chosen = np.arange(n) if k == n else np.sort(np.random.default_rng(0).choice(n, k, replace=False))
+        rows = take_ranges(self.offsets, chosen)[1]
+        return self.take(chosen), label_ids[rows], None if weight is None else weight[chosen]
+
+    def set_sections(self, problem: Any) -> None:
+        """Let training on these, bound by an oracle, go from shard to shard."""
+        self.release(0, len(self))
+        if problem.groups is None:  # a sequence is an example
+            problem.in_sections(self.bounds, self.release)
+            return
+
+        def leave(start: int, stop: int) -> None:
+            self.release(*np.searchsorted(self.offsets, [start, stop]).tolist())
+
+        problem.in_sections(self.offsets[self.bounds], leave)
+
+
+def shard_bounds(sizes: NDArray[np.int64], most: float) -> NDArray[np.int64]:
+    """Bounds of runs of sequences that take no more than `most` together, but for a sequence that alone does."""
+    ends, bounds = np.cumsum(sizes), [0]
+    while bounds[-1] < len(sizes):
+        before = ends[bounds[-1] - 1] if bounds[-1] else 0
+        bounds.append(max(int(np.searchsorted(ends, before + most, side="right")), bounds[-1] + 1))
+    return np.array(bounds, dtype=np.int64)

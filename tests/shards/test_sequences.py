@@ -1,0 +1,289 @@
+"""Training on shards in files: the same model, bit for bit, as in memory; what is refused."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from python_oracles import Multiclass
+
+from structsvm import FrankWolfe, LaRank, ModelFileError, SequenceShards
+from structsvm.datasets import make_sequences
+from structsvm.features.columns import ColumnFileError, Columns
+from structsvm.features.template_features import TemplateVocabulary
+from structsvm.features.templates import TemplateLayout
+from structsvm.shards.storage import Vector
+from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.tasks import SequenceLabeler
+
+TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,0]/%x[1,0]\nU3:%suffix2[0,0]\nB\n"
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_sequences(120, random_state=0)
+    rows = [
+        [(*token, label) for token, label in zip(tokens, labels, strict=True)]
+        for tokens, labels in zip(X, y, strict=True)
+    ]
+    return Columns.from_sequences(rows)
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    (folder / "train.conll").write_bytes(data.to_bytes())
+    for name, options in FEATURES.items():
+        SequenceShards.make(folder / "train.conll", folder / f"{name}-1", **options)
+        SequenceShards.make(folder / "train.conll", folder / f"{name}-many", max_memory=20_000, **options)
+    return folder
+
+
+FEATURES = {
+    "vocabulary": {"templates": TEMPLATES, "min_count": 2},
+    "hashed": {"templates": TEMPLATES, "hash_bits": 7},  # features of one token collide: values
+}
+SETTINGS = {
+    "exact": {"C": 0.1, "max_iter": 3, "loss": "hamming"},
+    "greedy": {"C": 0.1, "max_iter": 2, "inference": "greedy"},
+    "log": {"C": 1.0, "max_iter": 2, "loss": "log"},
+    "frank-wolfe": {"solver": FrankWolfe(C=0.1, max_iter=2, tol=None, random_state=0), "loss": "hamming"},
+    "fixed": {"solver": LaRank(C=0.1, schedule="fixed", max_iter=2, random_state=0), "loss": "hamming"},
+    "choice of C": {"loss": "hamming"},
+}
+
+
+def labeler(name, features):
+    given = SETTINGS[name]
+    return SequenceLabeler(**given, **FEATURES[features], **({} if "solver" in given else {"random_state": 0}))
+
+
+def assert_same(a, b):
+    assert np.array_equal(a.model_.weights, b.model_.weights)
+    assert a.model_.temperature == b.model_.temperature
+    assert a.result_.dual == b.result_.dual
+    assert a.model_.fingerprint == b.model_.fingerprint
+
+
+class TestOneShard:
+    @pytest.mark.parametrize("name", SETTINGS)
+    def test_is_what_plain_data_are(self, folder, data, name):
+        one = SequenceShards.open(folder / "vocabulary-1")
+        assert one.n_shards == 1
+        plain = labeler(name, "vocabulary").fit(data.drop_last(), data.select([-1]))
+        fitted = labeler(name, "vocabulary").fit(one)
+        assert_same(fitted, plain)
+        assert fitted.predict(data.drop_last()[:5]) == plain.predict(data.drop_last()[:5])
+        assert fitted.feature_names_ == plain.feature_names_
+
+    def test_of_hashed_features_with_values(self, folder, data):
+        one = SequenceShards.open(folder / "hashed-1")
+        assert one.tokens.values is not None
+        plain = labeler("exact", "hashed").fit(data.drop_last(), data.select([-1]))
+        assert_same(labeler("exact", "hashed").fit(one), plain)
+
+
+class TestManyShards:
+    @pytest.mark.parametrize("features", FEATURES)
+    @pytest.mark.parametrize("name", ["exact", "greedy", "log", "fixed"])
+    def test_are_the_same_in_memory(self, folder, name, features):
+        mapped = SequenceShards.open(folder / f"{features}-many")
+        memory = SequenceShards.open(folder / f"{features}-many", mmap=False)
+        assert 3 <= mapped.n_shards < len(mapped)
+        assert_same(labeler(name, features).fit(mapped), labeler(name, features).fit(memory))
+
+    def test_hold_as_much_as_memory_may(self, folder):
+        shards = SequenceShards.open(folder / "vocabulary-many")
+        tokens = shards.tokens
+        for a, b in pairwise(tokens.bounds.tolist()):
+            part = tokens[a:b]
+            assert 12 * part.n_tokens + 4 * part.n_entries <= 20_000
+        assert tokens.bounds[-1] == len(shards) == 120
+
+    def test_go_as_they_are_left(self, folder, monkeypatch):
+        released = []
+        release = StoredTokens.release
+        monkeypatch.setattr(StoredTokens, "release", lambda self, a, b: (released.append((a, b)), release(self, a, b)))
+        shards = SequenceShards.open(folder / "vocabulary-many")
+        labeler("exact", "vocabulary").set_params(max_iter=1, probability=False).fit(shards)
+        counts = [released.count(ends) for ends in pairwise(shards.tokens.bounds.tolist())]
+        # Two checks of the tokens, the visits (but for the last), settling, restart and use of the average, two rounds.
+        assert min(counts[:-1]) >= 7
+
+    def test_warm_start_resumes_bit_for_bit(self, folder):
+        shards = SequenceShards.open(folder / "vocabulary-many")
+        whole = labeler("exact", "vocabulary").set_params(max_iter=2, probability=False).fit(shards)
+        parts = labeler("exact", "vocabulary").set_params(max_iter=1, probability=False, warm_start=True)
+        assert_same(parts.fit(shards).fit(shards), whole)
+
+    def test_threads_reach_the_same_optimum(self, folder):
+        shards = SequenceShards.open(folder / "vocabulary-many")
+
+        def fitted(**how):
+            solver = LaRank(C=0.1, tol=0.01, random_state=0, **how)
+            model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **FEATURES["vocabulary"])
+            return model.fit(shards)
+
+        duals = [fitted(**how).result_.dual for how in ({}, {"n_jobs": 2, "deterministic": False})]
+        assert duals[1] == pytest.approx(duals[0], rel=0.02)
+        assert fitted(n_jobs=2).result_.dual == duals[0]
+
+    def test_gap_sampling_stays_within_shards(self, folder):
+        solver = FrankWolfe(C=0.1, tol=0.05, max_iter=200, sampling="gap", random_state=0)
+        model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **FEATURES["vocabulary"])
+        assert model.fit(SequenceShards.open(folder / "vocabulary-many")).result_.status == "converged"
+
+
+@pytest.mark.parametrize("schedule", ["fixed", "adaptive", "decode-once"])
+def test_old_examples_are_of_the_section_that_is_visited(schedule):
+    asked, left = [], []
+
+    class Watched(Multiclass):
+        def argmax(self, x, w, y_true=None, rescaling=None):
+            asked.append(int(x[-1]))
+            return super().argmax(x, w, y_true, rescaling)
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 3)), np.arange(60)])
+    Y = rng.integers(0, 3, size=60)
+    oracle = Watched(3, 4)
+    solver = LaRank(C=1.0, schedule=schedule, max_iter=2, random_state=0, average=False)
+    problem = oracle.bind(list(X), Y.tolist(), **solver.formulation())
+    problem.in_sections(np.array([0, 20, 45, 60]), lambda a, b: left.append((a, b, len(asked))))
+    solver.solve(problem)
+    assert [ends[:2] for ends in left[:2]] == [(0, 20), (20, 45)]
+    first, second = asked[: left[0][2]], asked[left[0][2] : left[1][2]]
+    assert len(set(first)) == 20 and max(first) < 20
+    assert len(set(second)) == 25 and min(second) >= 20 and max(second) < 45
+    assert first != sorted(first)
+
+
+class TestSources:
+    def test_tables_are_what_column_files_are(self, folder, data, tmp_path):
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        names = [f"c{j}" for j in range(data.n_columns)]
+        lists = pyarrow.table({name: data.column(j) for j, name in enumerate(names)})
+        rows = {name: [v for values in data.column(j) for v in values] for j, name in enumerate(names)}
+        rows["sentence"] = [s for s, n in enumerate(np.diff(data.offsets)) for _ in range(n)]
+        parquet.write_table(lists, tmp_path / "lists.parquet")
+        parquet.write_table(pyarrow.table(rows), tmp_path / "rows.parquet", row_group_size=7)
+        with pyarrow.ipc.new_file(tmp_path / "lists.arrow", lists.schema) as writer:
+            writer.write_table(lists, max_chunksize=50)
+        batches = pyarrow.table(rows).to_reader(max_chunksize=5)
+        wanted = SequenceShards.open(folder / "vocabulary-1")
+        for k, (source, how) in enumerate(
+            [
+                (tmp_path / "lists.parquet", {}),
+                (tmp_path / "rows.parquet", {"sequence": "sentence"}),
+                (batches, {"sequence": "sentence"}),
+                (tmp_path / "lists.arrow", {"columns": names}),
+                (lists, {}),
+            ]
+        ):
+            made = SequenceShards.make(source, tmp_path / str(k), **how, **FEATURES["vocabulary"])
+            assert made.labels == wanted.labels
+            assert made.tokens.fingerprint(made.label_ids) == wanted.tokens.fingerprint(wanted.label_ids)
+
+    def test_sequence_that_goes_on_after_others(self, tmp_path):
+        pyarrow = pytest.importorskip("pyarrow")
+        table = pyarrow.table({"s": ["a", "a", "b", "a"], "w": list("wxyz"), "l": list("ABAB")})
+        batches = table.to_reader(max_chunksize=1)
+        with pytest.raises(ValueError, match=r"sequence 'a' of column 's' goes on after others"):
+            SequenceShards.make(batches, tmp_path / "new", sequence="s")
+        assert not (tmp_path / "new").exists()
+
+    def test_malformed_files(self, tmp_path):
+        (tmp_path / "one").write_text("word\n\nword\n")
+        (tmp_path / "ragged").write_text("a A\nb B\n\nc\n")
+        (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing more")
+        for name, error, message in (
+            ("one", ColumnFileError, "one column"),
+            ("ragged", ColumnFileError, r"ragged:4: expected 2 columns, found 1"),
+            ("bad.parquet", ValueError, "bad.parquet"),
+        ):
+            with pytest.raises(error, match=message):
+                SequenceShards.make(tmp_path / name, tmp_path / "new")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "one", "ragged"]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"templates": "crf++"}, "made with templates="),
+            ({"min_count": 3}, "made with min_count=2, and the labeler has min_count=3"),
+            ({"segments": True}, "segments=False"),
+            ({"broken": "repair", "constraints": "bio"}, "broken='refuse'"),
+        ],
+        ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+    )
+    def test_parameters_that_the_shards_settle(self, folder, given, message):
+        shards = SequenceShards.open(folder / "vocabulary-1")
+        with pytest.raises(ValueError, match=message):
+            labeler("exact", "vocabulary").set_params(**given).fit(shards)
+
+    def test_labels_beside_them_and_batches(self, folder):
+        shards = SequenceShards.open(folder / "vocabulary-1")
+        with pytest.raises(ValueError, match="without y"):
+            labeler("exact", "vocabulary").fit(shards, [["A"]])
+        with pytest.raises(TypeError, match="partial_fit takes a batch"):
+            labeler("exact", "vocabulary").partial_fit(shards, None)
+
+    def test_a_model_of_other_features(self, folder, data):
+        model = labeler("exact", "vocabulary").set_params(warm_start=True)
+        model.fit(data.drop_last()[:50], data.select([-1])[:50])
+        with pytest.raises(ValueError, match="other features or labels than the shards"):
+            model.fit(SequenceShards.open(folder / "vocabulary-1"))
+
+    def test_folders_and_memory(self, folder, tmp_path):
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(FileExistsError, match="a new folder, or an empty one"):
+            SequenceShards.make(folder / "train.conll", tmp_path)
+        with pytest.raises(ValueError, match="'max_memory' parameter must be an int of at least 1"):
+            SequenceShards.make(folder / "train.conll", tmp_path / "new", max_memory=0)
+        with pytest.raises(ValueError, match=r"lines that begin with B and name an attribute"):
+            SequenceShards.make(folder / "train.conll", tmp_path / "new", templates="U0:%x[0,0]\nB0:%x[0,0]\n")
+
+    def test_damaged_files(self, data, tmp_path):
+        (tmp_path / "train").write_bytes(data[:20].to_bytes())
+        shards = SequenceShards.make(tmp_path / "train", tmp_path / "new")
+        words = np.fromfile(tmp_path / "new" / "indices", dtype="<i4")
+        words[3] = -1
+        words.tofile(tmp_path / "new" / "indices")
+        with pytest.raises(ValueError, match="feature indices outside"):
+            SequenceLabeler(C=0.1).fit(SequenceShards.open(shards.folder))
+        words[:-1].tofile(tmp_path / "new" / "indices")
+        with pytest.raises(ModelFileError, match=r"indices: has \d+ bytes, expected"):
+            SequenceShards.open(shards.folder)
+
+
+def test_vocabulary_in_pieces_is_that_of_the_whole(data):
+    X = data.drop_last()
+    layout = TemplateLayout.resolve(TEMPLATES, X.n_columns)
+    whole, _ = TemplateVocabulary.fit(layout, X, 2)
+    for size in (1, 7, 120):
+        pieces = (X[a : a + size] for a in range(0, len(X), size))
+        assert TemplateVocabulary.fit_pieces(layout, pieces, 2).names == whole.names
+
+
+def test_bounds_of_shards():
+    assert shard_bounds(np.array([3, 3, 3, 9, 1]), 6).tolist() == [0, 2, 3, 4, 5]
+    assert shard_bounds(np.array([7, 1, 1]), 1e9).tolist() == [0, 3]
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="asks Linux what is in memory")
+def test_released_pages_leave_memory(tmp_path):
+    np.arange(1 << 20).tofile(tmp_path / "vector")
+    vector = Vector(tmp_path / "vector", "<i8", 1 << 20, is_mapped=True)
+
+    def resident():
+        lines = iter(Path("/proc/self/smaps").read_text().splitlines())
+        mapped = any(line.endswith("/vector") for line in lines)
+        return next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) if mapped else 0
+
+    assert vector.array.sum() == (1 << 19) * ((1 << 20) - 1)
+    assert resident() == 8192
+    vector.release(0, 1 << 19)
+    assert resident() == 4096
+    assert vector.array[5] == 5
