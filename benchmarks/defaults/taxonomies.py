@@ -64,13 +64,13 @@ def methods(taxonomy, *, is_dense):
     return [
         Method("structsvm", lambda X, y, setting: ours(taxonomy, X, y, setting)),
         Method("structsvm, loss=\"log\"", lambda X, y, setting: ours(taxonomy, X, y, {"loss": "log"} | setting)),
-        Method("LinearSVC", lambda X, y, s: flat(LinearSVC(C=s["C"], random_state=0), X, y, s), grid, "scikit-learn"),
         Method(
             "LogisticRegression",
             lambda X, y, s: flat(LogisticRegression(C=s["C"], max_iter=PASSES), X, y, s),
             grid,
             "scikit-learn",
         ),
+        Method("LinearSVC", lambda X, y, s: flat(LinearSVC(C=s["C"], random_state=0), X, y, s), grid, "scikit-learn"),
         *(
             Method(name, lambda X, y, s, make=make: flat(make(s["C"]), X, y, s), GRID, "hiclass")
             for name, make in makers.items()

@@ -17,7 +17,6 @@ from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.result import Result
 from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
 
-
 # Without `max_iter` and `tol`: training ends with the pass whose examples have added no more than this share of the
 # objective to the gap, each when it was visited last.
 LEAST_GAP = 0.01
