@@ -11,6 +11,8 @@ from pathlib import Path
 from common.measure import BENCHMARKS, ENVIRONMENT, machine
 from common.report import Results, describe
 
+ELSEWHERE = "measured on another machine:"
+
 
 def main(name, parts, description, **flags):
     """Run the benchmark `name` with the options of the command line.
@@ -51,7 +53,8 @@ def parser(description, parts, flags):
 def run_part(module, options):
     """Print and store the tables of a part as they are produced; old ones are removed after the last of a whole run."""
     part = options.part
-    kept = {table.title: table for table in options.kept.tables(part)}
+    before = options.kept.parts.get(part)
+    kept = {table.title: elsewhere(table, before, options.machine) for table in options.kept.tables(part)}
     made = {}
     about = {
         "machine": options.machine,
@@ -66,3 +69,10 @@ def run_part(module, options):
     if not options.quick:
         whole = kept if getattr(options, "only", "") else made
         options.kept.keep(part, list(whole.values()), **about, load_after=os.getloadavg()[0])
+
+
+def elsewhere(table, about, machine):
+    """A kept table, with a note if another machine has made it."""
+    if about["machine"]["cpu"] != machine["cpu"] and not any(note.startswith(ELSEWHERE) for note in table.notes):
+        table.notes.append(f"{ELSEWHERE} {describe(about['machine'])} Run on {about['date']}.")
+    return table

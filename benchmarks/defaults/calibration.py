@@ -48,12 +48,12 @@ one model (ensemble=False), one sigmoid per class or one temperature
 
 
 def run(options):
-    tables = []
+    tables = {table.title: table for table in options.kept.tables(options.part)}
     for make in (of_sequences, of_classes):
         for table in make(options):
-            tables.append(table)
+            tables[table.title] = table
             yield table
-    draw(tables, io.BytesIO() if options.quick else options.output / "defaults_calibration.png")
+    draw(list(tables.values()), io.BytesIO() if options.quick else options.output / "defaults_calibration.png")
 
 
 def best(options, part, title, method, grid):
@@ -65,6 +65,8 @@ def best(options, part, title, method, grid):
 
 def of_sequences(options):
     for title in SEQUENCES:
+        if options.only not in title:
+            continue
         (X, y), (X_test, y_test) = sequences.SETS[title.rpartition(":")[0]]()
         if options.quick:
             X, y = X[:100], y[:100]
@@ -99,6 +101,8 @@ def of_tagger(tagger, X, y):
 def of_classes(options):
     for name, kind in CLASSES:
         title = f"{name}, {kind}: accuracy"
+        if options.only not in title:
+            continue
         train, test = splits(name)
         if options.quick:
             train, test = train.take(np.arange(0, len(train.y), 10)), test.take(np.arange(0, len(test.y), 5))
@@ -160,7 +164,7 @@ def draw(tables, where):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 9.0), layout="constrained")
-    for ax, table in zip(figure.subplots(2, 2).flat, tables, strict=True):
+    for ax, table in zip(figure.subplots(2, 2).flat, tables, strict=False):
         for row in table.rows:
             scores = CalibrationScores(row["error"] / 100.0, *map(np.array, row["bins"]))
             CalibrationDisplay(scores, row["method"]).plot(ax, linewidth=1.0)

@@ -64,13 +64,13 @@ def methods(taxonomy, *, is_dense):
     return [
         Method("structsvm", lambda X, y, setting: ours(taxonomy, X, y, setting)),
         Method("structsvm, loss=\"log\"", lambda X, y, setting: ours(taxonomy, X, y, {"loss": "log"} | setting)),
-        Method("LinearSVC", lambda X, y, s: flat(LinearSVC(C=s["C"], random_state=0), X, y, s), grid, "scikit-learn"),
         Method(
             "LogisticRegression",
             lambda X, y, s: flat(LogisticRegression(C=s["C"], max_iter=PASSES), X, y, s),
             grid,
             "scikit-learn",
         ),
+        Method("LinearSVC", lambda X, y, s: flat(LinearSVC(C=s["C"], random_state=0), X, y, s), grid, "scikit-learn"),
         *(
             Method(name, lambda X, y, s, make=make: flat(make(s["C"]), X, y, s), GRID, "hiclass")
             for name, make in makers.items()
@@ -80,9 +80,18 @@ def methods(taxonomy, *, is_dense):
 
 
 def ours(taxonomy, X, y, setting):
-    classifier = TaxonomyClassifier(taxonomy=taxonomy, random_state=0, **setting).fit(X, y)
-    chosen = {"C": float(classifier.C_), "passes": classifier.n_iter_}
-    return Trained(classifier.predict, chosen, {"C": classifier.C_} if "C" not in setting else None)
+    """Chosen, and once more without the choice: a training per loss."""
+    if "again" in setting:
+        trained = [TaxonomyClassifier(taxonomy, random_state=0, **one).fit(X, y) for one in setting["again"]]
+        return Trained(trained[0].predict)
+    classifier = TaxonomyClassifier(taxonomy, random_state=0, **setting).fit(X, y)
+    losses = {loss: row[0] for loss, row in classifier.validation_.get("losses", {}).items()}
+    chosen = {loss: f"C {C:g} passes {classifier.results_[loss].n_iter}" for loss, C in losses.items()}
+    again = [{"loss": loss, "C": C} for loss, C in losses.items()]
+    if not losses:
+        chosen = {"C": float(classifier.C_), "passes": classifier.n_iter_}
+        again = [setting | {"C": classifier.C_}]
+    return Trained(classifier.predict, chosen, {"again": again})
 
 
 def flat(classifier, X, y, setting):

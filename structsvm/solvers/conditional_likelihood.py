@@ -17,12 +17,22 @@ from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.result import Result
 from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
 
+# Without `max_iter` and `tol`: training ends with the pass whose examples have added no more than this share of the
+# objective to the gap, each when it was visited last.
+LEAST_GAP = 0.01
+
 
 class LikelihoodRun(DualRun):
     """A run on distributions over the outputs of each example."""
 
     causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
     n_support = 0  # every output has a part in the weights
+
+    @property
+    def gap_seen(self) -> float:
+        """The relative gap as the examples' last visits have seen it: no more work, and near the true one."""
+        gap = float(self.schedule.get_state().sum())
+        return gap / (self.dual + gap) if gap > 0.0 else 0.0
 
     def primal_found_at(self, w: Any) -> float:
         """Nothing: no constraints are found."""
@@ -47,6 +57,7 @@ class MarginalRun(LikelihoodRun):
     """
 
     has_dual = False
+    gap_seen = np.nan
 
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         done = super().advance(seconds)
@@ -76,7 +87,8 @@ class ConditionalLikelihood(DualSolver):
     sampling : {"uniform", "gap"}, default="gap"
         Which examples a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
-        Passes over the data. None: 16; with `tol`, as many as it takes, up to 1000.
+        Passes over the data. None: until the gap that examples were last seen to add to is no more than 1 % of the
+        objective, up to 16; with `tol`, as many as it takes, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None
@@ -149,6 +161,9 @@ class ConditionalLikelihood(DualSolver):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+
+    def is_settled(self, run: Any) -> bool:
+        return self.max_iter is None and self.tol is None and run.gap_seen <= LEAST_GAP
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
         return self.marginal_type if "marginals" in problem.offers else self.run_type

@@ -42,7 +42,7 @@ LOWEST, LONGEST = 0.3, 7
 NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
 PATIENCE = 2
-# Passes over each value: until one of them has raised the dual by no more than this share of it.
+# Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
 LEAST_GAIN, MOST_PASSES, MOST_OF_BATCH = 0.05, 6, 100
 
 
@@ -254,6 +254,7 @@ class PatientRun:
 
     least_passes: int
     solved: float
+    gap_seen = np.nan  # ends nothing
 
     def advance(self: Any, *seconds: float) -> bool:
         done = bool(super().advance(*seconds))  # type: ignore[misc]
@@ -310,8 +311,8 @@ class Part:
             self.run.certify()
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
-        is_settled = solver.rescaling is not None and self.run.gain <= LEAST_GAIN
-        return is_settled or n_passes >= most
+        is_likelihood = solver.rescaling is None
+        return (self.run.gap_seen if is_likelihood else self.run.gain) <= LEAST_GAIN or n_passes >= most
 
     def judged(self) -> Held:
         metric, a, b = self.model.judged(self.others)

@@ -30,7 +30,8 @@ from structsvm.tasks.taxonomy.rows import WeightRows
 # Of LaRank over standardised columns: their dual gains little after four passes, and predictions still do.
 LEAST_PASSES = 8
 # Fifths of their examples that are held out in turn where C is chosen: for LaRank this costs less than that training.
-TURNS = 2
+# Of as many examples as MANY_ROWS one fifth is enough.
+TURNS, MANY_ROWS = 2, 10_000
 WEIGHTS = {"weights": Array("f4", ("n_weights",))}
 # Where there are more than `max_weights`: the row of each feature, and the attributes of the last rows.
 ROWS = {
@@ -153,7 +154,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
 
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         search = super().search_for_loss(data, sample_weight, solver)
-        if self.units is not None and (is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)):
+        is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
+        if self.units is not None and is_cheap and len(search.data[1]) < MANY_ROWS:
             search.turns = TURNS
         return search
 

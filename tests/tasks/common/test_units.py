@@ -10,6 +10,7 @@ from structsvm.features.dense import DenseRows
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.taxonomy import linear
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6)).astype(np.float32)
@@ -107,6 +108,11 @@ def test_parts_that_judge(turns, options):
     assert table["n_held_out"] == turns * len(X) // 5
     error = np.sqrt(table["score"] * (1.0 - table["score"]) / (table["n_held_out"] - 1))
     np.testing.assert_allclose(table["error"], error)  # of as many examples
+
+
+def test_of_many_rows_one_part_judges(monkeypatch):
+    monkeypatch.setattr(linear, "MANY_ROWS", len(X))
+    assert fit().validation_["n_held_out"] == len(X) // 5
 
 
 def test_where_columns_are_as_given():

@@ -32,7 +32,7 @@ def likelihoods(parser, trees):
 
 @pytest.fixture(scope="module")
 def log_linear():
-    return GrammarParser(loss="log", C=1.0, h=None, span_features=False, random_state=0).fit(TRAIN)
+    return GrammarParser(loss="log", C=1.0, h=None, span_features=False, max_iter=16, random_state=0).fit(TRAIN)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_probabilities_of_all_trees_sum_to_one(which, request):
 def test_the_log_loss_trains_a_log_linear_grammar(log_linear):
     assert log_linear.temperature_ == 1.0
     assert log_linear.result_.dual == pytest.approx(log_linear.result_.primal, rel=1e-6)  # moments are float32
-    own = ConditionalLikelihood(1.0, random_state=0)
+    own = ConditionalLikelihood(1.0, max_iter=16, random_state=0)
     by_object = GrammarParser(loss="log", solver=own, h=None, span_features=False).fit(TRAIN)
     np.testing.assert_array_equal(by_object.coef_, log_linear.coef_)
     assert log_linear.score(TEST) > 0.6
