@@ -5,8 +5,8 @@
 A meaning m counts 1 / pi(m) times in its bag, pi(m) being how often a bag holds it by chance: of the bags that hold m
 and are about x, a share proportional to that means m. Without it what happens all the time explains everything.
 
-A bag may lack the right meaning: from the third pass on, once p tells something, it is log(p + DOUBT), whose steps are
-p / (p + DOUBT) times as long.
+A bag may lack the right meaning: where bags hold several, it is log(p + DOUBT) from the third pass on, once p tells
+something; steps are p / (p + DOUBT) times as long.
 
 It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; the
 weights are the mean of all iterates, the t-th counted t times. In every second pass words seen once are taken for
@@ -51,7 +51,7 @@ PRIOR, NAMED, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 2.0, -1.0, -2.0
 PART, LETTERS, ALIKE = re.compile(r"[^\W\d_A-Z]+|[A-Z]+[^\W\d_A-Z]*"), 3, 4
 # A name that may be written in two words.
 TWO = re.compile(r"([^\W\d_]{2,})(\d+)")
-# How probable it is of any bag that it is about something else, and the passes that nothing is doubted in.
+# How probable it is of any bag that it lacks the right meaning, and the passes in which nothing is doubted.
 DOUBT, SURE = 0.1, 2
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
@@ -194,6 +194,7 @@ class HybridProblem(BoundProblem):
     def __init__(self, hybrid: HybridTrees, tokens: Any, bags: Any) -> None:
         super().__init__(len(tokens), hybrid.n_features, inference="approximate")
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
+        self.doubt = DOUBT if any(len(trees) > 1 for trees in bags) else 0.0
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
         sentences = [[token[0] for token in sentence] for sentence in tokens]
@@ -281,7 +282,7 @@ class LikelihoodSchedule:
 
     def run(self, seconds: float) -> bool:
         end, state, problem = time.perf_counter() + seconds, self.state, self.problem
-        doubt = DOUBT if self.n_passes >= SURE else 0.0
+        doubt = problem.doubt if self.n_passes >= SURE else 0.0
         while self.next < self.n_samples:
             i = int(self.order[self.next])
             weight = 1.0 if self.weight is None else float(self.weight[i])
