@@ -123,11 +123,10 @@ def units(title, quick):
     }
     made = Table(title, columns)
     made.notes = notes(
-        """
+        f"""
         ATIS, the more pairs the more units; three passes, 100 questions; CPU time; the peak is that of the process so
-        far, which ran this table alone; before the first row it is %.0f
+        far, which ran this table alone; before the first row it is {peak():.0f}
         """
-        % peak()
     )
     questions, _ = funql("atis", "test", slice(100))
     for n in GROWTH[:2] if quick else GROWTH:
