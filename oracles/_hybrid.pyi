@@ -100,6 +100,7 @@ class Chart:
         learner: Learner,
         rate: float,
         weight: float = 1.0,
+        doubt: float = 0.0,
     ) -> float: ...
     def edges(
         self, kind: int, u: int, x: int, i: int, j: int, least: float = 0.0

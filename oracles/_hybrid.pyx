@@ -450,10 +450,11 @@ cdef class Chart:
             self.scatter(1.0, &out[0], NULL, NULL, NULL)
         return value, expectation
 
-    def learn(self, object sentence, Forest known, Forest free, Learner learner, double rate, double weight=1.0):
-        """One step of AdaGrad on weight * log p(known), log p(known) = log_sum(known) - log_sum(free); returns that.
+    def learn(self, object sentence, Forest known, Forest free, Learner learner, double rate, double weight=1.0,
+              double doubt=0.0):
+        """One step of AdaGrad on weight * log(p(known) + doubt), log p(known) = log_sum(known) - log_sum(free).
 
-        Minus infinity, and no step, where `known` has no derivation.
+        Returns log p(known): minus infinity, and no step, where `known` has no derivation.
         """
         cdef double first, second
         learner.drop()      # what Ctrl-C has left
@@ -473,8 +474,9 @@ cdef class Chart:
         with nogil:
             KERNELS.hybrid_spread(&self.h)
             self.scatter(-weight, &gradient[0], &touched[0], &learner.n_touched, &mark[0])
-        learner.step(rate)
-        return min(first - second, 0.0)
+        first = min(first - second, 0.0)
+        learner.step(rate, 1.0 if doubt == 0.0 else exp(first) / (exp(first) + doubt))
+        return first
 
     # ---- derivations ----------------------------------------------------------------------------
 
@@ -625,7 +627,7 @@ cdef class Learner:
             mark[touched[k]] = 0
         self.n_touched = 0
 
-    cdef void step(self, double rate):
+    cdef void step(self, double rate, double factor):
         cdef double[::1] w = self.weights, g = self.gradient, s = self.squares, total = self.sum, start = self.start
         cdef const double[::1] pace = self.paces
         cdef int32_t[::1] touched = self.touched
@@ -634,7 +636,7 @@ cdef class Learner:
         cdef double d, earlier = self.n_steps * (self.n_steps + 1) / 2.0
         for k in range(self.n_touched):
             f = touched[k]
-            d = g[f] - self.penalty * (w[f] - start[f])
+            d = factor * g[f] - self.penalty * (w[f] - start[f])
             s[f] += d * d
             if s[f] > 0.0:
                 d *= rate * pace[f] / (1e-3 + sqrt(s[f]))

@@ -470,7 +470,11 @@ class HybridTrees:
 
     def meant(self, words: Sequence[str]) -> Forest:
         """The forest of all that a sentence may mean."""
-        return self.free(self.lexicon.called(words), self.copies(words))
+        return self._meant(words)[0]
+
+    def _meant(self, words: Sequence[str]) -> tuple[Forest, list[Copy]]:
+        copies = self.copies(words)
+        return self.free(self.lexicon.called(words), copies), copies
 
     # ---- verbs ----------------------------------------------------------------------------------
 
@@ -489,7 +493,7 @@ class HybridTrees:
     def complete(self, words: Sequence[str], known: Iterable[Meaning], w: NDArray[np.float64]) -> Derivation | None:
         """The best derivation of any of some meanings; None if there is none."""
         copies = self.copies(words)
-        return next(self._search(words, self.known(known, copies), copies, w, 1), None)
+        return next(self._search(self.encode(words), self.known(known, copies), copies, w, 1), None)
 
     def argmax(self, words: Sequence[str], w: NDArray[np.float64]) -> Derivation | None:
         """The best derivation; None if there is none."""
@@ -504,7 +508,7 @@ class HybridTrees:
         Ways to make a part that are worth less than `least` times its best are not followed. It ends at one of a
         meaning that is deeper than text may be.
         """
-        return self._search(words, self.meant(words), self.copies(words), w, most, least)
+        return self._search(self.encode(words), *self._meant(words), w, most, least)
 
     def kbest(
         self,
@@ -533,7 +537,8 @@ class HybridTrees:
         found: list[tuple[Derivation, float]] = []
         met: set[Meaning] = set()
         total, left = None, 1.0
-        for derivation in self.derivations(words, w, most=most, least=least):
+        encoded, (forest, copies) = self.encode(words), self._meant(words)
+        for derivation in self._search(encoded, forest, copies, w, most, least):
             meaning = derivation.meaning
             if meaning in met:
                 continue
@@ -541,8 +546,8 @@ class HybridTrees:
             if accepts is not None and not accepts(meaning):
                 continue
             if total is None:
-                total = self.log_sum(words, w)
-            p = min(float(np.exp(self.log_sum(words, w, [meaning]) - total)), 1.0)
+                total = self.sums.log_sum(encoded, forest, w)
+            p = min(float(np.exp(self.sums.log_sum(encoded, self.known([meaning], copies), w) - total)), 1.0)
             found = sorted([*found, (derivation, p)], key=lambda pair: -pair[1])
             left -= p
             if len(found) >= (considered or k) or (len(found) >= k and found[k - 1][1] >= left):
@@ -551,7 +556,7 @@ class HybridTrees:
 
     def _search(
         self,
-        words: Sequence[str],
+        encoded: tuple[NDArray[np.int32], ...],
         forest: Forest,
         copies: Sequence[Copy],
         w: NDArray[np.float64],
@@ -564,7 +569,7 @@ class HybridTrees:
             by_place[kind, i, j] if i >= 0 else kind
             for kind, (i, j) in zip(forest.units.tolist(), forest.spans.tolist(), strict=True)
         ]
-        best = self.chart.log_sum(self.encode(words), forest, w, best=True)
+        best = self.chart.log_sum(encoded, forest, w, best=True)
         if best == -np.inf:
             return
         chart, order = self.chart, count()

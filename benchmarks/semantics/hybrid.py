@@ -49,7 +49,9 @@ NOTES = """
 
     RoboCup: trained on three games, tested on the gold pairs of the fourth, names as the data have them; how much below
     the root of a meaning it counts that bags hold it by chance (`BELOW`) was chosen by how many bags of the games of
-    2001 to 2003 have their right meaning chosen, which are training games of the last split and tests of the others
+    2001 to 2003 have their right meaning chosen, which are training games of the last split and tests of the others;
+    `DOUBT`, and how much a word counts that is like a name, by training on two games and testing on a third, with the
+    fourth left out: of the ways tried the one taken was best for three of the games left out, and second for 2003
 """
 
 

@@ -16,7 +16,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.structures.bag_lines import read_bags
+from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
 from structsvm.tasks.semantics.hybrid import HybridModel
@@ -134,6 +134,7 @@ def demo(seed: int) -> Any:
 @count("--ngrams", 1, "Longest n-gram as a feature.")
 @count("--role-window", 2, "Words beside an argument.", least=0)
 @optional("--grammar", out.FILE, "Grammar of the valid meanings.")
+@optional("--lexicon", out.FILE, "Lines of a phrase, a tab and its name (hybrid).")
 @optional("--max-meanings", click.IntRange(1), "Meanings of a sentence, at most.")
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @flag("--fold-constants", "A relation of constants alone is one symbol.")
@@ -146,6 +147,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     if "grammar" in params:
         params["grammar"] = as_grammar(Path(params["grammar"]))
+    if "lexicon" in params:
+        params["lexicon"] = read_lexicon(params["lexicon"])
     model, settings = job.start(BagModel.load, DEFAULTS, params)
     hybrid = settings.method == HybridModel.method
     solver = make_likelihood(settings) if hybrid else make_ospas(settings)
@@ -170,6 +173,6 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None, "lexicon": None}
+DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -69,6 +69,25 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
     return found
 
 
+def read_lexicon(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read lines of a phrase, a tab and the name that it says; ValueError, naming file and line, for any other."""
+    content, name, _ = load_bytes(path)
+    found: dict[str, str] = {}
+    for number, line in enumerate(content.decode("utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        phrase, *names = [part.strip() for part in line.split("\t")]
+        try:
+            if not phrase or len(names) != 1 or not names[0]:
+                raise ValueError(f"not a phrase, a tab and a name: {line!r:.80}")
+            if found.setdefault(phrase, names[0]) != names[0]:
+                raise ValueError(f"{phrase!r:.80} has another name above")
+            as_meaning(names[0])
+        except ValueError as error:
+            raise ValueError(f"{name}, line {number}: {error}") from None
+    return found
+
+
 def _parts(value: Any, needs_bag: bool) -> tuple[str | list[str], list[str] | None, list[str] | None]:
     if not isinstance(value, dict) or "sentence" not in value:
         raise ValueError('not an object with a "sentence"')

@@ -5,6 +5,9 @@
 A meaning m counts 1 / pi(m) times in its bag, pi(m) being how often a bag holds it by chance: of the bags that hold m
 and are about x, a share proportional to that means m. Without it what happens all the time explains everything.
 
+A bag may lack the right meaning: where bags hold several, it is log(p + DOUBT) from the third pass on, once p tells
+something; steps are p / (p + DOUBT) times as long.
+
 It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; the
 weights are the mean of all iterates, the t-th counted t times. In every second pass words seen once are taken for
 unknown ones.
@@ -41,10 +44,15 @@ from structsvm.parameters import POSITIVE, seed_from
 from structsvm.solvers.base import Run, Solver
 from structsvm.structures.meaning_units import Units
 
-# Of the weights at the start: a word that says a unit, by the log of how much; a word of a name; a word that begins
-# like a relation, with so many letters; an unknown word that is copied; a unit without words below others, and one in a
-# span without words.
-PRIOR, NAMED, RELATED, ALIKE, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 1.0, 4, 2.0, -1.0, -2.0
+# Of the weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an
+# unknown word that is copied; a unit without words below others, and one in a span without words.
+PRIOR, NAMED, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 2.0, -1.0, -2.0
+# Parts of a relation's name (badPass: bad, pass): those of so many letters name it, and the words that begin alike.
+PART, LETTERS, ALIKE = re.compile(r"[^\W\d_A-Z]+|[A-Z]+[^\W\d_A-Z]*"), 3, 4
+# A name that may be written in two words.
+TWO = re.compile(r"([^\W\d_]{2,})(\d+)")
+# How probable it is of any bag that it lacks the right meaning, and the passes in which nothing is doubted.
+DOUBT, SURE = 0.1, 2
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
 # Of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
@@ -141,16 +149,18 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
     columns = [hybrid.attributes[f"w:{word}"] for word in words]
     of_word[: len(units.units), columns] = PRIOR * says
     beginnings = defaultdict(list)
-    for word, column in zip(words, columns, strict=True):
-        beginnings[word[:ALIKE]].append(column)
+    for word in words:
+        beginnings[word[:ALIKE]].append(word)
+    named = hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens)
     for number, unit in enumerate(units.units):
         if unit.n_slots == 0:
-            of_word[number, [hybrid.attributes[f"w:{word}"] for word in unit.words]] += NAMED
+            named[number].update(unit.words)
+            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
+                named[number].update(pieces.groups() if words.keys() >= {*pieces.groups()} else ())
         else:
-            parts = {part[:ALIKE] for part in re.findall(r"[^\W\d_]+", unit.name.casefold()) if len(part) >= ALIKE}
-            of_word[number, [column for part in parts for column in beginnings[part]]] += RELATED
-    for number, written in hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens).items():
-        of_word[number, [hybrid.attributes[f"w:{word}"] for word in written - {*units.units[number].words}]] += NAMED
+            parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]
+            named[number].update(chain.from_iterable(beginnings[part] for part in parts))
+        of_word[number, [hybrid.attributes[f"w:{word}"] for word in named[number]]] += NAMED
     for name, rows in hybrid.lexicon.listed.items():
         of_word[rows, hybrid.attributes[name]] += NAMED
     unknown = hybrid.attributes[f"w:{RARE}"]
@@ -184,6 +194,7 @@ class HybridProblem(BoundProblem):
     def __init__(self, hybrid: HybridTrees, tokens: Any, bags: Any) -> None:
         super().__init__(len(tokens), hybrid.n_features, inference="approximate")
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
+        self.doubt = DOUBT if any(len(trees) > 1 for trees in bags) else 0.0
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
         sentences = [[token[0] for token in sentence] for sentence in tokens]
@@ -271,12 +282,13 @@ class LikelihoodSchedule:
 
     def run(self, seconds: float) -> bool:
         end, state, problem = time.perf_counter() + seconds, self.state, self.problem
+        doubt = problem.doubt if self.n_passes >= SURE else 0.0
         while self.next < self.n_samples:
             i = int(self.order[self.next])
             weight = 1.0 if self.weight is None else float(self.weight[i])
             if weight > 0.0:
                 learnt = problem.hybrid.sums.learn(
-                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.rate, weight
+                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.rate, weight, doubt
                 )
                 state.n_argmax += 2
                 if learnt == -np.inf:

@@ -177,6 +177,26 @@ def test_hybrid_trees_are_the_default(data, tmp_path):
     assert "drink (2 arguments): " in run(tmp_path, "inspect", "m", "--label", "drink")[0]
 
 
+def test_a_lexicon_of_phrases(tmp_path):
+    states = ["ohio", "texas", "iowa", "utah"]
+    lines = [{"sentence": f"capital of {s}", "bag": f"capital(stateid('{s}'))"} for s in states]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "lexicon.tsv").write_text("lone star state\tstateid('texas')\n\nthe isle\tstateid('guam')\n")
+    run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", "--lexicon", "lexicon.tsv")
+    for phrase, name in (("lone star state", "texas"), ("the isle", "guam")):
+        out, _ = run(tmp_path, "predict", "m", "-", text=json.dumps({"sentence": f"capital of {phrase}"}))
+        assert json.loads(out)["meaning"] == [f"capital(stateid('{name}'))"]
+    for text, message in (
+        ("a\n", "line 1: not a phrase, a tab and a name: 'a'"),
+        ("a\tb\tc\n", "line 1: not a phrase, a tab and a name"),
+        ("\na\tb(\n", "line 2: "),
+        ("a\tb\na\tc\n", "line 2: 'a' has another name above"),
+    ):
+        (tmp_path / "bad.tsv").write_text(text)
+        _, err = run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m2", "--lexicon", "bad.tsv", status=1)
+        assert f"bad.tsv, {message}" in err and not (tmp_path / "m2").exists()
+
+
 def test_what_there_is_not(data, tmp_path):
     _, err = run(data, "predict", "house.model", "test.jsonl", "-k", "2", status=1)
     assert "one parse of a sentence" in err

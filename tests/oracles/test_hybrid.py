@@ -303,6 +303,24 @@ def test_the_average_counts_later_iterates_more():
     np.testing.assert_allclose(learner.average, np.average(iterates, axis=0, weights=[1, 2, 3, 4]), atol=1e-12)
 
 
+def test_doubt_is_in_the_objective():
+    """The squares that a first step keeps are those of the derivatives of log(p + doubt)."""
+    words, doubt = ["p", "q"], 0.3
+    hybrid = trees_of(TREES[0], words)
+    forests = hybrid.known(TREES[0][:1]), hybrid.meant(words)
+    w, step = np.random.default_rng(0).normal(size=(2, hybrid.n_features))
+
+    def value(weights):
+        return np.log(doubt + np.exp(hybrid.log_sum(words, weights, TREES[0][:1]) - hybrid.log_sum(words, weights)))
+
+    learner = Learner(w.copy(), 0.0, np.ones(len(w)))
+    log_p = hybrid.sums.learn(hybrid.encode(words), *forests, learner, 0.5, 1.0, doubt)
+    assert np.exp(log_p) + doubt == pytest.approx(np.exp(value(w)))
+    moved = learner.weights - w
+    gradient = np.sign(moved) * np.sqrt(learner.squares)
+    assert gradient @ step == pytest.approx((value(w + 1e-5 * step) - value(w - 1e-5 * step)) / 2e-5, abs=1e-6)
+
+
 def test_large_weights_do_not_overflow():
     words = ["p", "q"] * 20
     hybrid = trees_of(TREES[1], words)

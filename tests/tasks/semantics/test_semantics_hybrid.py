@@ -18,7 +18,7 @@ from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
-from structsvm.tasks.semantics.likelihood import BELOW, first_weights, hybrid_trees, rarities
+from structsvm.tasks.semantics.likelihood import BELOW, NAMED, first_weights, hybrid_trees, rarities
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -330,6 +330,36 @@ def test_contradictory_bags_and_meanings_twice():
     assert len(probabilities) == 2 and min(probabilities) > 0.05
     mixed = SemanticParser(max_iter=2, random_state=0).fit(["a b", "b a"], ["f(g(x))", "f(x)"])  # a name and a relation
     assert mixed.predict(["a b", "b a"]) == [["f(g(x))"], ["f(x)"]]
+
+
+def test_words_that_are_like_names_count_from_the_start():
+    sentences = ["purple 9 makes a bad pass", "red 7 badly passes", "purple 8 opens the door"]
+    bags = [["badPass(purple9)", "f(red7)"], ["f(red7)", "f(purple9)"], ["badPass(purple8)", "f(blue7)", "f(purple7)"]]
+    tokens = [[(word,) for word in sentence.split()] for sentence in sentences]
+    trees = [[parse_meaning(text) for text in bag] for bag in bags]
+    hybrid = hybrid_trees(tokens, trees, None, [tree for bag in trees for tree in bag])
+    by_word = first_weights(hybrid, tokens, trees)[: hybrid.layout.begin].reshape(hybrid.layout.n_units, -1)
+
+    def counting(name):
+        (unit,) = [k for k, unit in enumerate(hybrid.units.units) if unit.name == name]
+        return {w for w in " ".join(sentences).split() if by_word[unit, hybrid.attributes[f"w:{w}"]] >= NAMED}
+
+    assert counting("badPass") == {"bad", "pass", "passes"}
+    assert counting("purple9") == {"purple", "9"} and counting("red7") == {"red", "7"}
+    assert counting("purple7") == {"purple", "7"} and counting("blue7") == set()  # of "blue" nothing is known
+
+
+def test_bags_of_several_are_doubted_from_the_third_pass(monkeypatch):
+    house = make_ambig_house(8, level=1, random_state=0)
+
+    def weights(passes, doubt, bags):
+        monkeypatch.setattr(likelihood, "DOUBT", doubt)
+        parser = SemanticParser(max_iter=passes, random_state=0).fit(house.sentences, bags)
+        return parser.model_.weights
+
+    single = [bag[:1] for bag in house.bags]
+    for passes, bags, is_same in ((2, house.bags, True), (3, house.bags, False), (3, single, True)):
+        assert (weights(passes, 0.0, bags) == weights(passes, 0.5, bags)).all() == is_same
 
 
 def test_sums_over_what_is_left_unsaid_stay_in_range():
