@@ -43,8 +43,7 @@ class GraphLabeler(StructureEstimator):
         How the best labelling is found. "junction": exactly, of graphs near to trees. "cut": exactly, for two labels,
         with weights V that favour equal ones. "relaxed": the linear relaxation, whose certificate is that of the
         relaxed problem, and which predictions round where it is fractional. "expansion": expansion moves, approximate.
-        "auto": exactly where graphs allow it; else relaxed, and by expansion moves where many pairs of more than two
-        labels on all edges would take long.
+        "auto": exactly where graphs allow it, else relaxed.
     loss : {"hamming", "log"}, default="hamming"
         A margin of the number of wrong nodes; or the log loss, for graphs near to trees (`max_table`).
     max_table : int, default=65536

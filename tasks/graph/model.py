@@ -54,8 +54,6 @@ ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss"
 MOST_NODES, BLOCKS = 100_000, 60
 # A share of nodes without a whole label from which on a relaxed training says so.
 MANY_FRACTIONAL = 0.25
-# Pairs of labels, more than two, on all edges that "auto" relaxes: training takes about a minute for so many.
-MOST_PAIRS = 150_000
 
 
 class GraphModel(CalibratedStructures):
@@ -449,23 +447,16 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     graphs = with_edges(graphs, edge_units.applied(graphs.edge_features))
     costs = label_costs(params.class_weight, names, label_ids[label_ids >= 0])
 
-    def oracle_of(method: str) -> GraphOracle:
-        return GraphOracle(
-            len(names),
-            encoder.n_features + 1,
-            edge_units.n_columns,
-            interactions=interactions,
-            method=method,
-            loss=params.loss,
-            label_costs=costs,
-            max_table=params.max_table,
-        )
-
-    oracle = oracle_of(params.method)
-    # The relaxation is a maximum flow for two labels, and takes far longer for more.
-    is_large = len(names) > 2 and len(graphs.edges) * len(names) ** 2 > MOST_PAIRS
-    if params.method == "auto" and is_large and params.loss != "log" and "relaxed" in oracle.methods(graphs):
-        oracle = oracle_of("expansion")
+    oracle = GraphOracle(
+        len(names),
+        encoder.n_features + 1,
+        edge_units.n_columns,
+        interactions=interactions,
+        method=params.method,
+        loss=params.loss,
+        label_costs=costs,
+        max_table=params.max_table,
+    )
     model = GraphModel(
         encoder,
         units,
