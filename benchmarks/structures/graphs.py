@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 
 import numpy as np
 from scipy.ndimage import uniform_filter
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -115,10 +113,7 @@ def parts(graphs, labels, train):
 
 
 def trained(oracle, graphs, labels, C, passes):
-    problem = oracle.bind(graphs, labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return LaRank(C=C, tol=0.01, max_iter=passes, random_state=0).solve(problem)
+    return LaRank(C=C, tol=0.01, max_iter=passes, random_state=0).solve(oracle.bind(graphs, labels))
 
 
 def accuracy(oracle, run, graphs, labels):

@@ -1,5 +1,6 @@
 """Labels under constraints: against the enumeration of all labellings, and what is refused."""
 
+import copy
 from functools import cache
 from itertools import product
 
@@ -50,6 +51,23 @@ def test_the_best_that_obeys(name, method):
         assert tuple(y) in ways
         assert scores[ways.index(tuple(y))] == pytest.approx(max(scores), abs=1e-7)
         n_changed += tuple(y) != tuple(model.predict(TESTS[i : i + 1])[0])
+    assert n_changed
+
+
+def test_what_obeys_and_is_not_known_to_be_best():
+    """Expansion moves prove nothing: a rule that all labellings obey still asks for the best one."""
+    model, n_changed = copy.deepcopy(trained(method="expansion")), 0
+    own = model.model_
+    graphs = own.encode(own.inputs(TESTS)[0])
+    ways = [np.searchsorted(list("abc"), z) for z in product("abc", repeat=5)]
+    for seed in range(4):
+        own.weights = np.random.default_rng(seed).normal(size=len(own.weights))
+        found = model.predict(TESTS, constraints=[[("or", [(0, k) for k in "abc"])]] * 6)
+        for i, (y, plain) in enumerate(zip(found, model.predict(TESTS), strict=True)):
+            decoder = own.oracle.decoder(graphs[i : i + 1])
+            best = ways[int(np.argmax([decoder.values(z, own.weights)[0] for z in ways]))]
+            np.testing.assert_array_equal(np.searchsorted(list("abc"), y), best)
+            n_changed += bool((y != plain).any())
     assert n_changed
 
 
