@@ -83,9 +83,13 @@ cdef extern from "polytope.h" nogil:
         double* lambda_sum
         double* sums
         double* rest
+        double* tables
         int32_t* degree
-    int polytope_solve(const graph_scores* g, polytope* q, int32_t* labels, double tol, int64_t n_steps,
-                       double* value, double* bound) except -1
+        int32_t* first
+        int32_t* incident
+    int64_t polytope_steps(int64_t n, int64_t n_edges, int64_t K)
+    int polytope_solve(const graph_scores* g, polytope* q, int32_t* labels, double tol, double* value,
+                       double* bound) except -1
 
 cdef enum Method:
     JUNCTION
@@ -96,7 +100,6 @@ cdef enum Method:
 METHODS = {"cut": CUT, "relaxed": RELAXED, "expansion": EXPANSION}
 
 cdef double TOLERANCE = 1e-5    # of the relaxation of three labels and more, of the scale of its value
-cdef int64_t STEPS = 5000
 
 MAX_BYTES = 8 << 30             # of the tables of one graph
 
@@ -260,19 +263,24 @@ cdef class GraphDecoder:
         relaxed = np.asarray(self.method) == RELAXED
         if relaxed.any():
             n, E = n_nodes[relaxed].max(), n_edges[relaxed].max()
-            if 8.0 * (3.0 if K > 2 else 1.0) * K * (n + <double>E * K) > MAX_BYTES:
+            if 8.0 * K * (n + 5.0 * E * K) > MAX_BYTES:
                 raise ValueError(f"the relaxation of a graph of {E} edges takes more than {MAX_BYTES} bytes")
-            self.q.mu, self.q.m = <double*>memory.take(n * K, np.float64), <double*>memory.take(E * K * K, np.float64)
             if K > 2:
+                self.q.lambda_ = <double*>memory.take(2 * E * K, np.float64)
+                self.q.sums = <double*>memory.take(n * K, np.float64)
+                self.q.rest = <double*>memory.take((4 + K) * K, np.float64)
+                self.q.tables = <double*>memory.take(2 * K * K * (E if self.edge_step else 1), np.float64)
+                self.q.degree = <int32_t*>memory.take(n, np.int32)
+                self.q.first = <int32_t*>memory.take(n + 1, np.int32)
+                self.q.incident = <int32_t*>memory.take(2 * E, np.int32)
+                relaxed &= [polytope_steps(a, b, K) > 0 for a, b in zip(n_nodes, n_edges)]
+                n, E = n_nodes[relaxed].max(initial=0), n_edges[relaxed].max(initial=0)
                 self.q.mu_old = <double*>memory.take(n * K, np.float64)
                 self.q.mu_sum = <double*>memory.take(n * K, np.float64)
                 self.q.m_old = <double*>memory.take(E * K * K, np.float64)
                 self.q.m_sum = <double*>memory.take(E * K * K, np.float64)
-                self.q.lambda_ = <double*>memory.take(2 * E * K, np.float64)
                 self.q.lambda_sum = <double*>memory.take(2 * E * K, np.float64)
-                self.q.sums = <double*>memory.take(n * K, np.float64)
-                self.q.rest = <double*>memory.take(4 * K, np.float64)
-                self.q.degree = <int32_t*>memory.take(n, np.int32)
+            self.q.mu, self.q.m = <double*>memory.take(n * K, np.float64), <double*>memory.take(E * K * K, np.float64)
 
     def __reduce__(self):
         return GraphDecoder, (self.oracle, self.graphs, self.plans)
@@ -380,7 +388,7 @@ cdef class GraphDecoder:
         """
         cdef int64_t v
         cdef double value = 0.0, bound = 0.0
-        cdef bint half = False
+        cdef bint half = False, is_point
         fractional[0] = False
         excess[0] = 0.0
         if self.g.n == 0:
@@ -412,15 +420,15 @@ cdef class GraphDecoder:
             for v in range(self.g.n):
                 self.labels[v] = self.x[v]
         else:
-            polytope_solve(&self.g, &self.q, self.labels, TOLERANCE, STEPS, &value, &bound)
+            is_point = polytope_solve(&self.g, &self.q, self.labels, TOLERANCE, &value, &bound)
             excess[0] = max(bound - value, 0.0)
-            for v in range(self.g.n * self.K):
+            for v in range(self.g.n * self.K if is_point else 0):
                 if self.q.mu[v] == 1.0:     # then all of this node's are 0 or 1
                     self.labels[v // self.K] = <int32_t>(v % self.K)
                 elif self.q.mu[v] != 0.0:
                     half = True
         fractional[0] = half and not whole
-        if half and whole:
+        if whole and (half or excess[0] > 0.0):
             expansion_moves(&self.g, &self.f, self.cost, self.couple, self.x, self.labels, self.other, &value)
         return 0
 

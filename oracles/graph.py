@@ -66,7 +66,9 @@ class GraphOracle(Oracle):
 
         "relaxed": the linear programme over the local marginal polytope, whose value bounds that of the best labelling,
         and which may be fractional. For two labels it is solved by a maximum flow (roof duality), for more by
-        a primal-dual method to a relative gap of 1e-5, in at most 5000 steps; what is claimed is the dual's value.
+        sequential messages (TRW-S; Kolmogorov 2006), a descent on its dual: a labelling and a bound. Where these
+        differ, and the graph is small (some 5000 pairs of labels), a primal-dual method goes on to a relative gap of
+        1e-5. What is claimed is the dual's value.
 
         "expansion": expansion moves (Boykov, Veksler and Zabih 2001), approximate.
 

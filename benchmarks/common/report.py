@@ -75,14 +75,20 @@ class Results:
 
     def __init__(self, folder, name):
         self.json, self.page = folder / f"{name}.json", folder / f"{name}.md"
-        self.parts = json.loads(self.json.read_text(encoding="utf-8")) if self.json.exists() else {}
+        self.parts = {}
+        self.load()
+
+    def load(self):
+        if self.json.exists():
+            self.parts = json.loads(self.json.read_text(encoding="utf-8"))
 
     def tables(self, part):
         """The stored tables of a part, none if it never ran."""
         return [Table(**table) for table in self.parts.get(part, {}).get("tables", [])]
 
     def keep(self, part, tables, **about):
-        """Store the tables of a part, with the facts about the run, and write both files."""
+        """Store the tables of a part, with the facts about the run, beside those that other runs have stored since."""
+        self.load()
         self.parts[part] = about | {"tables": [asdict(table) for table in tables]}
         self.json.parent.mkdir(parents=True, exist_ok=True)
         self.json.write_text(json.dumps(self.parts, indent=1, default=float) + "\n", encoding="utf-8")

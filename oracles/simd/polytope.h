@@ -5,7 +5,7 @@
 #include "junction.h"
 #include "maxflow.h"
 
-enum { CUT_HALF = 2 };
+enum { CUT_HALF = 2, SWEEPS = 200, STEPS = 5000, FEW_STEPS = 200 };
 
 /* Minimise sum_v cost_v x_v + sum_e couple_e |x_a - x_b| / 2 over x in {0, 1}: nodes on the sink's side are 1. With a
  * coupling < 0 over {0, 1/2, 1} (CUT_HALF), which is the linear relaxation (Boros and Hammer 2002, roof duality; Rother
@@ -103,20 +103,20 @@ static int expansion_moves(const graph_scores *g, flow_graph *f, double *cost, d
     return 0;
 }
 
-/* Project a vector on the simplex (Michelot 1986). */
-static void project(double *x, int64_t n) {
-    double sum = 0.0, shift;
-    int64_t active = n;
-    for (int64_t k = 0; k < n; k++) sum += x[k];
-    shift = (sum - 1.0) / n;
+/* Project a vector on the simplex (Michelot 1986): among the entries that may stay above 0, those closer to the largest
+ * than 1. `list` has room for n numbers. */
+static void project(double *x, int64_t n, double *list) {
+    double sum = 0.0, shift, top = x[0];
+    int64_t active = 0;
+    for (int64_t k = 1; k < n; k++) top = x[k] > top ? x[k] : top;
+    for (int64_t k = 0; k < n; k++) if (x[k] > top - 1.0) { list[active++] = x[k]; sum += x[k]; }
     for (;;) {
         int64_t left = 0;
+        shift = (sum - 1.0) / active;
         sum = 0.0;
-        for (int64_t k = 0; k < n; k++)
-            if (x[k] > shift) { sum += x[k]; left++; }
-        if (left == 0 || left >= active) break;
+        for (int64_t k = 0; k < active; k++) if (list[k] > shift) { sum += list[k]; list[left++] = list[k]; }
+        if (left == 0 || left == active) break;
         active = left;
-        shift = (sum - 1.0) / left;
     }
     for (int64_t k = 0; k < n; k++) x[k] = x[k] > shift ? x[k] - shift : 0.0;
 }
@@ -164,31 +164,72 @@ typedef struct {
     double *m, *m_old, *m_sum;          /* (n_edges, K, K) */
     double *lambda, *lambda_sum;        /* (n_edges, 2, K) */
     double *sums;                       /* (n, K) */
-    double *rest;                       /* (4 K) */
+    double *rest;                       /* (4 K + K^2) */
+    double *tables;                     /* (n_edges, 2, K, K) scores of pairs, and transposed; or of one edge for all */
+    int64_t table_step;                 /* between the tables of two edges, or 0 */
     int32_t *degree;                    /* (n) */
+    int32_t *first, *incident;          /* (n + 1), (2 n_edges): the ends of edges, 2 e or 2 e + 1, at each node */
 } polytope;
+
+/* Tables, and the ends of edges by node. */
+static void polytope_start(const graph_scores *g, polytope *q) {
+    const int64_t K = g->K, n_tables = g->step ? g->n_edges : 1;
+    q->table_step = g->step ? 2 * K * K : 0;
+    for (int64_t e = 0; e < n_tables; e++) {
+        double *t = q->tables + e * q->table_step;
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t l = 0; l < K; l++) t[k * K + l] = t[K * K + l * K + k] = graph_pair(g, e, k, l);
+    }
+    memset(q->first, 0, (g->n + 1) * sizeof(int32_t));
+    for (int64_t i = 0; i < 2 * g->n_edges; i++) q->first[g->edges[i]]++;
+    for (int64_t v = 0; v < g->n; v++) q->first[v + 1] += q->first[v];
+    for (int64_t i = 2 * g->n_edges - 1; i >= 0; i--) q->incident[--q->first[g->edges[i]]] = (int32_t)i;
+}
+
+/* Of each label at one end of an edge, the best score with those at the other, whose multipliers are lambda. */
+static void polytope_message(const double *table, const double *lambda, int64_t K, double *message) {
+    for (int64_t l = 0; l < K; l++) message[l] = table[l] + lambda[0];
+    for (int64_t k = 1; k < K; k++) {
+        const double *t = table + k * K, own = lambda[k];
+        for (int64_t l = 0; l < K; l++) {
+            const double s = t[l] + own;
+            message[l] = s > message[l] ? s : message[l];
+        }
+    }
+}
+
+/* unary - sum lambda. */
+static void polytope_sums(const graph_scores *g, polytope *q, const double *lambda) {
+    const int64_t K = g->K;
+    memcpy(q->sums, g->unary, g->n * K * sizeof(double));
+    for (int64_t i = 0; i < 2 * g->n_edges; i++)
+        for (int64_t k = 0; k < K; k++) q->sums[g->edges[i] * K + k] -= lambda[i * K + k];
+}
+
+static double polytope_tops(const double *sums, int64_t n, int64_t K) {
+    double total = 0.0;
+    for (int64_t v = 0; v < n; v++) {
+        double top = sums[v * K];
+        for (int64_t k = 1; k < K; k++) if (sums[v * K + k] > top) top = sums[v * K + k];
+        total += top;
+    }
+    return total;
+}
 
 static double polytope_bound(const graph_scores *g, polytope *q, const double *lambda) {
     const int64_t K = g->K;
     double total = 0.0;
-    memcpy(q->sums, g->unary, g->n * K * sizeof(double));
     for (int64_t e = 0; e < g->n_edges; e++) {
-        const double *la = lambda + 2 * K * e, *lb = la + K;
-        double *ua = q->sums + g->edges[2 * e] * K, *ub = q->sums + g->edges[2 * e + 1] * K, top = -INFINITY;
-        for (int64_t k = 0; k < K; k++) { ua[k] -= la[k]; ub[k] -= lb[k]; }
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t l = 0; l < K; l++) {
-                const double t = graph_pair(g, e, k, l) + la[k] + lb[l];
-                if (t > top) top = t;
-            }
+        double top = -INFINITY;
+        polytope_message(q->tables + e * q->table_step, lambda + 2 * K * e, K, q->rest);
+        for (int64_t l = 0; l < K; l++) {
+            const double t = q->rest[l] + lambda[2 * K * e + K + l];
+            if (t > top) top = t;
+        }
         total += top;
     }
-    for (int64_t v = 0; v < g->n; v++) {
-        double top = q->sums[v * K];
-        for (int64_t k = 1; k < K; k++) if (q->sums[v * K + k] > top) top = q->sums[v * K + k];
-        total += top;
-    }
-    return total;
+    polytope_sums(g, q, lambda);
+    return total + polytope_tops(q->sums, g->n, K);
 }
 
 /* Rounds m to the pairs' polytopes of mu, and returns the value. */
@@ -198,85 +239,92 @@ static double polytope_value(const graph_scores *g, polytope *q, const double *m
     for (int64_t i = 0; i < g->n * K; i++) total += mu[i] > 0.0 ? mu[i] * g->unary[i] : 0.0;
     for (int64_t e = 0; e < g->n_edges; e++) {
         round_pair(m + e * K * K, mu + g->edges[2 * e] * K, mu + g->edges[2 * e + 1] * K, K, q->rest);
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t l = 0; l < K; l++) total += m[(e * K + k) * K + l] * graph_pair(g, e, k, l);
+        for (int64_t i = 0; i < K * K; i++) total += m[e * K * K + i] * q->tables[e * q->table_step + i];
     }
     return total;
 }
 
-/* Blocks of multipliers by which the bound falls: every edge takes from its nodes what they have, edge by edge, and gives
- * back half of the maximum to either (max-product linear programming; Globerson and Jaakkola 2007). */
-static void polytope_descend(const graph_scores *g, polytope *q, double *lambda) {
-    const int64_t K = g->K;
-    double *ra = q->rest, *rb = q->rest + K, *ma = q->rest + 2 * K, *mb = q->rest + 3 * K;
-    memcpy(q->sums, g->unary, g->n * K * sizeof(double));
-    for (int64_t e = 0; e < g->n_edges; e++)
-        for (int64_t k = 0; k < K; k++) {
-            q->sums[g->edges[2 * e] * K + k] -= lambda[2 * K * e + k];
-            q->sums[g->edges[2 * e + 1] * K + k] -= lambda[2 * K * e + K + k];
-        }
-    for (int64_t e = 0; e < g->n_edges; e++) {
-        double *la = lambda + 2 * K * e, *lb = la + K;
-        double *ua = q->sums + g->edges[2 * e] * K, *ub = q->sums + g->edges[2 * e + 1] * K;
-        for (int64_t k = 0; k < K; k++) {
-            ra[k] = ua[k] + la[k];
-            rb[k] = ub[k] + lb[k];
-            ma[k] = mb[k] = -INFINITY;
-        }
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t l = 0; l < K; l++) {
-                const double t = graph_pair(g, e, k, l) + ra[k] + rb[l];
-                if (t > ma[k]) ma[k] = t;
-                if (t > mb[l]) mb[l] = t;
+/* Sequential messages, by which the bound falls (TRW-S; Kolmogorov 2006, 2015): node by node in the order of their numbers,
+ * or backwards, each takes what its edges from nodes before it have, and shares what it has with those that come. Where
+ * all nodes have been seen, edges have a maximum of 0, and the bound is what is left at nodes: returned. `labels` are the
+ * best ones at each node beside those of the nodes before it. */
+static double polytope_sweep(const graph_scores *g, polytope *q, double *lambda, int backwards, int32_t *labels) {
+    const int64_t K = g->K, n = g->n;
+    double *message = q->rest, *score = q->rest + K, total = 0.0;
+    for (int64_t at = 0; at < n; at++) {
+        const int64_t v = backwards ? n - 1 - at : at;
+        double *own = q->sums + v * K, top;
+        int64_t before = 0, after = 0;
+        for (int64_t k = 0; k < K; k++) score[k] = 0.0;
+        for (int32_t i = q->first[v]; i < q->first[v + 1]; i++) {
+            const int64_t end = q->incident[i], u = g->edges[end ^ 1];
+            double *here = lambda + end * K;
+            const double *table = q->tables + (end >> 1) * q->table_step + (end & 1 ? 0 : K * K);
+            if ((u < v) == backwards) { after++; continue; }
+            before++;
+            polytope_message(table, lambda + (end ^ 1) * K, K, message);
+            table += labels[u] * K;
+            for (int64_t k = 0; k < K; k++) {
+                own[k] += here[k] + message[k];
+                here[k] = -message[k];
+                score[k] += table[k] - message[k];
             }
-        for (int64_t k = 0; k < K; k++) {
-            ua[k] = 0.5 * ma[k];
-            ub[k] = 0.5 * mb[k];
-            la[k] = ra[k] - ua[k];
-            lb[k] = rb[k] - ub[k];
         }
+        labels[v] = 0;
+        top = own[0];
+        for (int64_t k = 1; k < K; k++) {
+            if (own[k] + score[k] > own[labels[v]] + score[labels[v]]) labels[v] = (int32_t)k;
+            if (own[k] > top) top = own[k];
+        }
+        const double share = after ? 1.0 / (after > before ? after : before) : 0.0;
+        total += top * (1.0 - after * share);
+        if (!after) continue;
+        for (int32_t i = q->first[v]; i < q->first[v + 1]; i++) {
+            const int64_t end = q->incident[i];
+            if ((g->edges[end ^ 1] < v) != backwards) continue;
+            for (int64_t k = 0; k < K; k++) lambda[end * K + k] += share * own[k];
+        }
+        for (int64_t k = 0; k < K; k++) own[k] -= after * share * own[k];
     }
+    return total;
 }
 
-/* Fills mu and m with a point of the polytope, `bound` with a bound of all its values and `value` with its own. Within
- * `tol` of the scale of the scores the two agree, unless `n_steps` were not enough. `labels` are a labelling, whose value
- * is the first to compare with. */
-static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, double tol, int64_t n_steps,
-                          double *value, double *bound) {
-    const int64_t n = g->n, E = g->n_edges, K = g->K, size = K * K;
+/* The primal-dual steps that a graph gets: 0 where sweeps have to do, since so many would take too long. */
+static int64_t polytope_steps(int64_t n, int64_t n_edges, int64_t K) {
+    const int64_t steps = 1000000 / (n * K + n_edges * K * K + 1);
+    return steps < FEW_STEPS ? 0 : steps < STEPS ? steps : STEPS;
+}
+
+/* Finds `labels`, or fills mu and m with a point of the polytope that is better and returns 1; `value` is what was found
+ * has, `bound` what no point exceeds. The two are within `tol` of the scale of the scores unless sweeps and steps were not
+ * enough. `labels` are at first a labelling to compare with. */
+static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, double tol, double *value, double *bound) {
+    const int64_t n = g->n, E = g->n_edges, K = g->K, size = K * K, n_steps = polytope_steps(n, E, K);
     double largest = 0.0, lowest, best, scale = 1.0;
+    polytope_start(g, q);
     memset(q->lambda, 0, 2 * E * K * sizeof(double));
-    memset(q->degree, 0, n * sizeof(int32_t));
-    for (int64_t e = 0; e < 2 * E; e++) q->degree[g->edges[e]]++;
+    memcpy(q->sums, g->unary, n * K * sizeof(double));
     best = graph_value(g, labels);
     scale += fabs(best);
-    lowest = polytope_bound(g, q, q->lambda);
-    for (int64_t pass = 0; pass < 50 && lowest > best + tol * scale; pass++) {
-        polytope_descend(g, q, q->lambda);
-        const double now = polytope_bound(g, q, q->lambda);
-        const int slow = lowest - now < 1e-3 * (lowest - best);
+    lowest = INFINITY;
+    for (int64_t sweep = 0, slow = 0; sweep < SWEEPS && slow < 6 && lowest > best + tol * scale; sweep++) {
+        const double now = polytope_sweep(g, q, q->lambda, sweep & 1, q->degree);
+        slow = lowest - now < 0.01 * (lowest - best) ? slow + 1 : 0;
         if (now < lowest) lowest = now;
-        if (g->poll(8 * (E * size + n * K)) < 0) return -1;
-        /* Labels by what is left at the nodes. */
-        for (int64_t v = 0; v < n; v++) {
-            int32_t x = 0;
-            for (int64_t k = 1; k < K; k++) if (q->sums[v * K + k] > q->sums[v * K + x]) x = (int32_t)k;
-            q->degree[v] = x;
-        }
         const double found = graph_value(g, q->degree);
         if (found > best) {
             best = found;
             memcpy(labels, q->degree, n * sizeof(int32_t));
         }
-        if (slow) break;
+        if (g->poll(4 * (E * size + n * K)) < 0) return -1;
     }
+    *value = best;
+    *bound = lowest;
+    if (!n_steps || lowest <= best + tol * scale) return 0;
     memset(q->mu, 0, n * K * sizeof(double));
     memset(q->m, 0, E * size * sizeof(double));
     for (int64_t v = 0; v < n; v++) q->mu[v * K + labels[v]] = 1.0;
     for (int64_t e = 0; e < E; e++) q->m[e * size + labels[g->edges[2 * e]] * K + labels[g->edges[2 * e + 1]]] = 1.0;
-    *value = best;
-    *bound = lowest;
-    if (lowest <= best + tol * scale) return 0;
 
     /* Diagonal steps (Pock and Chambolle 2011): a multiplier's equation has the coefficients 1 of K pairs and -1 of a
      * label, a label those of its degree, a pair two. `weight` trades primal steps for dual ones: of 1 to 100 times the
@@ -300,12 +348,7 @@ static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, d
     for (int64_t step = 0; step < n_steps; step++) {
         /* Primal: mu += tau (unary - sum lambda), m += tau (theta + lambda_a + lambda_b); the extrapolated point
          * 2 new - old enters the equations. */
-        memcpy(q->sums, g->unary, n * K * sizeof(double));
-        for (int64_t e = 0; e < E; e++)
-            for (int64_t k = 0; k < K; k++) {
-                q->sums[g->edges[2 * e] * K + k] -= q->lambda[2 * K * e + k];
-                q->sums[g->edges[2 * e + 1] * K + k] -= q->lambda[2 * K * e + K + k];
-            }
+        polytope_sums(g, q, q->lambda);
         for (int64_t v = 0; v < n; v++) {
             const double tau = weight / (q->degree[v] > 0 ? q->degree[v] : 1);
             double *x = mu + v * K, *s = q->sums + v * K;
@@ -314,7 +357,7 @@ static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, d
                 x[k] += tau * s[k];
                 s[k] = -old;
             }
-            project(x, K);
+            project(x, K, q->rest + 4 * K);
             for (int64_t k = 0; k < K; k++) {
                 s[k] += 2.0 * x[k];
                 keep_mu[v * K + k] += x[k];
@@ -324,15 +367,15 @@ static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, d
             double *x = m + e * size, *la = q->lambda + 2 * K * e, *lb = la + K;
             const double *sa = q->sums + g->edges[2 * e] * K, *sb = q->sums + g->edges[2 * e + 1] * K;
             double *ra = q->rest, *rb = q->rest + K;
-            const double tau = 0.5 * weight;
+            const double tau = 0.5 * weight, *t = q->tables + e * q->table_step;
             for (int64_t k = 0; k < K; k++) ra[k] = rb[k] = 0.0;
             for (int64_t k = 0; k < K; k++)
                 for (int64_t l = 0; l < K; l++) {
                     ra[k] -= x[k * K + l];
                     rb[l] -= x[k * K + l];
-                    x[k * K + l] += tau * (graph_pair(g, e, k, l) + la[k] + lb[l]);
+                    x[k * K + l] += tau * (t[k * K + l] + la[k] + lb[l]);
                 }
-            project(x, size);
+            project(x, size, q->rest + 4 * K);
             for (int64_t k = 0; k < K; k++)
                 for (int64_t l = 0; l < K; l++) {
                     ra[k] += 2.0 * x[k * K + l];
@@ -375,7 +418,7 @@ static int polytope_solve(const graph_scores *g, polytope *q, int32_t *labels, d
         since = 0;
         length += length / 4;
     }
-    return 0;
+    return *value > best;
 }
 
 #endif

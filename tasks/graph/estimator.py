@@ -43,8 +43,7 @@ class GraphLabeler(StructureEstimator):
         How the best labelling is found. "junction": exactly, of graphs near to trees. "cut": exactly, for two labels,
         with weights V that favour equal ones. "relaxed": the linear relaxation, whose certificate is that of the
         relaxed problem, and which predictions round where it is fractional. "expansion": expansion moves, approximate.
-        "auto": exactly where graphs allow it; else relaxed, and by expansion moves where many pairs of more than two
-        labels on all edges would take long.
+        "auto": exactly where graphs allow it, else relaxed.
     loss : {"hamming", "log"}, default="hamming"
         A margin of the number of wrong nodes; or the log loss, for graphs near to trees (`max_table`).
     max_table : int, default=65536
@@ -224,7 +223,7 @@ class GraphLabeler(StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, known: Any = None) -> Any:
+    def predict(self, X: Any, *, known: Any = None, constraints: Any = None) -> Any:
         """Return per graph the labels of its nodes: an array, of a grid in its shape; a dict where y had dicts.
 
         Parameters
@@ -232,8 +231,20 @@ class GraphLabeler(StructureEstimator):
         X : graphs
         known : labels in one of the forms of y, optional
             Those that are known, None elsewhere: they stay, and the others are the best ones beside them.
+        constraints : list, optional
+            Per graph a list (or None) of what its labels must obey, ``(kind, pairs)`` with a list of pairs (node,
+            label); a node is its number, of a grid (row, column), of a networkx graph its name. "at_most_one",
+            "exactly_one" and "or" say of how many pairs the node has the label; "implies" that it has in all others if
+            in the first.
+            The labels are the best that obey all: where the best of all do not, by an integer programme (HiGHS), for
+            graphs of some hundred nodes.
+
+        Raises
+        ------
+        ValueError
+            For constraints that no labelling obeys; the message names the graph.
         """
-        return self._fitted().predict(X, known=known, n_jobs=self._threads)
+        return self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
 
     def predict_marginals(self, X: Any) -> Any:
         """Return per graph an array (n_nodes, n_labels) of the probability of each label of each node.

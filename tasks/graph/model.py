@@ -39,6 +39,7 @@ from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.graph.constraints import best_under, obeys, rules_of
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form
 from structsvm.tasks.graph.units import EdgeUnits, distances
@@ -54,8 +55,6 @@ ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss"
 MOST_NODES, BLOCKS = 100_000, 60
 # A share of nodes without a whole label from which on a relaxed training says so.
 MANY_FRACTIONAL = 0.25
-# Pairs of labels, more than two, on all edges that "auto" relaxes: training takes about a minute for so many.
-MOST_PAIRS = 150_000
 
 
 class GraphModel(CalibratedStructures):
@@ -248,7 +247,7 @@ class GraphModel(CalibratedStructures):
         """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
         return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
 
-    def predict(self, X: Any, *, known: Any = None, n_jobs: int = 1) -> Any:
+    def predict(self, X: Any, *, known: Any = None, constraints: Any = None, n_jobs: int = 1) -> Any:
         """The labels of each graph's nodes, in the form that its labels have."""
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
@@ -257,12 +256,45 @@ class GraphModel(CalibratedStructures):
             found, _ = by_node([known] if is_one and not isinstance(known, str) else known, inputs.forms)
             ids = encode_labels(found, self.labels)[1]
         label_ids = self.predict_many(graphs, ids, n_jobs)
+        if constraints is not None:
+            self.constrain(graphs, inputs.forms, [constraints] if is_one else constraints, ids, label_ids)
         bounds = graphs.node_bounds.tolist()
         labelled = [
             in_form(label_ids[a:b], self.labels, form, self.is_named)
             for (a, b), form in zip(pairwise(bounds), inputs.forms, strict=True)
         ]
         return labelled[0] if is_one else labelled
+
+    def constrain(self, graphs: Any, forms: Any, constraints: Any, known: Any, label_ids: Any) -> None:
+        """Put the best labels that obey constraints into `label_ids`, which has the best ones without."""
+        if not hasattr(constraints, "__len__") or len(constraints) != len(forms):
+            raise ValueError(f"constraints must hold a list of constraints per graph, of {len(forms)}")
+        oracle, K = self.decoding, len(self.labels)
+        tables = oracle.split(self.weights)[1]
+        for i, form in enumerate(forms):
+            rules = rules_of(constraints[i], form, self.labels, i)
+            here = slice(*graphs.node_bounds[i : i + 2])
+            if not rules or not form.n_nodes:
+                continue
+            own = graphs[i : i + 1]
+            decoder = oracle.decoder(own)
+            value, bound = decoder.values(label_ids[here], self.weights)[0], decoder.bounds(self.weights)[0]
+            is_best = value >= bound - 1e-9 * (1.0 + abs(bound))
+            if is_best and obeys(label_ids[here], rules, K):
+                continue
+            allowed = None
+            if known is not None:
+                allowed = np.where(known[here, None] >= 0, known[here, None] == np.arange(K), True)
+            found = best_under(
+                rules,
+                decoder.scores(self.weights),
+                own.edges,
+                np.tensordot(own.edge_features, tables, axes=1),
+                allowed,
+            )
+            if found is None:
+                raise ValueError(f"graph {i}: no labelling obeys all constraints")
+            label_ids[here] = found
 
     def predict_many(self, graphs: Any, known: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
@@ -449,23 +481,16 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     graphs = with_edges(graphs, edge_units.applied(graphs.edge_features))
     costs = label_costs(params.class_weight, names, label_ids[label_ids >= 0])
 
-    def oracle_of(method: str) -> GraphOracle:
-        return GraphOracle(
-            len(names),
-            encoder.n_features + 1,
-            edge_units.n_columns,
-            interactions=interactions,
-            method=method,
-            loss=params.loss,
-            label_costs=costs,
-            max_table=params.max_table,
-        )
-
-    oracle = oracle_of(params.method)
-    # The relaxation is a maximum flow for two labels, and takes far longer for more.
-    is_large = len(names) > 2 and len(graphs.edges) * len(names) ** 2 > MOST_PAIRS
-    if params.method == "auto" and is_large and params.loss != "log" and "relaxed" in oracle.methods(graphs):
-        oracle = oracle_of("expansion")
+    oracle = GraphOracle(
+        len(names),
+        encoder.n_features + 1,
+        edge_units.n_columns,
+        interactions=interactions,
+        method=params.method,
+        loss=params.loss,
+        label_costs=costs,
+        max_table=params.max_table,
+    )
     model = GraphModel(
         encoder,
         units,

@@ -1,0 +1,120 @@
+"""Labels under constraints: against the enumeration of all labellings, and what is refused."""
+
+import copy
+from functools import cache
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from structsvm.tasks import GraphLabeler
+
+rng = np.random.default_rng(0)
+EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
+X = [(rng.normal(size=(5, 3)), EDGES) for _ in range(24)]
+Y = [np.array(list("abc"))[rows.argmax(axis=1)] for rows, _ in X]
+TESTS = [(rng.normal(size=(5, 3)), EDGES) for _ in range(6)]
+
+RULES = {
+    "at_most_one": [("at_most_one", [(v, "b") for v in range(5)]), ("at_most_one", [(v, "a") for v in range(5)])],
+    "exactly_one": [("exactly_one", [(v, "c") for v in range(5)])],
+    "or": [("or", [(0, "a"), (4, "c")]), ("or", [(1, "b")])],
+    "implies": [("implies", [(v, k), (u, k)]) for v, u in EDGES.tolist() for k in "abc"],
+    "several": [("implies", [(0, "a"), (1, "b"), (2, "c")]), ("or", [(0, "a"), (3, "a")]), ("at_most_one", [(3, "a")])],
+}
+
+
+def is_met(kind, pairs, y):
+    there = [y[v] == k for v, k in pairs]
+    if kind == "implies":
+        return all(there[1:]) or not there[0]
+    return {"at_most_one": sum(there) <= 1, "exactly_one": sum(there) == 1, "or": any(there)}[kind]
+
+
+@cache
+def trained(**params):
+    return GraphLabeler(C=0.1, max_iter=5, random_state=0, **params).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("method", ["junction", "relaxed", "expansion"])
+def test_the_best_that_obeys(name, method):
+    model, n_changed = trained(method=method), 0
+    own = model.model_
+    graphs = own.encode(own.inputs(TESTS)[0])
+    found = model.predict(TESTS, constraints=[RULES[name]] * 6)
+    for i, y in enumerate(found):
+        decoder = own.oracle.decoder(graphs[i : i + 1])
+        ways = [z for z in product("abc", repeat=5) if all(is_met(kind, pairs, z) for kind, pairs in RULES[name])]
+        scores = [decoder.values(np.searchsorted(list("abc"), z), own.weights)[0] for z in ways]
+        assert tuple(y) in ways
+        assert scores[ways.index(tuple(y))] == pytest.approx(max(scores), abs=1e-7)
+        n_changed += tuple(y) != tuple(model.predict(TESTS[i : i + 1])[0])
+    assert n_changed
+
+
+def test_what_obeys_and_is_not_known_to_be_best():
+    """Expansion moves prove nothing: a rule that all labellings obey still asks for the best one."""
+    model, n_changed = copy.deepcopy(trained(method="expansion")), 0
+    own = model.model_
+    graphs = own.encode(own.inputs(TESTS)[0])
+    ways = [np.searchsorted(list("abc"), z) for z in product("abc", repeat=5)]
+    for seed in range(4):
+        own.weights = np.random.default_rng(seed).normal(size=len(own.weights))
+        found = model.predict(TESTS, constraints=[[("or", [(0, k) for k in "abc"])]] * 6)
+        for i, (y, plain) in enumerate(zip(found, model.predict(TESTS), strict=True)):
+            decoder = own.oracle.decoder(graphs[i : i + 1])
+            best = ways[int(np.argmax([decoder.values(z, own.weights)[0] for z in ways]))]
+            np.testing.assert_array_equal(np.searchsorted(list("abc"), y), best)
+            n_changed += bool((y != plain).any())
+    assert n_changed
+
+
+def test_beside_labels_that_are_known():
+    model = trained()
+    known = [np.array([None, "b", None, None, None], dtype=object)]
+    found = model.predict(TESTS[:1], known=known, constraints=[RULES["at_most_one"]])[0]
+    assert found[1] == "b" and (found == "b").sum() == 1 and (found == "a").sum() <= 1
+    with pytest.raises(ValueError, match="graph 0: no labelling obeys all constraints"):
+        model.predict(TESTS[:1], known=known, constraints=[[("or", [(1, "a"), (1, "c")])]])
+    plain = model.predict(TESTS)
+    for y, z in zip(plain, model.predict(TESTS, constraints=[None, *[[]] * 5]), strict=True):
+        np.testing.assert_array_equal(y, z)
+
+
+def test_names_of_nodes():
+    """Cells of grids by row and column, nodes of networkx by name; one graph has one list of constraints."""
+    grids = [rng.normal(size=(2, 3, 2)) for _ in range(20)]
+    model = GraphLabeler(C=0.1, random_state=0).fit(grids, [(g[..., 0] > 0).astype(int) for g in grids])
+    for label in (0, 1):
+        assert model.predict(grids[:1], constraints=[[("or", [((1, 2), label)])]])[0][1, 2] == label
+    with pytest.raises(ValueError, match=r"graph 0, constraint 0: \(2, 0\) is no node of \(2, 3\)"):
+        model.predict(grids[:1], constraints=[[("or", [((2, 0), 1)])]])
+    graph = nx.karate_club_graph()
+    for v, own in graph.nodes(data=True):
+        own["features"] = [graph.degree[v], float(v)]
+    club = GraphLabeler(C=1.0, interactions="potts", random_state=0).fit(graph, {v: v > 15 for v in graph})
+    assert club.predict(graph, constraints=[("or", [(33, False)])])[33] is False
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (("xor", [(0, "a")]), r"graph 0, constraint 0: expected \(kind, pairs\), kind one of at_most_one"),
+        (("or", [(0, "a", 1)]), r"graph 0, constraint 0: expected pairs \(node, label\)"),
+        (("or", [(0, "d")]), "graph 0, constraint 0: 'd' is not one of the model's labels"),
+        (("or", [(5, "a")]), "graph 0, constraint 0: 5 is no node of 5"),
+        (("or", [(0.5, "a")]), r"graph 0, constraint 0: 0\.5 is no node"),
+        (("or", [(0, "a"), (0, "a")]), "graph 0, constraint 0: 'or' needs some pairs, all different"),
+        (("or", []), "graph 0, constraint 0: 'or' needs some pairs"),
+        (("implies", [(0, "a")]), "graph 0, constraint 0: 'implies' needs two pairs"),
+    ],
+    ids=str,
+)
+def test_what_is_no_constraint(rule, message):
+    model = trained()
+    with pytest.raises(ValueError, match=message):
+        model.predict(TESTS[:1], constraints=[[rule]])
+    with pytest.raises(ValueError, match="constraints must hold a list of constraints per graph, of 6"):
+        model.predict(TESTS, constraints=[[rule]])
