@@ -244,8 +244,8 @@ cdef class SolveSchedule(Schedule):
     """Maximise the dual over each example's coefficients, decoding once; then over those of `n_old` old examples.
 
     The old ones are support patterns chosen at random, and solved without decoding. `n_old` is an average per example.
-    Late passes decode little that is new, and what is left of the gap lies between the working sets: with `usual_passes`
-    > 0, there are `n_old` more of them after every so many passes.
+    Late passes decode little that is new, and what is left of the gap lies between the working sets: with
+    `usual_passes` > 0, there are `n_old` more of them after every so many passes.
     """
 
     cdef double n_old, n_now

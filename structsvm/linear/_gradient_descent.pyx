@@ -11,8 +11,9 @@ B is lambda^-1 for SVMSGD2. For SGD-QN it follows a leaky average h of the diago
     h_k <- h_k + 2/r (lambda + c [x]_k^2 - h_k),  c = (l'(s') - l'(s)) / (s' - s),  B_kk = min(SCALE / h_k, 1 / lambda),
 
 with the margins s and s' of an example before and after its step: c x x' + lambda is the secant Hessian of that
-example's cost. The factor SCALE is for theorem 1, which asks that all eigenvalues of H B be above 1/2: those of H diag(H)^-1 are 1
-in the mean. Equation (3.7) of the thesis ("sgdqn-2009") averages ratios [w' - w]_k / [g(w') - g(w)]_k instead. With
+example's cost. The factor SCALE is for theorem 1, which asks that all eigenvalues of H B be above 1/2: those of
+H diag(H)^-1 are 1 in the mean. Equation (3.7) of the thesis ("sgdqn-2009") averages ratios
+[w' - w]_k / [g(w') - g(w)]_k instead. With
 p = (l'(s') - l'(s)) / -l'(s) they are (lambda + p / (gain B_kk))^-1 where [x]_k is not 0, and 1 / lambda elsewhere: for
 dense examples the same for all features as long as B is.
 
