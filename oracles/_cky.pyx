@@ -39,6 +39,8 @@ cdef extern from "kernels.h" nogil:
         const int32_t* first_row
         const int32_t* shift
         const uint32_t* length_key
+        const int32_t* group
+        const int32_t* group_ptr
         const int32_t* category
         const uint8_t* counted
         const int32_t* start_feature
@@ -207,6 +209,7 @@ cdef class Parser:
         g.n_categories, g.span_features = len(tables.categories), len(tables.features)
         g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
+        g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)
         self.length_key = templates.length_keys
         g.length_key = <const uint32_t*>first(self.length_key)
         g.counted = &counted[0]

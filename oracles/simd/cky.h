@@ -51,6 +51,7 @@ typedef struct {
     int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
     const int32_t *first_row, *shift;               /* (n_spans + n_splits) */
     const uint32_t *length_key;                     /* (9, n_spans) */
+    const int32_t *group, *group_ptr;               /* templates of spans by what they depend on, see CKY_BEGIN */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */
     const int32_t *start_feature;   /* (n_nodes); -1: weight 0, -2: no start symbol */
@@ -102,8 +103,10 @@ typedef struct {
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_split, room_lo, room_row, room_edge, room_edge_ptr;
-    double *value, *base, *split;
+    size_t room_value, room_base, room_part, room_part_class, room_lo, room_row, room_edge, room_edge_ptr;
+    double *value, *base;
+    double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
+    int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
     int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
     cky_edge *edge;
@@ -178,18 +181,75 @@ static inline int64_t cky_split_row(const cky_grammar *g, const uint32_t *keys, 
     return cky_row(g, g->n_spans + t, cky_keys(g, keys, k)[2 * g->n_spans + t]);
 }
 
-/* to += from, of all categories. */
-static inline void cky_add(double *to, const double *from, int64_t n) {
+/* What a template of spans depends on: most see but one end of the span, and are summed up once per word (and class of
+ * lengths). Parts of splits stand after those. */
+enum { CKY_BEGIN, CKY_END, CKY_BEGIN_LENGTH, CKY_END_LENGTH, CKY_BOTH, CKY_SPLITS = CKY_BOTH, CKY_MOST_TEMPLATES = 256 };
+
+static inline double *cky_part(const cky_chart *h, int64_t group, int64_t at) {
+    return h->part + (group * h->n + at) * h->g->n_categories;
+}
+
+/* to = the sum of rows, of all categories. */
+static inline void cky_add(double *to, const double *const *rows, int64_t count, int64_t n) {
     int64_t c = 0;
-    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) *(cky_loose *)(to + c) += *(const cky_loose *)(from + c);
-    for (; c < n; c++) to[c] += from[c];
+    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) {
+        cky_loose sum = {0.0, 0.0, 0.0, 0.0};
+        for (int64_t r = 0; r < count; r++) sum += *(const cky_loose *)(rows[r] + c);
+        *(cky_loose *)(to + c) = sum;
+    }
+    for (; c < n; c++) {
+        double sum = 0.0;
+        for (int64_t r = 0; r < count; r++) sum += rows[r][c];
+        to[c] = sum;
+    }
+}
+
+/* List the weights of a group's templates for (i, j) after `count` others; returns how many there are then. */
+static inline int64_t cky_list_rows(const cky_chart *h, int64_t group, int64_t i, int64_t j, const double **rows, int64_t count) {
+    const cky_grammar *g = h->g;
+    for (int64_t q = g->group_ptr[group]; q < g->group_ptr[group + 1]; q++)
+        rows[count++] = h->w + cky_span_row(g, h->keys, g->group[q], i, j);
+    return count;
+}
+
+/* The part of (i, j) that depends on its length and the word `at`, its first or last one. */
+static const double *cky_length_part(const cky_chart *h, int64_t group, int64_t at, int64_t i, int64_t j) {
+    int32_t *held = h->part_class + (group - CKY_BEGIN_LENGTH) * h->n + at, is = (int32_t)cky_length(j - i);
+    double *part = cky_part(h, group, at);
+    const double *rows[CKY_MOST_TEMPLATES];
+    if (*held != is) {
+        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), h->g->n_categories);
+        *held = is;
+    }
+    return part;
+}
+
+/* The parts that each word has: as the first of a span, as the last, after a split. */
+static void cky_parts(cky_chart *h) {
+    const cky_grammar *g = h->g;
+    const double *rows[CKY_MOST_TEMPLATES];
+    for (int64_t k = 0; k < h->n; k++) {
+        cky_add(cky_part(h, CKY_BEGIN, k), rows, cky_list_rows(h, CKY_BEGIN, k, k + 1, rows, 0), g->n_categories);
+        cky_add(cky_part(h, CKY_END, k), rows, cky_list_rows(h, CKY_END, k, k + 1, rows, 0), g->n_categories);
+        h->part_class[k] = h->part_class[h->n + k] = -1;
+        for (int64_t t = 0; t < g->n_splits; t++) rows[t] = h->w + cky_split_row(g, h->keys, t, k);
+        cky_add(cky_part(h, CKY_SPLITS, k), rows, g->n_splits, g->n_categories);
+    }
 }
 
 /* e: what each node is worth by itself over (i, j). */
 static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
     const cky_grammar *g = h->g;
-    memset(h->own, 0, g->n_categories * sizeof(double));
-    for (int64_t t = 0; t < g->n_spans; t++) cky_add(h->own, h->w + cky_span_row(g, h->keys, t, i, j), g->n_categories);
+    const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
+    int64_t count = 0;
+    if (g->n_spans > 0) {
+        rows[count++] = cky_part(h, CKY_BEGIN, i);
+        rows[count++] = cky_part(h, CKY_END, j - 1);
+        rows[count++] = cky_length_part(h, CKY_BEGIN_LENGTH, i, i, j);
+        rows[count++] = cky_length_part(h, CKY_END_LENGTH, j - 1, i, j);
+        count = cky_list_rows(h, CKY_BOTH, i, j, rows, count);
+    }
+    cky_add(h->own, rows, count, g->n_categories);
     for (int64_t s = 0; s < h->n_nodes; s++) {
         int64_t node = h->symbol[s];
         e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
@@ -208,7 +268,7 @@ static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
+                   h->value, h->base, h->part, h->part_class, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
 }
 
@@ -373,13 +433,11 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
         cky_room(&h->edge_ptr, &h->room_edge_ptr, 16 * (size_t)n * h->n_left) < 0)
         return CKY_NO_MEMORY;
     h->hi = h->lo + n * h->m;
-    if (g->n_splits > 0) {
-        size_t bytes = 8 * (size_t)g->n_categories * n;
-        if (cky_room(&h->split, &h->room_split, bytes) < 0) return CKY_NO_MEMORY;
-        memset(h->split, 0, bytes);
-        for (int64_t k = 1; k < n; k++)
-            for (int64_t t = 0; t < g->n_splits; t++)
-                cky_add(h->split + k * g->n_categories, w + cky_split_row(g, keys, t, k), g->n_categories);
+    if (g->n_spans + g->n_splits > 0) {
+        if (cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
+            cky_room(&h->part_class, &h->room_part_class, 8 * (size_t)n) < 0)
+            return CKY_NO_MEMORY;
+        cky_parts(h);
     }
     return CKY_OK;
 }
@@ -394,7 +452,7 @@ static inline double cky_start(const cky_chart *h, int64_t s) {
 
 /* The score of split k under parent s (local). */
 static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
-    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : h->split[k * h->g->n_categories + h->g->category[h->symbol[s]]];
+    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
 }
 
 /* ---- ways to begin ---------------------------------------------------------------------------
