@@ -76,15 +76,15 @@ TEMPLATES = (
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.permutations(TEMPLATES), st.integers(1, len(TEMPLATES)))
 def test_templates_score_what_they_count(seed, templates, count):
     rng = np.random.default_rng(seed)
-    grammar = Grammar("S -> S T S | S S | T 'b' | 'a'\nT -> S S T | 'b' | 'a'", h=int(rng.integers(2)))
+    grammar = Grammar("S -> S T S | S S | T 'b' | 'a' | 'b'\nT -> S S T | 'b' | 'a'", h=int(rng.integers(2)))
     oracle = CKYOracle(grammar, span_features=templates[:count], span_bits=5)
     w = rng.normal(size=oracle.n_features)
     parser = oracle.parser()
-    for n in (24, 2, 11):  # charts one after another
+    for n in (13, 2, 8):  # charts one after another
         x = rng.choice(["a", "b"], size=n).tolist()
         tree, score = oracle.parse(x, w, parser=parser)
         assert oracle.joint_feature(x, tree) @ w == pytest.approx(score, **CLOSE)
