@@ -24,7 +24,7 @@ from libc.string cimport memcmp, memcpy, memset
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, RESCALE_NONE, Cut, Problem, Target, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -39,6 +39,8 @@ cdef extern from "kernels.h" nogil:
         const int32_t* first_row
         const int32_t* shift
         const uint32_t* length_key
+        const int32_t* group
+        const int32_t* group_ptr
         const int32_t* category
         const uint8_t* counted
         const int32_t* start_feature
@@ -207,6 +209,7 @@ cdef class Parser:
         g.n_categories, g.span_features = len(tables.categories), len(tables.features)
         g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
+        g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)
         self.length_key = templates.length_keys
         g.length_key = <const uint32_t*>first(self.length_key)
         g.counted = &counted[0]
@@ -507,6 +510,8 @@ cdef class TreeProblem(Problem):
     # of the example at work
     cdef int64_t g, n_c, n_p            # gold nodes; cells by c and p
     cdef double S0, low
+    cdef bint is_linear                 # whether the objective is S - S0 + g + p - 2 c, so that one chart decides
+    cdef double best_b, best_scale      # the constraint's terms of the best derivation so far
     cdef int32_t[::1] gold_ptr, gold_category, gold_node, base_front, entries
     cdef double[::1] b, scale           # by cell: the constraint's terms
     cdef int64_t size                   # of the best derivation so far, 0: none
@@ -762,7 +767,9 @@ cdef class TreeProblem(Problem):
         self.S0 = self.parser.score(h.keys, gold, size, w)
         self.size = 0
         self.n_c = self.n_p = 1
-        if self.loss != ZERO_ONE:
+        self.is_linear = (self.loss == HAMMING and self.rescaling == RESCALE_MARGIN and self.penalty == PENALTY_LINEAR
+                          and not self.twins[i])
+        if self.loss != ZERO_ONE and not self.is_linear:
             self.n_c = self.g + 1
             self.n_p = (2 * n - 1) * (self.parser.longest_chain + 1) + 1
         for c in range(self.n_c):
@@ -823,10 +830,11 @@ cdef class TreeProblem(Problem):
         cky_count(&self.parser.chart, d, size, &c, &p)
         return size > 0 and c == self.g and p == self.g
 
-    cdef void take(self, const cky_node* d, int64_t size, double value) noexcept nogil:
+    cdef void take(self, const cky_node* d, int64_t size, double value, double b, double scale) noexcept nogil:
         if value > self.low:
             self.low = value
             self.size = size
+            self.best_b, self.best_scale = b, scale
             memcpy(&self.best[0], d, size * sizeof(cky_node))
 
     cdef void slopes(self, int64_t c, int64_t p, double* a, double* mu) noexcept nogil:
@@ -844,9 +852,17 @@ cdef class TreeProblem(Problem):
         """The best derivation but the gold one, into `best`, with its objective in `low` (which it has to beat)."""
         cdef cky_chart* h = &self.parser.chart
         cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
-        cdef int64_t size, c = 0, p = 0
-        cdef double S, M, theta
+        cdef int64_t size, c = 0, p = 0, cell
+        cdef double S, M, theta, loss
         self.begin(i, w)
+        if self.is_linear:
+            h.a, h.mu = -2.0, 1.0
+            size = self.best_other(i, d)
+            cky_count(h, d, size, &c, &p)
+            loss = <double>(self.g + p - 2 * c)
+            if size > 0:
+                self.take(d, size, loss + self.parser.score(h.keys, d, size, w) - self.S0, loss, 1.0)
+            return 0
         # Where half of the gold nodes are missed: about there it is that the most violated trees lie.
         self.slopes((self.n_c - 1) // 2, min(self.n_c, self.n_p) - 1, &h.a, &h.mu)
         size = self.best_other(i, d)
@@ -856,7 +872,8 @@ cdef class TreeProblem(Problem):
         if self.n_p > 1:
             cky_count(h, d, size, &c, &p)
         M = S + h.a * c + h.mu * p
-        self.take(d, size, self.objective(c * self.n_p + p, S))
+        cell = c * self.n_p + p
+        self.take(d, size, self.objective(cell, S), self.b[cell], self.scale[cell])
         theta = self.threshold(i, M)
         return 0 if theta == INFINITY else self.ask_fronts(i, theta)
 
@@ -921,15 +938,15 @@ cdef class TreeProblem(Problem):
                     found = k
         if found >= 0:
             size = cky_unfold(h, f, root, found, <cky_item*>&self.parser.stack[0], &self.entries[0], d)
-            self.take(d, size, high)
+            entry = f.pool + found
+            at = entry.c * self.n_p + entry.p
+            self.take(d, size, high, self.b[at], self.scale[at])
         return 0
 
     # ---- the contract ---------------------------------------------------------------------------
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         cdef const double* w = <const double*>weights
-        cdef const cky_node* d = <const cky_node*>&self.best[0]
-        cdef int64_t c, p, cell = 0
         cdef bint always = self.rescaling == RESCALE_NONE or self.penalty == PENALTY_HARD
         if self.node_offsets[i] == self.node_offsets[i + 1]:
             self.unknown(i)
@@ -945,10 +962,7 @@ cdef class TreeProblem(Problem):
         if self.size == 0 or (self.rescaling == RESCALE_NONE and self.low < 0.0):
             self.size = 0
             return 0
-        if self.loss != ZERO_ONE:
-            cky_count(&self.parser.chart, d, self.size, &c, &p)
-            cell = c * self.n_p + p
-        cut.b, cut.scale = self.b[cell], self.scale[cell]
+        cut.b, cut.scale = self.best_b, self.best_scale
         self.write(i, cut)
         violation[0] = self.low
         return 0

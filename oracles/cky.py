@@ -71,7 +71,7 @@ class CKYOracle(Oracle):
     Notes
     -----
     Exact for all losses, both rescalings and all penalties; expectations by inside and outside. A chart takes 8 bytes
-    per span and symbol that can be derived from the sentence's words, and 32 per rule and possible end of its left
+    per span and symbol that can be derived from the sentence's words, and 16 per rule and possible end of its left
     child; its time is that of a maximum over contiguous numbers per rule and span of a left child. Ctrl-C interrupts
     it. See `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
     possible pair of counts, and sums over all trees twice as much again as the chart's values. `max_chart_bytes` limits

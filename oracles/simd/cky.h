@@ -16,11 +16,16 @@
  *
  *     row (i, A)  =  max(row (i, A),  row (k, C) + w + final(B, i, k))        for all ends j > k at once,
  *
- * a loop over contiguous numbers for each rule A -> B C. Left children without a value cost nothing, right ones that
- * never begin at k are left out of the rules of (k, B), which are listed when they are first asked for.
+ * a loop over contiguous numbers for each rule A -> B C of a node A, whose splits may be worth something. Intermediates
+ * are right children only, their weights are the same for all k, and rules share pairs of children: the maxima
+ *
+ *     pair (B, C)  =  max over k of  final(B, i, k) + row (k, C)
+ *
+ * are taken first, and rules see them once per row. Left children without a value cost nothing, right ones that never
+ * begin at k are left out of the edges of (k, B), which are listed when they are first asked for.
  *
  * Rows are made of whole blocks of CKY_BLOCK ends, and each row knows which of its blocks hold anything; what has no
- * value in them is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
+ * value is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
  * (`local`).
  *
  * Of a tree that is known in part, `mask` says what may stand over each span: anything, or what a row of `allowed` lists.
@@ -51,6 +56,7 @@ typedef struct {
     int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
     const int32_t *first_row, *shift;               /* (n_spans + n_splits) */
     const uint32_t *length_key;                     /* (9, n_spans) */
+    const int32_t *group, *group_ptr;               /* templates of spans by what they depend on, see CKY_BEGIN */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */
     const int32_t *start_feature;   /* (n_nodes); -1: weight 0, -2: no start symbol */
@@ -66,10 +72,10 @@ typedef struct {
     const int32_t *chain_top, *chain_bottom, *chain_feature;
 } cky_grammar;
 
-/* A rule A -> B C of a left child that ends at k: the blocks lo .. hi of row (k, C), and A. */
+/* A rule A -> B C of a left child that ends at k, or a pair: row (k, C), where it begins in blocks, and the row that it is
+ * put into. */
 typedef struct {
-    int64_t row;                    /* where block 0 of the row would be among the values */
-    int32_t lo, hi, parent;
+    int32_t row, to;
     double weight;
 } cky_edge;
 
@@ -97,17 +103,24 @@ typedef struct {
     int32_t *left;                  /* (n_left) the symbols that are left children */
     int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
     double *rule_weight;
+    int64_t n_pairs;
+    int32_t *pair_ptr, *pair_right; /* pairs of children by left child */
+    int32_t *pair_rule, *pair_inner;/* where the rules of a pair begin, and among them those of intermediates */
     int32_t *way_ptr;               /* (m + 1) by parent */
     cky_way *way;
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_split, room_lo, room_row, room_edge, room_edge_ptr;
-    double *value, *base, *split;
+    size_t room_value, room_base, room_part, room_part_class, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
+    double *value, *base;
+    double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
+    int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
     int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
     cky_edge *edge;
-    int64_t *edge_ptr;              /* (n, n_left, 2) first edge and end of (k, B), -1: not listed yet */
+    int64_t *edge_ptr;              /* (n, n_left, 3) first edges of (k, B), of nodes and of pairs, and end; -1: not listed yet */
+    cky_block *pair;                /* (n_pairs, width) the pairs of the row at work */
+    uint8_t *has_pairs;             /* (n_left) whether it has those of a left child */
     int64_t n_edges;
     double *v, *e, *c, *own;        /* scratch: of nodes, nodes, chains, categories */
 } cky_chart;
@@ -178,18 +191,75 @@ static inline int64_t cky_split_row(const cky_grammar *g, const uint32_t *keys, 
     return cky_row(g, g->n_spans + t, cky_keys(g, keys, k)[2 * g->n_spans + t]);
 }
 
-/* to += from, of all categories. */
-static inline void cky_add(double *to, const double *from, int64_t n) {
+/* What a template of spans depends on: most see but one end of the span, and are summed up once per word (and class of
+ * lengths). Parts of splits stand after those. */
+enum { CKY_BEGIN, CKY_END, CKY_BEGIN_LENGTH, CKY_END_LENGTH, CKY_BOTH, CKY_SPLITS = CKY_BOTH, CKY_MOST_TEMPLATES = 256 };
+
+static inline double *cky_part(const cky_chart *h, int64_t group, int64_t at) {
+    return h->part + (group * h->n + at) * h->g->n_categories;
+}
+
+/* to = the sum of rows, of all categories. */
+static inline void cky_add(double *to, const double *const *rows, int64_t count, int64_t n) {
     int64_t c = 0;
-    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) *(cky_loose *)(to + c) += *(const cky_loose *)(from + c);
-    for (; c < n; c++) to[c] += from[c];
+    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) {
+        cky_loose sum = {0.0, 0.0, 0.0, 0.0};
+        for (int64_t r = 0; r < count; r++) sum += *(const cky_loose *)(rows[r] + c);
+        *(cky_loose *)(to + c) = sum;
+    }
+    for (; c < n; c++) {
+        double sum = 0.0;
+        for (int64_t r = 0; r < count; r++) sum += rows[r][c];
+        to[c] = sum;
+    }
+}
+
+/* List the weights of a group's templates for (i, j) after `count` others; returns how many there are then. */
+static inline int64_t cky_list_rows(const cky_chart *h, int64_t group, int64_t i, int64_t j, const double **rows, int64_t count) {
+    const cky_grammar *g = h->g;
+    for (int64_t q = g->group_ptr[group]; q < g->group_ptr[group + 1]; q++)
+        rows[count++] = h->w + cky_span_row(g, h->keys, g->group[q], i, j);
+    return count;
+}
+
+/* The part of (i, j) that depends on its length and the word `at`, its first or last one. */
+static const double *cky_length_part(const cky_chart *h, int64_t group, int64_t at, int64_t i, int64_t j) {
+    int32_t *held = h->part_class + (group - CKY_BEGIN_LENGTH) * h->n + at, is = (int32_t)cky_length(j - i);
+    double *part = cky_part(h, group, at);
+    const double *rows[CKY_MOST_TEMPLATES];
+    if (*held != is) {
+        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), h->g->n_categories);
+        *held = is;
+    }
+    return part;
+}
+
+/* The parts that each word has: as the first of a span, as the last, after a split. */
+static void cky_parts(cky_chart *h) {
+    const cky_grammar *g = h->g;
+    const double *rows[CKY_MOST_TEMPLATES];
+    for (int64_t k = 0; k < h->n; k++) {
+        cky_add(cky_part(h, CKY_BEGIN, k), rows, cky_list_rows(h, CKY_BEGIN, k, k + 1, rows, 0), g->n_categories);
+        cky_add(cky_part(h, CKY_END, k), rows, cky_list_rows(h, CKY_END, k, k + 1, rows, 0), g->n_categories);
+        h->part_class[k] = h->part_class[h->n + k] = -1;
+        for (int64_t t = 0; t < g->n_splits; t++) rows[t] = h->w + cky_split_row(g, h->keys, t, k);
+        cky_add(cky_part(h, CKY_SPLITS, k), rows, g->n_splits, g->n_categories);
+    }
 }
 
 /* e: what each node is worth by itself over (i, j). */
 static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
     const cky_grammar *g = h->g;
-    memset(h->own, 0, g->n_categories * sizeof(double));
-    for (int64_t t = 0; t < g->n_spans; t++) cky_add(h->own, h->w + cky_span_row(g, h->keys, t, i, j), g->n_categories);
+    const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
+    int64_t count = 0;
+    if (g->n_spans > 0) {
+        rows[count++] = cky_part(h, CKY_BEGIN, i);
+        rows[count++] = cky_part(h, CKY_END, j - 1);
+        rows[count++] = cky_length_part(h, CKY_BEGIN_LENGTH, i, i, j);
+        rows[count++] = cky_length_part(h, CKY_END_LENGTH, j - 1, i, j);
+        count = cky_list_rows(h, CKY_BOTH, i, j, rows, count);
+    }
+    cky_add(h->own, rows, count, g->n_categories);
     for (int64_t s = 0; s < h->n_nodes; s++) {
         int64_t node = h->symbol[s];
         e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
@@ -206,9 +276,9 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
 
 static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
-                   h->rule_weight, h->way_ptr, h->way,
+                   h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
+                   h->value, h->base, h->part, h->part_class, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
 }
 
@@ -222,7 +292,9 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     NEW(local, g->n_symbols); NEW(symbol, g->n_symbols);
     NEW(left, g->n_symbols); NEW(left_ptr, g->n_symbols + 1);
     NEW(rule_right, g->n_rules); NEW(rule_parent, g->n_rules); NEW(rule, g->n_rules);
-    NEW(rule_weight, g->n_rules); NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
+    NEW(rule_weight, g->n_rules); NEW(has_pairs, g->n_symbols);
+    NEW(pair_ptr, g->n_symbols + 1); NEW(pair_right, g->n_rules); NEW(pair_rule, g->n_rules + 1); NEW(pair_inner, g->n_rules);
+    NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
     NEW(chain, g->n_chains); NEW(chain_below, g->n_chains); NEW(chain_top, g->n_chains);
     NEW(chain_bottom, g->n_chains); NEW(chain_weight, g->n_chains);
     NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains); NEW(own, g->n_categories);
@@ -256,7 +328,8 @@ static int64_t cky_most_edges(const cky_chart *h) {
 static double cky_bytes(const cky_chart *h) {
     return (double)sizeof(cky_block) * (double)h->row[h->n] + 4.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes
          + (double)sizeof(cky_edge) * (double)cky_most_edges(h)
-         + 8.0 * (double)h->n * (double)h->m + 16.0 * (double)h->n * (double)h->n_left;
+         + 8.0 * (double)h->n * (double)h->m + 24.0 * (double)h->n * (double)h->n_left
+         + (double)sizeof(cky_block) * (double)h->n_pairs * (double)cky_width(h, 0);
 }
 
 /* ---- the sentence --------------------------------------------------------------------------- */
@@ -314,25 +387,32 @@ static void cky_by_parent(cky_chart *h) {
 static void cky_select(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t rules = 0;
-    h->n_left = h->n_chains = h->n_node_rules = 0;
+    h->n_left = h->n_chains = h->n_node_rules = h->n_pairs = 0;
     for (int64_t s = 0; s < h->m; s++) {
-        int64_t symbol = h->symbol[s], before = rules;
+        int64_t symbol = h->symbol[s], before = rules, pairs = h->n_pairs;
         for (int64_t p = g->left_ptr[symbol]; p < g->left_ptr[symbol + 1]; p++) {
             int32_t right = h->local[g->pair_right[p]];
             if (right < 0) continue;
+            h->pair_right[h->n_pairs] = right;
+            h->pair_rule[h->n_pairs] = h->pair_inner[h->n_pairs] = (int32_t)rules;
             for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) {
+                if (g->rule_parent[r] < g->n_nodes) h->pair_inner[h->n_pairs]++;
                 h->rule_right[rules] = right;
                 h->rule_parent[rules] = h->local[g->rule_parent[r]];
                 h->rule[rules] = (int32_t)r;
                 h->rule_weight[rules++] = cky_weight(h->w, g->rule_feature[r]);
             }
+            h->n_pairs++;
         }
         if (rules == before) continue;
         h->left[h->n_left] = (int32_t)s;
+        h->pair_ptr[h->n_left] = (int32_t)pairs;
         h->left_ptr[h->n_left++] = (int32_t)before;
         if (s < h->n_nodes) h->n_node_rules += rules - before;
     }
     h->left_ptr[h->n_left] = (int32_t)rules;
+    h->pair_ptr[h->n_left] = (int32_t)h->n_pairs;
+    h->pair_rule[h->n_pairs] = (int32_t)rules;
     h->n_rules = rules;
     cky_by_parent(h);
     /* A chain whose bottom is there is there whole. chain_below is renumbered through c, as scratch. */
@@ -365,21 +445,20 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
     if (cky_room(&h->row, &h->room_row, 8 * (size_t)(n + 1)) < 0) return CKY_NO_MEMORY;
     h->row[0] = 0;
     for (int64_t i = 0; i < n; i++) h->row[i + 1] = h->row[i] + h->m * cky_width(h, i);
-    if (cky_bytes(h) > (double)h->max_bytes) return CKY_CAP;
+    if (cky_bytes(h) > (double)h->max_bytes || h->row[n] > INT_MAX) return CKY_CAP;
     if (cky_room(&h->value, &h->room_value, sizeof(cky_block) * (size_t)h->row[n]) < 0 ||
         cky_room(&h->base, &h->room_base, 4 * (size_t)n * (n + 1) * h->n_nodes) < 0 ||
         cky_room(&h->lo, &h->room_lo, 8 * (size_t)n * h->m) < 0 ||
         cky_room(&h->edge, &h->room_edge, sizeof(cky_edge) * (size_t)cky_most_edges(h)) < 0 ||
-        cky_room(&h->edge_ptr, &h->room_edge_ptr, 16 * (size_t)n * h->n_left) < 0)
+        cky_room(&h->edge_ptr, &h->room_edge_ptr, 24 * (size_t)n * h->n_left) < 0 ||
+        cky_room(&h->pair, &h->room_pair, sizeof(cky_block) * (size_t)(h->n_pairs * cky_width(h, 0))) < 0)
         return CKY_NO_MEMORY;
     h->hi = h->lo + n * h->m;
-    if (g->n_splits > 0) {
-        size_t bytes = 8 * (size_t)g->n_categories * n;
-        if (cky_room(&h->split, &h->room_split, bytes) < 0) return CKY_NO_MEMORY;
-        memset(h->split, 0, bytes);
-        for (int64_t k = 1; k < n; k++)
-            for (int64_t t = 0; t < g->n_splits; t++)
-                cky_add(h->split + k * g->n_categories, w + cky_split_row(g, keys, t, k), g->n_categories);
+    if (g->n_spans + g->n_splits > 0) {
+        if (cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
+            cky_room(&h->part_class, &h->room_part_class, 8 * (size_t)n) < 0)
+            return CKY_NO_MEMORY;
+        cky_parts(h);
     }
     return CKY_OK;
 }
@@ -394,7 +473,7 @@ static inline double cky_start(const cky_chart *h, int64_t s) {
 
 /* The score of split k under parent s (local). */
 static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
-    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : h->split[k * h->g->n_categories + h->g->category[h->symbol[s]]];
+    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
 }
 
 /* ---- ways to begin ---------------------------------------------------------------------------

@@ -5,40 +5,49 @@
 #include "cky.h"
 #include "maxima.h"
 
-/* Make a row hold blocks from .. to, -inf where it held nothing. */
-static inline __attribute__((always_inline)) void cky_widen(cky_block *row, int32_t *lo, int32_t *hi, int32_t from, int32_t to) {
-    const cky_block none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    if (*lo > *hi) *lo = from, *hi = from - 1;
-    for (; *lo > from; *lo -= 1) row[*lo - 1] = none;
-    for (; *hi < to; *hi += 1) row[*hi + 1] = none;
+static const cky_block cky_none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+
+/* Rows (i, .) before anything stands in them. */
+static void cky_clear(cky_chart *h, int64_t i) {
+    int32_t last = (int32_t)(h->n / CKY_BLOCK), first = (int32_t)cky_first_block(i);
+    for (int64_t b = h->row[i]; b < h->row[i + 1]; b++) ((cky_block *)h->value)[b] = cky_none;
+    for (int64_t s = i * h->m; s < (i + 1) * h->m; s++) h->lo[s] = first, h->hi[s] = last;
+    for (int64_t q = 0; q < 3 * h->n_left; q++) h->edge_ptr[3 * i * h->n_left + q] = -1;
+    memset(h->has_pairs, 0, h->n_left);
 }
 
-/* row (i, A) = max(row (i, A), row (k, C) + x) for an edge, x being its weight and the left child's value. */
-static inline __attribute__((always_inline)) void cky_merge(cky_chart *h, int64_t i, const cky_edge *edge, double x) {
-    const cky_block *from = (const cky_block *)(h->value + edge->row);
-    cky_block *to = (cky_block *)(h->value + cky_at(h, i, edge->parent, 0));
-    int32_t *lo = h->lo + i * h->m + edge->parent, *hi = h->hi + i * h->m + edge->parent;
-    if (*lo > *hi) {
-        for (int32_t b = edge->lo; b <= edge->hi; b++) to[b] = from[b] + x;
-        *lo = edge->lo, *hi = edge->hi;
-        return;
-    }
-    cky_widen(to, lo, hi, edge->lo, edge->hi);
-    for (int32_t b = edge->lo; b <= edge->hi; b++) {
-        to[b] = maxima_of_4d(from[b] + x, to[b]);
+static inline int cky_is_empty(const cky_block *x) {
+    cky_block top = maxima_of_4d(*x, cky_none);
+    return top[0] == -INFINITY && top[1] == -INFINITY && top[2] == -INFINITY && top[3] == -INFINITY;
+}
+
+/* Note which of their blocks hold anything; under a mask all may, for sums are taken before it forbids. */
+static void cky_trim(cky_chart *h, int64_t i) {
+    if (h->mask != NULL) return;
+    for (int64_t s = 0; s < h->m; s++) {
+        const cky_block *row = (const cky_block *)(h->value + cky_at(h, i, s, 0));
+        int32_t lo = h->lo[i * h->m + s], hi = h->hi[i * h->m + s];
+        while (lo <= hi && cky_is_empty(row + lo)) lo++;
+        while (hi > lo && cky_is_empty(row + hi)) hi--;
+        h->lo[i * h->m + s] = lo <= hi ? lo : INT_MAX;
+        h->hi[i * h->m + s] = lo <= hi ? hi : -1;
     }
 }
 
-/* List the edges of left child q that ends at k: its rules whose right child begins there. */
+/* List the edges of left child q that ends at k: its rules and pairs whose right child begins there. */
 static void cky_list(cky_chart *h, int64_t k, int64_t q) {
-    int64_t *ptr = h->edge_ptr + 2 * (k * h->n_left + q);
-    ptr[0] = h->n_edges;
-    for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++) {
-        int32_t C = h->rule_right[r], A = h->rule_parent[r], lo = h->lo[k * h->m + C], hi = h->hi[k * h->m + C];
-        if (lo > hi) continue;
-        h->edge[h->n_edges++] = (cky_edge){cky_at(h, k, C, 0), lo, hi, A, h->rule_weight[r] + cky_split(h, A, k)};
+    int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
+    for (int64_t of_pairs = 0; of_pairs < 2; of_pairs++) {
+        ptr[of_pairs] = h->n_edges;
+        for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
+            int32_t C = h->pair_right[p], row = (int32_t)(h->row[k] + C * cky_width(h, k));
+            if (h->lo[k * h->m + C] > h->hi[k * h->m + C]) continue;
+            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1]) h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, 0.0};
+            for (int64_t r = h->pair_rule[p]; !of_pairs && r < h->pair_inner[p]; r++)
+                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_split(h, h->rule_parent[r], k)};
+        }
     }
-    ptr[1] = h->n_edges;
+    ptr[2] = h->n_edges;
 }
 
 /* The final values over (i, k): nodes with their e, their chains; terminals. */
@@ -46,14 +55,9 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
     double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
-    int32_t *lo = h->lo + i * h->m, *hi = h->hi + i * h->m, block = (int32_t)(k / CKY_BLOCK);
     for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
-    if (!cky_may_others(allowed))
-        for (int64_t s = h->n_nodes; s < h->m; s++)
-            if (cky_has(h, i, s, k)) h->value[cky_at(h, i, s, k)] = -INFINITY;
     if (k == i + 1) {
         int64_t t = h->words[i], T = h->local[g->n_nodes + t];
-        cky_widen((cky_block *)(h->value + cky_at(h, i, T, 0)), lo + T, hi + T, block, block);
         h->value[cky_at(h, i, T, k)] = cky_may_others(allowed) ? 0.0 : -INFINITY;
         for (int64_t r = g->lexical_ptr[t]; r < g->lexical_ptr[t + 1]; r++) {
             double x = cky_weight(h->w, g->lexical_feature[r]);
@@ -72,39 +76,74 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         c[r] = below + h->chain_weight[r] + h->e[top];
         if (c[r] > v[top] && cky_may_chain(h, allowed, r)) v[top] = c[r];
     }
-    for (int64_t s = 0; s < h->n_nodes; s++) {
-        if (v[s] == -INFINITY && (allowed == NULL || !cky_has(h, i, s, k))) continue;
-        cky_widen((cky_block *)(h->value + cky_at(h, i, s, 0)), lo + s, hi + s, block, block);
-        h->value[cky_at(h, i, s, k)] = v[s];
+    for (int64_t s = 0; s < h->n_nodes; s++) h->value[cky_at(h, i, s, k)] = v[s];
+}
+
+/* Put the row of each edge into another, x being the left child's value: to = max(to, from + x + weight). */
+static inline __attribute__((always_inline)) void cky_merge(const cky_chart *h, const cky_edge *edge, const cky_edge *end, double x,
+                                                            cky_block *rows, int64_t stride, int64_t width) {
+    for (; edge < end; edge++) {
+        const cky_block *from = (const cky_block *)h->value + edge->row;
+        cky_block *to = rows + edge->to * stride;
+        double weight = x + edge->weight;
+        for (int64_t b = 0; b < width; b++) to[b] = maxima_of_4d(from[b] + weight, to[b]);
     }
 }
 
 /* Put the left children over (i, k) beside all that begins at k; returns how many edges there are. */
 static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
-    int64_t count = 0;
+    int64_t count = 0, stride = cky_width(h, i), width = cky_width(h, k), skipped = cky_first_block(k) - cky_first_block(i);
+    cky_block *rows = (cky_block *)h->value + h->row[i];
     for (int64_t q = 0; q < h->n_left; q++) {
-        double x = cky_value(h, i, h->left[q], k);
+        double x = h->value[cky_at(h, i, h->left[q], k)];
         if (x == -INFINITY) continue;
-        const int64_t *ptr = h->edge_ptr + 2 * (k * h->n_left + q);
+        const int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
         if (ptr[0] < 0) cky_list(h, k, q);
-        for (int64_t r = ptr[0]; r < ptr[1]; r++) cky_merge(h, i, h->edge + r, x + h->edge[r].weight);
-        count += ptr[1] - ptr[0];
+        if (!h->has_pairs[q])
+            for (int64_t b = h->pair_ptr[q] * stride; b < h->pair_ptr[q + 1] * stride; b++) h->pair[b] = cky_none;
+        h->has_pairs[q] = 1;
+        cky_merge(h, h->edge + ptr[0], h->edge + ptr[1], x, rows + skipped, stride, width);
+        cky_merge(h, h->edge + ptr[1], h->edge + ptr[2], x, h->pair + skipped, stride, width);
+        count += ptr[2] - ptr[0];
     }
+    return count;
+}
+
+/* The intermediates over (i, .), from its pairs; returns how many rules there are. */
+static int64_t cky_intermediates(cky_chart *h, int64_t i) {
+    int64_t count = 0, stride = cky_width(h, i);
+    cky_block *rows = (cky_block *)h->value + h->row[i];
+    for (int64_t q = 0; q < h->n_left; q++) {
+        if (!h->has_pairs[q]) continue;
+        for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
+            const cky_block *from = h->pair + p * stride;
+            for (int64_t r = h->pair_inner[p]; r < h->pair_rule[p + 1]; r++) {
+                cky_block *to = rows + h->rule_parent[r] * stride;
+                double weight = h->rule_weight[r];
+                for (int64_t b = 0; b < stride; b++) to[b] = maxima_of_4d(from[b] + weight, to[b]);
+            }
+        }
+        count += h->left_ptr[q + 1] - h->left_ptr[q];
+    }
+    for (int64_t k = i + 1; h->mask != NULL && k <= h->n; k++)
+        for (int64_t s = h->n_nodes; s < h->m && !cky_may_others(cky_allowed(h, i, k)); s++)
+            h->value[cky_at(h, i, s, k)] = -INFINITY;
     return count;
 }
 
 /* Fill the chart that has been prepared. */
 static int cky_inside(cky_chart *h) {
-    int64_t n = h->n, m = h->m, work = 0;
+    int64_t n = h->n, work = 0;
     for (int64_t i = n - 1; i >= 0; i--) {
-        for (int64_t s = 0; s < m; s++) h->lo[i * m + s] = INT_MAX, h->hi[i * m + s] = -1;
-        for (int64_t q = 0; q < 2 * h->n_left; q++) h->edge_ptr[2 * i * h->n_left + q] = -1;
+        cky_clear(h, i);
         for (int64_t k = i + 1; k <= n; k++) {
             int64_t edges = 0;
             cky_close(h, i, k);
             if (k < n) edges = cky_extend(h, i, k) + h->n_left;
             if (stop_count(&work, h->n_nodes + h->n_chains + 2 * edges * ((n - k) / CKY_BLOCK + 1)) < 0) return -1;
         }
+        if (stop_count(&work, 2 * cky_intermediates(h, i) * cky_width(h, i)) < 0) return -1;
+        cky_trim(h, i);
     }
     return stop_poll(work);
 }

@@ -178,15 +178,16 @@ static int64_t cky_sums_extend(const cky_chart *h, cky_sums *f, int64_t i, int64
         if (!cky_has(h, i, h->left[q], k)) continue;
         double x = f->sum[cky_at(h, i, h->left[q], k)];
         if (x == -INFINITY) continue;
-        const int64_t *ptr = h->edge_ptr + 2 * (k * h->n_left + q);
-        for (int64_t r = ptr[0]; r < ptr[1]; r++) {
-            const cky_edge *edge = h->edge + r;
-            const cky_block *from = (const cky_block *)(f->sum + edge->row);
-            const cky_block *top = (const cky_block *)(h->value + cky_at(h, i, edge->parent, 0));
-            cky_block *to = (cky_block *)(f->sum + cky_at(h, i, edge->parent, 0));
-            for (int32_t b = edge->lo; b <= edge->hi; b++) to[b] += cky_exp(from[b] + (x + edge->weight) - cky_floor(top[b]));
+        for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++) {
+            int64_t A = h->rule_parent[r], C = h->rule_right[r];
+            const cky_block *from = (const cky_block *)(f->sum + cky_at(h, k, C, 0));
+            const cky_block *top = (const cky_block *)(h->value + cky_at(h, i, A, 0));
+            cky_block *to = (cky_block *)(f->sum + cky_at(h, i, A, 0));
+            double weight = x + h->rule_weight[r] + cky_split(h, A, k);
+            for (int32_t b = h->lo[k * h->m + C]; b <= h->hi[k * h->m + C]; b++)
+                to[b] += cky_exp(from[b] + weight - cky_floor(top[b]));
         }
-        count += ptr[1] - ptr[0];
+        count += h->left_ptr[q + 1] - h->left_ptr[q];
     }
     return count;
 }

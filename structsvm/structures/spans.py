@@ -60,6 +60,14 @@ class Template(NamedTuple):
         """Whether it has a row per value."""
         return not self.parts or (len(self.parts) == 1 and self.parts[0].column == 0 and not self.length)
 
+    @property
+    def group(self) -> int:
+        """What it depends on, as in cky.h."""
+        sides = {part.side for part in self.parts}
+        if len(sides) == 2:
+            return 4
+        return ("last" in sides) + 2 * self.length
+
 
 class SpanTemplates:
     """Templates of a grammar's span features.
@@ -80,6 +88,10 @@ class SpanTemplates:
     n_rows : int
     first_row, shift : int32 arrays of shape (n_spans + n_splits,)
     lengths : uint32 array of shape (9, n_spans)
+    group : int32 array of shape (n_spans,)
+        Templates of spans by what they depend on: the begin alone, the end alone, these with the length, both.
+    group_ptr : int32 array of shape (6,)
+        Where each of the five groups begins.
 
     Raises
     ------
@@ -113,6 +125,9 @@ class SpanTemplates:
         for t, one in enumerate(templates[: self.n_spans]):
             if one.length:
                 self.lengths[:, t] = classes if one.is_table else _mixed(classes + seeds[t])
+        of_span = [one.group for one in templates[: self.n_spans]]
+        self.group = np.argsort(of_span, kind="stable").astype(np.int32)
+        self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
         # Columns of `keys`: begins, ends, splits. Each is a sum over parts, of which there is one at least.
         groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(2 * self.n_spans + self.n_splits)]
         for t, one in enumerate(templates):

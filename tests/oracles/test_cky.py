@@ -69,6 +69,27 @@ def test_sentences_of_many_trees(seed, span_features):
     assert next(case.oracle.kbest(case.X[0], w))[1] == pytest.approx(best, **CLOSE)
 
 
+# What they see of a span: its begin, its end, each with its length, both, and its split.
+TEMPLATES = (
+    *("length", "first.terminal", "last-1.terminal last.terminal length", "first-1.terminal first.terminal length"),
+    *("last+1.terminal", "first.terminal last.terminal", "first+1.terminal last+1.terminal length", "split.terminal"),
+)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.permutations(TEMPLATES), st.integers(1, len(TEMPLATES)))
+def test_templates_score_what_they_count(seed, templates, count):
+    rng = np.random.default_rng(seed)
+    grammar = Grammar("S -> S T S | S S | T 'b' | 'a' | 'b'\nT -> S S T | 'b' | 'a'", h=int(rng.integers(2)))
+    oracle = CKYOracle(grammar, span_features=templates[:count], span_bits=5)
+    w = rng.normal(size=oracle.n_features)
+    parser = oracle.parser()
+    for n in (13, 2, 8):  # charts one after another
+        x = rng.choice(["a", "b"], size=n).tolist()
+        tree, score = oracle.parse(x, w, parser=parser)
+        assert oracle.joint_feature(x, tree) @ w == pytest.approx(score, **CLOSE)
+
+
 def test_twins_count_as_one_span_more():
     # The chain A -> B and the chain B -> A have the same spans.
     oracle = CKYOracle("S -> A | B\nA -> B | 'a'\nB -> A | 'a'")

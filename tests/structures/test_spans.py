@@ -74,6 +74,8 @@ def test_rows_of_the_plain_templates():
     assert templates.rows(keys, 1, 3).tolist() == [0, 4 + 1, 8 + 2, 12 + 3, 16 + 1]
     assert templates.split_rows(keys, 1).tolist() == [25 + 0]
     assert templates.n_rows == 25 + 4
+    # The begin, the end, the begin with the length.
+    assert (templates.group.tolist(), templates.group_ptr.tolist()) == ([0, 2, 1, 3, 4], [0, 2, 4, 5, 5, 5])
 
 
 @pytest.mark.parametrize("bits", [1, 5])
