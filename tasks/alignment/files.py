@@ -94,7 +94,9 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
 
         try:
             blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
-        except (ValueError, AssertionError, IndexError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what Biopython's parsers raise
             raise ValueError(f"{name}: not {form} ({error})") from None
         return _of_many(blocks, name, pairs)
     return _examples(list(SimpleFastaParser(_lines(text))), name)

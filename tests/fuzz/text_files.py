@@ -151,7 +151,8 @@ GRAPHS = (
     b'{"nodes": [{"features": [0.1, 1], "label": null}], "edges": []}\n'
 )
 NAMED = (
-    b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5}], "links": [{"source": "u", "target": "v"}]}]'
+    b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5, "label": 1}], '
+    b'"links": [{"source": "u", "target": "v"}]}]'
 )
 GRAPHML = (
     b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'

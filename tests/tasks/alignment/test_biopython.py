@@ -153,6 +153,7 @@ def test_files_of_alignments_of_many(tmp_path):
         ("nothing", "clustal", "not clustal"),
         ("nothing", "nonsense", "not nonsense"),
         ("", "stockholm", "has no alignments"),
+        ("# STOCKHOLM 1.0\na AC\n#=GR a SS CCC\nb AC\n//\n", "stockholm", "not stockholm"),
         (">a\nAC\n>b\nACG\n", "a2m", "alignment 1: the row of 'b' has 3 columns, that of 'a' 2"),
         (">a\nAC\n", "a2m", "alignment 1: has 1 sequences"),
         (">a\nAC\n>b\n--\n", "a2m", "alignment 1: the row of 'b' has no letters"),
