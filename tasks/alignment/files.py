@@ -56,6 +56,8 @@ class AlignmentFile(NamedTuple):
 # Formats of Bio.AlignIO by the ends of names; other files are FASTA.
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
 
+MOST_ENDS = 100
+
 
 def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> Any:
     """Read pairs from a path or a file, compressed or not.
@@ -102,8 +104,21 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     return _examples(list(SimpleFastaParser(_lines(text))), name)
 
 
+class _Lines(io.StringIO):
+    """A file of lines, which tells those who read on and on behind its end, as Biopython does for a mere header."""
+
+    n_ends = 0
+
+    def readline(self, size: int | None = -1) -> str:
+        line = super().readline(-1 if size is None else size)
+        self.n_ends += not line
+        if self.n_ends > MOST_ENDS:
+            raise ValueError("the file ends too early")
+        return line
+
+
 def _lines(text: str) -> io.StringIO:
-    return io.StringIO(text, newline=None)
+    return _Lines(text, newline=None)
 
 
 def _of_many(blocks: Any, path: str, pairs: str) -> Any:

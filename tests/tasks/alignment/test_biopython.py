@@ -152,6 +152,7 @@ def test_files_of_alignments_of_many(tmp_path):
         ("nothing", "stockholm", "not stockholm"),
         ("nothing", "clustal", "not clustal"),
         ("nothing", "nonsense", "not nonsense"),
+        ("CLUSTAL W\n", "clustal", "the file ends too early"),
         ("", "stockholm", "has no alignments"),
         ("# STOCKHOLM 1.0\na AC\n#=GR a SS CCC\nb AC\n//\n", "stockholm", "not stockholm"),
         (">a\nAC\n>b\nACG\n", "a2m", "alignment 1: the row of 'b' has 3 columns, that of 'a' 2"),
