@@ -149,11 +149,23 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield AmbiguousClassifier(random_state=0), points, sets
     yield MultilabelClassifier(C=0.1, interactions="tree", **once), points, sets
     yield MultilabelClassifier("f1", C=0.1, interactions="none", **once), points, sets
-    yield MultilabelClassifier("subset", C=0.1, interactions="full", fit_intercept=False, **once), points, sets[:23] + [None]
+    yield (
+        MultilabelClassifier("subset", C=0.1, interactions="full", fit_intercept=False, **once),
+        points,
+        [*sets[:23], None],
+    )
     yield GraphLabeler(C=0.1, method="relaxed", interactions="symmetric", **once), graphs, list(labels.reshape(8, 3))
-    yield GraphLabeler(C=0.1, loss="log", method="junction", interactions="associative", **once), worded, list(labels.reshape(8, 3))
+    yield (
+        GraphLabeler(C=0.1, loss="log", method="junction", interactions="associative", **once),
+        worded,
+        list(labels.reshape(8, 3)),
+    )
     yield GraphLabeler(C=0.1, method="expansion", interactions="full", **once), linked, list(labels.reshape(8, 3))
-    yield SequenceLabeler(segments=True, C=0.1, loss="log", **once), X, [[(k, k + 1, "ab"[k % 2]) for k in range(len(s))] for s in y]
+    yield (
+        SequenceLabeler(segments=True, C=0.1, loss="log", **once),
+        X,
+        [[(k, k + 1, "ab"[k % 2]) for k in range(len(s))] for s in y],
+    )
     yield Ranker("pairs", C=0.1, **once), points, labels
     yield Ranker("ndcg", k=3, C=0.1, solver="cutting_plane", **once), points, labels
     yield MultivariateClassifier("f1", C=0.1, **once), points, labels > 0

@@ -205,6 +205,6 @@ def test_a_large_table_is_interrupted(monkeypatch):
         thread.join()
     go_on.set()
     np.testing.assert_array_equal(oracle.argmax(x, [1.0, 0.0]), expected)
+    one = Pairs((40, 40), np.argwhere(np.ones((40, 39))), x[:, 1:].reshape(-1, 1))
     with pytest.raises(ValueError, match="there is no matching of 40 pairs"):
-        one = Pairs((40, 40), np.argwhere(np.ones((40, 39))), x[:, 1:].reshape(-1, 1))
         AssignmentOracle(1, unmatched=False).argmax(one, [1.0])

@@ -555,7 +555,7 @@ def test_labels_that_are_none(Y, said):
 
 def test_weights_and_parameters_that_are_none():
     for options, said in (
-        ({"n_labels": 0}, "'n_labels' parameter of GraphOracle must be an integer of at least 1"),
+        ({"n_labels": 0}, "'n_labels' parameter of GraphOracle must be an integer from 1 to 4096"),
         ({"interactions": "ising"}, "'interactions' parameter of GraphOracle must be one of none, potts"),
         ({"method": "cut", "n_labels": 3}, "method='cut' needs two labels"),
         ({"method": "cut", "nonnegative": False}, "method='cut' needs two labels"),
