@@ -9,8 +9,8 @@ run `tests/fuzz` and `tests/faults`: the whole campaign takes some two hours of 
 from common.parts import main
 
 PARTS = ("fuzz", "faults", "interrupts", "memory", "limits")
-ONLY = """of interrupts, the cases with this in their names; of fuzz and faults, one more run beside those kept, as
-KIND:SEED:COUNT[:OF] and SEED:COUNT[:TRAINEE,...]"""
+ONLY = """of interrupts, the cases with one of these words (a,b) in their names; of fuzz and faults, runs beside those
+kept: KIND:SEED:COUNT[:OF],... and SEED:COUNT[:TRAINEE;...]"""
 
 if __name__ == "__main__":
     main("reliability", PARTS, __doc__, only=ONLY)
