@@ -61,6 +61,7 @@ class AlignmentModel(ChoosingModel):
 
     kind = "alignment"
     estimator = "SequenceAligner"
+    has_temperature = True
 
     costs: Any = None
 
