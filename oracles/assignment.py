@@ -418,27 +418,43 @@ class AssignmentOracle(Oracle):
         return np.asarray(partner[slots])
 
 
-def solved(table: NDArray[np.float64]) -> Any:
-    """`linear_sum_assignment`, a large one in a thread of its own, which nobody waits for once the work is stopped."""
+def best_pairs(table: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Left and right nodes of the full assignment of the highest sum.
+
+    scipy copies a table that it has to negate or to transpose, and ends the process if there is no memory for it.
+    """
+    if table.shape[0] <= table.shape[1]:
+        left, right = linear_sum_assignment(np.negative(table, order="C"))
+        return left, right
+    right, left = linear_sum_assignment(np.negative(table.T, order="C"))
+    by_left = np.argsort(left)
+    return left[by_left], right[by_left]
+
+
+def solved(table: NDArray[np.float64]) -> tuple[Any, Any]:
+    """`best_pairs`, of a large table in a thread of its own, which nobody waits for once the work is stopped."""
     if table.size <= MOST_ENTRIES:
-        return linear_sum_assignment(table, maximize=True)
+        return best_pairs(table)
     found: list[Any] = []
 
     def solve() -> None:
         try:
-            found.append(linear_sum_assignment(table, maximize=True))
+            found.append(best_pairs(table))
         except Exception as error:  # noqa: BLE001 - raised where the table came from
             found.append(error)
         done.set()
 
     done, job = threading.Event(), Job()  # a job within the one that the caller is at work on, if any
-    threading.Thread(target=solve, daemon=True).start()
+    try:
+        threading.Thread(target=solve, daemon=True).start()
+    except RuntimeError:  # no memory for a thread
+        solve()
     while not done.wait(0.02):
         if job.stopped:
             raise KeyboardInterrupt("the job was stopped")
     if isinstance(found[0], Exception):
         raise found[0]
-    return found[0]
+    return found[0]  # type: ignore[no-any-return]
 
 
 class NoMatching(ValueError):

@@ -178,10 +178,10 @@ def test_a_large_table_is_interrupted(monkeypatch):
     """While scipy, which does not look up, is at work: in the main thread by a signal, in another by its job."""
     at_work, go_on, solve = threading.Event(), threading.Event(), assignment.linear_sum_assignment
 
-    def slow(table, maximize):
+    def slow(table):
         at_work.set()
         go_on.wait(60.0)
-        return solve(table, maximize=maximize)
+        return solve(table)
 
     oracle, x = AssignmentOracle(1), np.random.default_rng(0).normal(size=(40, 40, 1))
     expected = oracle.argmax(x, [1.0, 0.0])
