@@ -219,12 +219,13 @@ CASES = {
     }),
 }  # fmt: skip
 CHILD = """
-import json, sys, threading, time, warnings
+import json, signal, sys, threading, time, warnings
 from collections import Counter
 import numpy as np
 from structsvm import FrankWolfe, LaRank, PassiveAggressive
 from structsvm.tasks import *
 warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what is in the background
 SETUP
 print("ready", flush=True)
 while work := sys.stdin.readline():

@@ -57,6 +57,8 @@ class AlignmentFile(NamedTuple):
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
 
 MOST_ENDS = 100
+# Pairs of the sequences of one alignment: 724 sequences have as many.
+MOST_PAIRS = 2**18
 
 
 def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> Any:
@@ -135,6 +137,11 @@ def _of_many(blocks: Any, path: str, pairs: str) -> Any:
                 )
             if not strip_gaps(row):
                 raise ValueError(f"{where}: the row of {title!r} has no letters")
+        if pairs == "all" and (n_pairs := len(block) * (len(block) - 1) // 2) > MOST_PAIRS:
+            raise ValueError(
+                f"{where}: {len(block)} sequences have {n_pairs} pairs, more than {MOST_PAIRS}; pairs='first' and "
+                "'adjacent' take fewer"
+            )
         rows += pairs_of_alignment([row for _, row in block], pairs)
         names += [f"{a}/{b}" for a, b in chosen_pairs([title for title, _ in block], pairs)]
     if not rows:
