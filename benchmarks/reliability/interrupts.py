@@ -196,8 +196,8 @@ CASES = {
         "k-best of 300 tokens": "small.predict_kbest(few[0] * 99, k=300)",
     }),
     "assignments of 2,000 x 2,000": (TABLES, {
-        "argmax": "oracle.argmax(random, w)", "argmax, products": "oracle.argmax(products, w)",
-        "k-best": "oracle.kbest(random, w, 500)",
+        "argmax": "oracle.argmax(random, w)", "k-best": "oracle.kbest(random, w, 500)",
+        "argmax, products": "oracle.argmax(products, w)",  # last: threads that nobody waits for take CPU time
     }),
     "a million rows": (RANKED, {
         "predict a ranking": "small.predict(X)",

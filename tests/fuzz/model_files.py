@@ -467,7 +467,7 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
                 raise
             return "OracleError"
         except ValueError as error:
-            if "its scores overflow" not in str(error):
+            if "overflow" not in str(error):  # of scores, or of a network
                 raise
             return "ValueError of training"
     return "goes on"
