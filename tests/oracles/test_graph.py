@@ -561,7 +561,8 @@ def test_weights_and_parameters_that_are_none():
         ({"method": "cut", "nonnegative": False}, "method='cut' needs two labels"),
         ({"interactions": "full", "nonnegative": True}, "nonnegative=True needs"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter of GraphOracle must be 2 positive finite numbers"),
-        ({"n_node_features": 2**31}, "more than 2**31"),
+        ({"n_node_features": 2**30}, "more than 2**31"),
+        ({"n_node_features": 2**31}, "'n_node_features' parameter of GraphOracle must be an integer from 1 to"),
     ):
         with pytest.raises(ValueError, match=re.escape(said)):
             GraphOracle(**{"n_labels": 2, "n_node_features": 1} | options)
