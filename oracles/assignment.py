@@ -435,7 +435,7 @@ def solved(table: NDArray[np.float64]) -> tuple[Any, Any]:
     """`best_pairs`, of a large table in a thread of its own, which nobody waits for once the work is stopped."""
     if table.size <= MOST_ENTRIES:
         return best_pairs(table)
-    found: list[Any] = []
+    found: list[tuple[Any, Any] | Exception] = []
 
     def solve() -> None:
         try:
@@ -452,9 +452,10 @@ def solved(table: NDArray[np.float64]) -> tuple[Any, Any]:
     while not done.wait(0.02):
         if job.stopped:
             raise KeyboardInterrupt("the job was stopped")
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]  # type: ignore[no-any-return]
+    (result,) = found
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 class NoMatching(ValueError):
