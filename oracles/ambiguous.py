@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.features.tokens import narrowed
@@ -146,12 +146,7 @@ class AmbiguousOracle(Oracle):
             raise ValueError(f"X has {rows.n_features} columns, expected {self.n_input_features}")
         if values.dtype != np.float64 or not values.flags.c_contiguous:
             raise ValueError("dense rows must be a C-contiguous float64 array")
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = float(np.vdot(values, values))
-        if not np.isfinite(values).all():
-            raise ValueError("X holds NaN or infinity")
-        if not np.isfinite(squares):
-            raise ValueError("the squares of X overflow; scale the features down")
+        check_squares(values)
         return rows
 
     def scores(self, X: Any, w: Any) -> Any:

@@ -9,6 +9,7 @@ Where some may not, there are columns for staying alone.
 from __future__ import annotations
 
 import heapq
+import threading
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -19,13 +20,18 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from structsvm._problem import Problem
+from structsvm.execution._stop import Job
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
+from structsvm.parameters import check_k
 from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling, checked_weights
 
 __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
 
 ALONE, UNKNOWN = -1, -2
+
+# Entries of a table that takes scipy, which does not look up, some 50 ms at worst.
+MOST_ENTRIES = 2**17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +203,7 @@ class AssignmentOracle(Oracle):
         n, m, d = features.shape
         row = np.full((n, m + 1), -1, dtype=np.int32)
         row[:, :m] = np.arange(n * m, dtype=np.int32).reshape(n, m)
-        return AssignmentInput(finite(features.reshape(n * m, d)), row, self._column(m, None))
+        return AssignmentInput(finite(features.reshape(n * m, d)), row, self._column(n, m, None))
 
     def _encoded_pairs(self, x: Pairs) -> AssignmentInput:
         n, m = (whole(size, "a shape") for size in x.shape)
@@ -227,15 +233,15 @@ class AssignmentOracle(Oracle):
         row[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs))  # -1 is the last column
         for k in np.flatnonzero(row[pairs[:, 0], pairs[:, 1]] != np.arange(len(pairs)))[:1]:
             raise ValueError(f"the pair {tuple(pairs[k].tolist())} stands there twice")
-        return AssignmentInput(features, row, self._column(m, x.capacities))
+        return AssignmentInput(features, row, self._column(n, m, x.capacities))
 
-    def _column(self, n_right: int, capacities: Any) -> NDArray[np.int64] | None:
+    def _column(self, n_left: int, n_right: int, capacities: Any) -> NDArray[np.int64] | None:
         if capacities is None:
-            return None if self.capacity is None else np.repeat(np.arange(n_right), self.capacity)
+            return None if self.capacity is None else np.repeat(np.arange(n_right), min(self.capacity, n_left))
         array = np.asarray(capacities)
         if array.shape != (n_right,) or (array.size and array.dtype.kind not in "iu") or (array < 0).any():
             raise ValueError(f"capacities must be {n_right} integers >= 0, got {capacities!r:.80}")
-        return np.repeat(np.arange(n_right), array)
+        return np.repeat(np.arange(n_right), np.minimum(array, n_left).astype(np.int64))
 
     def _checked(self, x: AssignmentInput, y: Any) -> Any:
         """A true output, or what is known of it; ValueError unless it is one."""
@@ -320,31 +326,36 @@ class AssignmentOracle(Oracle):
 
         Each one found parts the others: those that differ from it at a left node, and not before that.
         """
+        check_k(k)
         x = self.encoded(x)
         pairs, alone = self._scores(x, w)
         everything = np.column_stack([pairs, alone])
         ties, left = count(), np.arange(x.n_left)
+        heap: list[Any] = []
 
-        def best_of(mask: Any) -> None:
+        def best_of(first: Any, banned: list[int]) -> None:
+            """The best matching that begins with `first`, and has the next left node with none of `banned`."""
+            n = len(first)
+            mask = np.ones(x.row.shape, dtype=bool)
+            mask[:n] = False
+            mask[left[:n], first] = True
+            mask[n : n + 1, banned] = False
+            if not mask[n : n + 1].any() and n < x.n_left:
+                return
             try:
                 y = self._best(x, pairs, alone, mask)
             except NoMatching:
                 return
-            heapq.heappush(heap, (-float(everything[left, y].sum()), next(ties), y, mask))
+            heapq.heappush(heap, (-float(everything[left, y].sum()), next(ties), y, n, banned))
 
-        heap: list[Any] = []
         found: list[tuple[NDArray[np.int64], float]] = []
-        best_of(np.ones(x.row.shape, dtype=bool))
+        best_of(left[:0], [])
         while heap and len(found) < k:
-            value, _, y, mask = heapq.heappop(heap)
+            value, _, y, n, banned = heapq.heappop(heap)
             found.append((y, -value))
-            for i in range(x.n_left):
-                other = mask.copy()
-                other[:i] = False
-                other[left[:i], y[:i]] = True
-                other[i, y[i]] = False
-                if other[i].any():
-                    best_of(other)
+            if len(found) < k:
+                for i in range(n, x.n_left):
+                    best_of(y[:i], [*(banned if i == n else ()), int(y[i])])
         return found
 
     # ---- inference ------------------------------------------------------------------------------------
@@ -352,7 +363,12 @@ class AssignmentOracle(Oracle):
     def _scores(self, x: AssignmentInput, w: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of pairs, array (n_left, n_right), minus infinity where forbidden; and of left nodes alone, (n_left,)."""
         weights = checked_weights(w, self.n_features, np.float64)
-        scores = np.append(x.features @ weights[: self.n_pair_features], -np.inf)[x.row]
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = np.append(x.features @ weights[: self.n_pair_features], 0.0)
+            if not np.isfinite(4.0 * x.n_left * (np.abs(own).max() + abs(weights[-1]))):
+                raise ValueError("the scores overflow, or w has values that are not finite")
+        own[-1] = -np.inf
+        scores = own[x.row]
         if not self.unmatched:
             return scores[:, :-1], np.zeros(x.n_left)
         return scores[:, :-1], np.where(x.row[:, -1] < 0, 0.0, scores[:, -1]) + weights[-1]
@@ -377,7 +393,7 @@ class AssignmentOracle(Oracle):
             if x.column is None:
                 left, right = np.arange(x.n_left), gains.argmax(axis=1)
             else:
-                left, slots = linear_sum_assignment(gains[:, x.column], maximize=True)
+                left, slots = solved(gains[:, x.column])
                 right = x.column[slots]
             gained = gains[left, right] > 0.0
             y[left[gained]] = right[gained]
@@ -394,12 +410,52 @@ class AssignmentOracle(Oracle):
                 if not np.isfinite(table.max(axis=1)).all():
                     raise ValueError
             else:
-                slots = linear_sum_assignment(table, maximize=True)[1]
+                slots = solved(table)[1]
         except ValueError:
             agrees = "" if mask is None else " that agrees with what is known"
             of = "" if self.unmatched else f" of {min(x.n_left, x.n_slots)} pairs"
             raise NoMatching(f"there is no matching{of}{agrees}") from None
         return np.asarray(partner[slots])
+
+
+def best_pairs(table: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Left and right nodes of the full assignment of the highest sum.
+
+    scipy copies a table that it has to negate or to transpose, and ends the process if there is no memory for it.
+    """
+    if table.shape[0] <= table.shape[1]:
+        left, right = linear_sum_assignment(np.negative(table, order="C"))
+        return left, right
+    right, left = linear_sum_assignment(np.negative(table.T, order="C"))
+    by_left = np.argsort(left)
+    return left[by_left], right[by_left]
+
+
+def solved(table: NDArray[np.float64]) -> tuple[Any, Any]:
+    """`best_pairs`, of a large table in a thread of its own, which nobody waits for once the work is stopped."""
+    if table.size <= MOST_ENTRIES:
+        return best_pairs(table)
+    found: list[tuple[Any, Any] | Exception] = []
+
+    def solve() -> None:
+        try:
+            found.append(best_pairs(table))
+        except Exception as error:  # noqa: BLE001 - raised where the table came from
+            found.append(error)
+        done.set()
+
+    done, job = threading.Event(), Job()  # a job within the one that the caller is at work on, if any
+    try:
+        threading.Thread(target=solve, daemon=True).start()
+    except RuntimeError:  # no memory for a thread
+        solve()
+    while not done.wait(0.02):
+        if job.stopped:
+            raise KeyboardInterrupt("the job was stopped")
+    (result,) = found
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 class NoMatching(ValueError):

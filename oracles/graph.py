@@ -26,6 +26,7 @@ WEAKEST = ("exact", "relaxed", "approximate")
 # Larger graphs that are no forests are not tried to be eliminated unless the method asks for it.
 MANY_NODES = 20_000
 
+MOST_LABELS = 4096  # which have a table of all pairs
 WIDEST = 60  # nodes of a separator that the kernels have room for
 
 
@@ -52,7 +53,7 @@ class GraphOracle(Oracle):
     Parameters
     ----------
     n_labels : int
-        Number of labels K; a labelling is an integer array with values 0 .. K - 1.
+        Number of labels K, at most 4096; a labelling is an integer array with values 0 .. K - 1.
     n_node_features, n_edge_features : int
     interactions : {"potts", "associative", "symmetric", "full", "none"}, default="potts"
         What V distinguishes. "potts": whether the labels agree, one weight per edge feature. "associative": on which
@@ -107,14 +108,14 @@ class GraphOracle(Oracle):
         max_table: int = 2**16,
     ) -> None:
         sizes = (
-            ("n_labels", n_labels, 1),
-            ("n_node_features", n_node_features, 1),
-            ("n_edge_features", n_edge_features, 1),
-            ("max_table", max_table, 1),
+            ("n_labels", n_labels, MOST_LABELS),
+            ("n_node_features", n_node_features, 2**31 - 1),
+            ("n_edge_features", n_edge_features, 2**31 - 1),
+            ("max_table", max_table, 2**31 - 1),
         )
-        for name, value, least in sizes:
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                self._refuse(name, f"an integer of at least {least}", value)
+        for name, value, most in sizes:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
+                self._refuse(name, f"an integer from 1 to {most}", value)
         for name, chosen, values in (
             ("interactions", interactions, INTERACTIONS),
             ("method", method, METHODS),
@@ -155,14 +156,15 @@ class GraphOracle(Oracle):
         if self.keeps_sign:
             self.nonnegative = np.arange(self.first_edge_weight, self.n_features)
         # Of a pair of labels, the weight that it has among those of an edge feature; -1: none.
-        a, b = np.mgrid[:K, :K]
-        pair = {
-            "none": np.full((K, K), -1),
-            "potts": np.where(a == b, 0, -1),
-            "associative": np.where(a == b, a, -1),
-            "symmetric": np.minimum(a, b) * K - np.minimum(a, b) * (np.minimum(a, b) - 1) // 2 + np.abs(a - b),
-            "full": a * K + b,
-        }[interactions]
+        a, b = np.arange(K)[:, np.newaxis], np.arange(K)
+        if interactions == "full":
+            pair = a * K + b
+        elif interactions == "symmetric":
+            low = np.minimum(a, b)
+            pair = low * K - low * (low - 1) // 2 + np.abs(a - b)
+        else:
+            pair = np.full((K, K), -1)
+            np.fill_diagonal(pair, {"none": -1, "potts": 0, "associative": np.arange(K)}[interactions])
         self.pair_index = np.ascontiguousarray(pair, dtype=np.int32)
 
     @property

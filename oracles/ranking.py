@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sparse import SparseRows, as_rows
@@ -129,6 +129,7 @@ class RankingOracle(Oracle):
             raise ValueError(f"X has {len(X.rows)} rows, y has {grades.shape} grades")
         if X.rows.n_features != self.n_input_features:
             raise ValueError(f"X has {X.rows.n_features} columns, expected {self.n_input_features}")
+        check_squares(X.rows.values)
         if not np.isfinite(grades).all():
             raise ValueError("grades must be finite")
         if self.loss_name == "ndcg" and not (

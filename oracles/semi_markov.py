@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
+from structsvm.parameters import check_k
 from structsvm.protocol import Penalty, Rescaling
 
 __all__ = ["SemiMarkovOracle"]
@@ -29,27 +30,27 @@ class SegmentDecoder(SegmentChain):
         Those that are not the best of a set are the best of one of its parts (Lawler 1972): of those that agree with it
         up to some token, and not there.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+        check_k(k)
         lattice = self.lattice(w, i)
         T = len(lattice)
         if allowed is not None:
             lattice += self.structure.allowed_rows(allowed, T, i)
         score, path = self.best_by(i, lattice)
-        queue, count = [(-score, 0, path, lattice, 0)] if score > -np.inf else [], 0
+        queue, count = [(-score, 0, path, 0, list[int]())] if score > -np.inf else [], 0
         found: list[tuple[NDArray[np.int32], float]] = []
         while queue and len(found) < k:
-            score, _, path, lattice, fixed = heapq.heappop(queue)
+            score, _, path, fixed, banned = heapq.heappop(queue)
             found.append((path, -score))
-            for t in range(fixed, T):
+            for t in range(fixed if len(found) < k else T, T):
                 part, kept = lattice.copy(), lattice[np.arange(t), path[:t]]
                 part[:t] = -np.inf
                 part[np.arange(t), path[:t]] = kept
-                part[t, path[t]] = -np.inf
+                others = [*(banned if t == fixed else ()), int(path[t])]
+                part[t, others] = -np.inf
                 score, other = self.best_by(i, part)
                 if score > -np.inf:
                     count += 1
-                    heapq.heappush(queue, (-score, count, other, part, t))
+                    heapq.heappush(queue, (-score, count, other, t, others))
         paths = np.array([path for path, _ in found], dtype=np.int32).reshape(-1, T)
         return paths, np.array([score for _, score in found])
 

@@ -126,6 +126,12 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
             raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.")
 
 
+def check_k(k: Any) -> None:
+    """Raise ValueError unless k, how many of the best are wanted, is an integer of at least 1."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+
+
 def seed_from(random_state: int | np.random.RandomState | None) -> int:
     """Return a seed from a random state as scikit-learn has it (None: numpy's global one)."""
     if isinstance(random_state, Integral):

@@ -83,6 +83,16 @@ class DenseRows:
         return self.tokens().fingerprint(labels)
 
 
+def check_squares(values: NDArray[Any]) -> None:
+    """Raise ValueError unless numbers of X, and the sum of their squares, are finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(np.vdot(values, values)) if values.dtype == np.float64 else 0.0  # float32's fit in float64
+    if not np.isfinite(values).all():
+        raise ValueError("X holds NaN or infinity")
+    if not np.isfinite(squares):
+        raise ValueError("the squares of X overflow; scale the features down")
+
+
 def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and variances of columns."""
     n, d = values.shape

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import check_squares
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
 
@@ -86,9 +87,5 @@ def as_rows(X: Any, n_features: int) -> SparseRows:
         rows = SparseRows(indptr, np.nonzero(there)[1].astype(np.int32), X[there], n_features)
     if len(shape) != 2 or shape[1] != n_features:
         raise ValueError(f"X has shape {shape}, expected {n_features} columns")
-    if not np.isfinite(rows.values).all():
-        raise ValueError("X holds NaN or infinity")
-    with np.errstate(over="ignore"):
-        if not np.isfinite(rows.values @ rows.values):
-            raise ValueError("the squares of X overflow; scale the features down")
+    check_squares(rows.values)
     return rows

@@ -37,27 +37,39 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
     if group is not None and qid is not None:
         raise ValueError("group and qid say the same: give one of them")
     if group is not None:
-        sizes = np.asarray(group)
+        sizes = column(group)
         if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():
             raise ValueError(f"group must hold the number of rows of each query, integers >= 1, got {group!r:.80}")
-        if sizes.sum() != n_rows:
-            raise ValueError(f"group adds up to {sizes.sum()} rows, X has {n_rows}")
+        if (total := sum(sizes.tolist())) != n_rows:
+            raise ValueError(f"group adds up to {total} rows, X has {n_rows}")
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if qid is None:
         return np.array([0, n_rows], dtype=np.int64)
-    ids = np.asarray(qid)
+    ids = column(qid)
     if ids.shape != (n_rows,):
         raise ValueError(f"qid has shape {ids.shape}, expected ({n_rows},)")
     starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])[:n_rows]
     first: dict[Any, int] = {}
     for start, name in zip(starts.tolist(), ids[starts].tolist(), strict=True):
-        if name in first:
+        try:
+            known = name in first
+        except TypeError:
+            raise ValueError(f"qid of row {start} is {name!r:.80}, which is no id") from None
+        if known:
             raise ValueError(
                 f"the rows of a query must follow one another: query {name!r:.80} begins in row {first[name]} and "
                 f"again in row {start}"
             )
         first[name] = start
     return np.append(starts, n_rows).astype(np.int64)
+
+
+def column(values: Any) -> NDArray[Any]:
+    """Values as an array, of objects where they are no numbers or texts of one kind."""
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of several lengths
+        return np.asarray(values, dtype=object)
 
 
 def read_queries(

@@ -56,6 +56,10 @@ class AlignmentFile(NamedTuple):
 # Formats of Bio.AlignIO by the ends of names; other files are FASTA.
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
 
+MOST_ENDS = 100
+# Pairs of the sequences of one alignment: 724 sequences have as many.
+MOST_PAIRS = 2**18
+
 
 def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> Any:
     """Read pairs from a path or a file, compressed or not.
@@ -94,14 +98,29 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
 
         try:
             blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
-        except (ValueError, AssertionError, IndexError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what Biopython's parsers raise
             raise ValueError(f"{name}: not {form} ({error})") from None
         return _of_many(blocks, name, pairs)
     return _examples(list(SimpleFastaParser(_lines(text))), name)
 
 
+class _Lines(io.StringIO):
+    """A file of lines, which tells those who read on and on behind its end, as Biopython does for a mere header."""
+
+    n_ends = 0
+
+    def readline(self, size: int | None = -1) -> str:
+        line = super().readline(-1 if size is None else size)
+        self.n_ends += not line
+        if self.n_ends > MOST_ENDS:
+            raise ValueError("the file ends too early")
+        return line
+
+
 def _lines(text: str) -> io.StringIO:
-    return io.StringIO(text, newline=None)
+    return _Lines(text, newline=None)
 
 
 def _of_many(blocks: Any, path: str, pairs: str) -> Any:
@@ -118,6 +137,11 @@ def _of_many(blocks: Any, path: str, pairs: str) -> Any:
                 )
             if not strip_gaps(row):
                 raise ValueError(f"{where}: the row of {title!r} has no letters")
+        if pairs == "all" and (n_pairs := len(block) * (len(block) - 1) // 2) > MOST_PAIRS:
+            raise ValueError(
+                f"{where}: {len(block)} sequences have {n_pairs} pairs, more than {MOST_PAIRS}; pairs='first' and "
+                "'adjacent' take fewer"
+            )
         rows += pairs_of_alignment([row for _, row in block], pairs)
         names += [f"{a}/{b}" for a, b in chosen_pairs([title for title, _ in block], pairs)]
     if not rows:

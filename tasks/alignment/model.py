@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from itertools import chain, islice
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.alignment import FREE, PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
-from structsvm.parameters import Interval
+from structsvm.parameters import Interval, check_k
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
@@ -61,6 +61,7 @@ class AlignmentModel(ChoosingModel):
 
     kind = "alignment"
     estimator = "SequenceAligner"
+    has_temperature = True
 
     costs: Any = None
 
@@ -361,8 +362,7 @@ class AlignmentModel(ChoosingModel):
 
         With `probabilities` each has its probability among all alignments instead.
         """
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+        check_k(k)
         pair = as_pair(pair, 0)
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]

@@ -151,6 +151,7 @@ class CalibratedModel(TaskModel):
         Whether examples can be taken out of what was learnt; otherwise another model is trained without them.
     """
 
+    has_temperature = True
     calibrates: bool = True
     resumes: bool = True
 

@@ -62,6 +62,7 @@ class TaskModel(ABC):
     """
 
     kind: ClassVar[str]
+    has_temperature: ClassVar[bool] = False  # whether its scores can become probabilities
     sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
     estimator: str
 
@@ -348,6 +349,8 @@ class TaskModel(ABC):
             choice = header.get("choice")  # absent from files of 0.1.0, like the others
             model.choice = None if choice is None else Choice.from_json(choice)
             model.temperature = stored_positive(header, "temperature", float)
+            if model.temperature is not None and not cls.has_temperature:
+                raise ValueError("a temperature, which models of this kind do not have")
             model.set_training(file)
             model.check()
         return model

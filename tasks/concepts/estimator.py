@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING
@@ -218,8 +218,7 @@ class ConceptLabeler(StructureEstimator):
 
     def similar_concepts(self, concept: str, k: int = 3) -> list[str]:
         """Return the k labels whose vectors are nearest to a concept's (table C.3 of the thesis)."""
-        if not Interval(Integral, 1).accepts(k):
-            raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+        check_k(k)
         return list(self._fitted().similar(concept, k))
 
     @property

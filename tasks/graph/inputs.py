@@ -108,6 +108,7 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
         For what is no graph; the message names its index.
     """
     found = Inputs([], [], [], [], not any(is_networkx(x) and not x.is_directed() for x in X))
+    first: Any = None  # the graph whose edges say how many features edges have; a graph without edges says nothing
     for i, x in enumerate(X):
         if is_networkx(x):
             rows, edges, features, form = _of_networkx(x, i, label)
@@ -117,14 +118,19 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
             rows, edges, features, form = _of_grid(x, i, neighbours)
         if (form.shape is None) != (found.forms[0].shape is None if i else form.shape is None):
             raise ValueError(f"graph {i}: some graphs are grids, and some are not")
-        if i and features.shape[1] != found.n_edge_features:
+        if len(edges) and first is None:
+            first = i
+        elif len(edges) and features.shape[1] != found.features[first].shape[1]:
             raise ValueError(
-                f"graph {i}: its edges have {features.shape[1]} features, those of graph 0 have {found.n_edge_features}"
+                f"graph {i}: its edges have {features.shape[1]} features, those of graph {first} have "
+                f"{found.features[first].shape[1]}"
             )
         found.rows.append(rows)
         found.edges.append(edges)
         found.features.append(features)
         found.forms.append(form)
+    width = found.features[first or 0].shape[1] if found.features else 0
+    found.features[:] = [of if len(of) else np.zeros((0, width)) for of in found.features]
     return found
 
 

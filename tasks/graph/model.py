@@ -215,7 +215,9 @@ class GraphModel(CalibratedStructures):
         """Graphs as the oracle takes them; a warning where most nodes have none of the model's features."""
         if inputs.forms and inputs.has_grids != self.grids:
             raise ValueError(f"the model was trained on {'grids' if self.grids else 'graphs that are no grids'}")
-        if inputs.forms and inputs.n_edge_features != len(self.edge_units.shift) - (self.contrast is not None):
+        if any(map(len, inputs.edges)) and inputs.n_edge_features != len(self.edge_units.shift) - (
+            self.contrast is not None
+        ):
             raise ValueError(
                 f"edges have {inputs.n_edge_features} features, the model was trained with "
                 f"{len(self.edge_units.shift) - (self.contrast is not None)}"
@@ -529,7 +531,7 @@ def assembled(inputs: Inputs, nodes: Any, n_edge_features: int) -> Graphs:
     m = inputs.n_edge_features
     edges = np.concatenate([np.zeros((0, 2), dtype=np.int32), *inputs.edges])
     features = np.zeros((len(edges), max(n_edge_features, 1)))
-    if m:
+    if m and len(edges):
         features[:, :m] = np.concatenate(inputs.features)
     graphs = Graphs(
         nodes,

@@ -361,6 +361,10 @@ cdef class LabelSetProblem(Problem):
             self.branch(truth, with_f1, depth + 1, score + (self.open[depth, j] if v else 0.0),
                         differs | (v != truth[j]), right + (v & truth[j]), wrong + (v & (1 - truth[j])))
 
+    cdef int count(self) except -1 nogil:
+        """Poll for the work of `decode`, when nothing is half written."""
+        return poll((self.nodes if self.structure == GRAPH else 32) * self.L)
+
     # ---- the verbs ----------------------------------------------------------------------------------
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
@@ -375,8 +379,7 @@ cdef class LabelSetProblem(Problem):
                 with gil:
                     raise ValueError(f"labels of example {self.first + i} are not known: train with LatentSVM")
         self.decode(truth, self.rescaling != RESCALE_NONE, <const double*>w + self.F * self.L)
-        if self.structure == GRAPH:
-            poll(self.nodes * self.L)
+        self.count()
         for j in range(self.L):
             if self.best_y[j] != truth[j]:
                 self.words[n] = <int32_t>j
@@ -523,6 +526,7 @@ cdef class LabelSetProblem(Problem):
         memcpy(&self.fixed[0], &self.known[i, 0], self.L)
         self.decode(&self.known[i, 0], False, <const double*>w + self.F * self.L)
         memset(&self.fixed[0], -1, self.L)
+        self.count()
         for j in range(self.L):
             self.target_words[j] = self.best_y[j]
         target.words = &self.target_words[0]
@@ -592,8 +596,9 @@ cdef class LabelSetProblem(Problem):
                     for v in range(2):
                         self.fixed[j] = <int8_t>v
                         self.decode(&self.known[i, 0], False, t)
+                        self.fixed[j] = -1
+                        self.count()
                         sides[v] = self.score_of(&self.best_y[0], t)
-                    self.fixed[j] = -1
                     found[i, j] = sides[1] - sides[0]
         return np.asarray(found)
 

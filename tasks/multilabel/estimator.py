@@ -14,7 +14,7 @@ from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
-from structsvm.tasks.multilabel.label_sets import MOST_EXACT, all_pairs, chow_liu
+from structsvm.tasks.multilabel.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
 
@@ -32,7 +32,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     interactions : {"auto", "none", "tree", "full"}, default="auto"
         Pairs that have a weight: none, those of the Chow-Liu tree of the training labels, or all; "auto": all up to 20
         labels, and the tree beyond. Inference is exact, but "full" (with loss="f1" also "tree") beyond 20 labels: there
-        it searches, and no gap is claimed.
+        it searches, and no gap is claimed. More than 4096 labels do not interact.
     C : float, "auto" or None, default="auto"
         Weight of the sum of losses. "auto": chosen by held-out rows (`validation_`), by what the loss is of, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
@@ -167,6 +167,12 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
             interactions = self.interactions
             if interactions == "auto":
                 interactions = "full" if len(labels) <= MOST_EXACT else "tree"
+                interactions = interactions if len(labels) <= MOST_RELATED else "none"
+            elif interactions != "none" and len(labels) > MOST_RELATED:
+                raise ValueError(
+                    f"The 'interactions' parameter of MultilabelClassifier must be 'none' for more than {MOST_RELATED} "
+                    f"labels. Got {interactions!r} and {len(labels)} labels."
+                )
             edges: Any = ()
             if interactions != "none":
                 edges = all_pairs(len(labels)) if interactions == "full" else chow_liu(Y, weight)

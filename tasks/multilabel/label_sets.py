@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
 from structsvm.tasks.multilabel._label_sets import SET_LOSSES, LabelSetProblem
@@ -19,6 +18,7 @@ __all__ = ["LabelSetOracle"]
 
 # Labels up to which any graph is searched to the end, and the nodes of a search with more of them.
 MOST_EXACT, BUDGET = 20, 20_000
+MOST_RELATED = 4096  # labels whose interactions take tables of n_labels x n_labels
 
 
 class LabelSetOracle(Oracle):
@@ -64,6 +64,11 @@ class LabelSetOracle(Oracle):
         self.forest = forest_of(self.edges, self.n_labels)
         is_forest = self.forest is not None and loss != "f1"
         self.structure = "none" if not len(self.edges) else "forest" if is_forest else "graph"
+        if self.structure == "graph" and self.n_labels > MOST_RELATED:
+            raise ValueError(
+                f"a loss of 'f1', and edges that are no forest, can have at most {MOST_RELATED} labels where labels "
+                f"interact. Got n_labels={self.n_labels}"
+            )
         self.forest = self.forest or (np.empty(0, np.int32),) * 3
         is_search = self.structure == "graph" and self.n_labels > MOST_EXACT
         self.inference: Inference = "approximate" if is_search else "exact"
@@ -84,6 +89,7 @@ class LabelSetOracle(Oracle):
                 X if hasattr(X, "shape") else np.reshape(X, (len(X), self.n_input_features)),
                 X.shape[1] if hasattr(X, "shape") else self.n_input_features,
             )
+        check_squares(X.values)
         Y = np.asarray(Y, dtype=np.int8).reshape(len(Y), self.n_labels)
         if X.n_features != self.n_input_features:
             raise ValueError(f"X has {X.n_features} columns, expected {self.n_input_features}")
@@ -148,7 +154,7 @@ def forest_of(edges: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int32
 
 def all_pairs(n_labels: int) -> NDArray[np.int32]:
     """The edges of the complete graph."""
-    return np.array(list(combinations(range(n_labels), 2)), dtype=np.int32).reshape(-1, 2)
+    return np.column_stack(np.triu_indices(n_labels, 1)).astype(np.int32)
 
 
 def chow_liu(Y: Any, sample_weight: Any = None) -> NDArray[np.int32]:

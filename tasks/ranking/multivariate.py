@@ -201,3 +201,5 @@ def check_copies(weight: Any) -> None:
             "sample_weight says how often a row counts in a loss of the whole sample: whole numbers are wanted, "
             f"got {weight[i]:g} for row {i}"
         )
+    if weight is not None and weight.sum() >= 2**31:
+        raise ValueError(f"sample_weight makes {weight.sum():g} rows of {len(weight)}: more than 2**31")

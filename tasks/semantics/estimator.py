@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
@@ -258,8 +258,7 @@ class SemanticParser(StructureEstimator):
 
         They are those of the best derivations. Of ``method="hybrid"``; ValueError for a model of another.
         """
-        if not Interval(Integral, 1).accepts(k):
-            raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+        check_k(k)
         model = self._hybrid("predict_kbest")
         found = model.kbest(tokens_of(model, X), k, self._threads)
         return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]

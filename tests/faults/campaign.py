@@ -41,11 +41,15 @@ from structsvm.tasks import (
     ConceptLabeler,
     CrammerSingerClassifier,
     DependencyParser,
+    GraphLabeler,
     HullerClassifier,
     KernelPerceptronClassifier,
     LaRankClassifier,
     LaSVMClassifier,
+    MultilabelClassifier,
+    MultivariateClassifier,
     PairwiseClassifier,
+    Ranker,
     SemanticParser,
     SequenceLabeler,
     SGDQNClassifier,
@@ -66,6 +70,10 @@ SCENES = list(zip(WORDS, WORLDS, strict=True))
 PARTLY = [[None if k % 3 == 0 else int(v) for k, v in enumerate(labels)] for labels in CHAINS[1]]
 FEW = [part[:30] for part in CHAINS]
 TREES = make_dependency_trees(60, max_length=10, random_state=0)
+SPANS = [[(k, min(k + 2, len(x)), str(y[k])) for k in range(0, len(x), 2)] for x, y in zip(*CHAINS, strict=True)]
+GRIDS = [np.eye(2)[Y[16 * k : 16 * k + 16].reshape(4, 4) % 2] + rng.normal(size=(4, 4, 2)) for k in range(25)]
+CELLS = [Y[16 * k : 16 * k + 16].reshape(4, 4) % 2 for k in range(25)]
+SETS = [{int(label), int(k % 3)} for k, label in enumerate(Y)]
 
 
 def labeler(**params):
@@ -113,6 +121,23 @@ TRAINEES = {
     ).fit(TREES),
     "hybrid trees": lambda c: SemanticParser(max_iter=6, random_state=0, checkpoint=c).fit(
         HOUSE.sentences[:50], HOUSE.bags[:50]
+    ),
+}
+
+TRAINEES |= {
+    "segments": lambda c: SequenceLabeler(segments=True, C=0.1, max_iter=15, random_state=0, checkpoint=c).fit(
+        CHAINS[0], SPANS
+    ),
+    **{
+        f"graphs, {method}": lambda c, method=method: GraphLabeler(
+            C=0.1, method=method, max_iter=15, random_state=0, checkpoint=c
+        ).fit(GRIDS, CELLS)
+        for method in ("junction", "cut", "relaxed", "expansion")
+    },
+    "sets of labels": lambda c: MultilabelClassifier(C=0.1, max_iter=15, random_state=0, checkpoint=c).fit(X, SETS),
+    "rankings": lambda c: Ranker(C=0.1, max_iter=15, random_state=0, checkpoint=c).fit(X, Y, group=[8] * 50),
+    "losses of a sample": lambda c: MultivariateClassifier("f1", C=0.1, tol=1e-4, random_state=0, checkpoint=c).fit(
+        X, Y > 2
     ),
 }
 

@@ -35,9 +35,9 @@ def campaign(*args, code=None):
 
 
 def test_nothing_is_lost():
-    done = campaign("--count", 22)
+    done = campaign("--count", 30)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("22 trials of 22 trainings: ") and done.stdout.endswith(" 0 failures\n")
+    assert done.stdout.startswith("30 trials of 30 trainings: ") and done.stdout.endswith(" 0 failures\n")
     assert done.stdout.count("\n") == 1 and done.stderr == ""
 
 

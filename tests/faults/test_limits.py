@@ -58,6 +58,53 @@ CASES = {
         def work():
             oracle.argmax(["a"] * 300, np.ones(oracle.n_features))
         """,
+    **{
+        f"a grid of {side} x {side}, {method}": f"""
+        from structsvm.tasks import GraphLabeler
+        y = np.random.default_rng(0).integers(0, 2, ({side}, {side}))
+        X = np.eye(2)[y]
+        def work():
+            GraphLabeler(C=0.1, method="{method}", max_iter=1, random_state=0).fit([X], [y]).predict([X])
+        """
+        for method, side in (("cut", 300), ("relaxed", 200), ("expansion", 200))
+    },
+    "segments of 50,000 tokens": """
+        from structsvm.tasks import SequenceLabeler
+        rng = np.random.default_rng(0)
+        X = [[(f"w{k}",) for k in rng.integers(0, 1000, 50_000).tolist()]]
+        y = [[(k, k + 2, f"n{k % 5}") for k in range(0, 50_000, 2)]]
+        def work():
+            SequenceLabeler(segments=True, C=0.1, max_iter=1, random_state=0).fit(X, y).predict(X)
+        """,
+    "an assignment of 1,500 x 1,500": """
+        from structsvm.oracles.assignment import AssignmentOracle
+        x = np.random.default_rng(0).random((1500, 1500, 1))
+        def work():
+            AssignmentOracle(1).argmax(x, [1.0, 0.0])
+        """,
+    "a ranking of 300,000 rows": """
+        from structsvm.tasks import MultivariateClassifier, Ranker
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300_000, 5)), rng.integers(0, 2, 300_000)
+        def work():
+            Ranker("ndcg", C=0.1, max_iter=1, random_state=0).fit(X, y).predict(X)
+            MultivariateClassifier("f1", C=0.1, max_iter=1, random_state=0).fit(X, y).predict(X)
+        """,
+    "sets of 1,000 labels": """
+        from structsvm.tasks import MultilabelClassifier
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(60, 20)), rng.integers(0, 2, (60, 1000))
+        def work():
+            MultilabelClassifier(C=0.1, interactions="tree", max_iter=1, random_state=0).fit(X, y).predict(X)
+        """,
+    "concepts of 2,000 sentences": """
+        from structsvm.datasets import make_concept_world
+        from structsvm.tasks import ConceptLabeler
+        words, y, worlds = make_concept_world(2000, random_state=0)
+        X = list(zip(words, worlds))
+        def work():
+            ConceptLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
+        """,
 }
 CHILD = """
 import resource, sys, warnings

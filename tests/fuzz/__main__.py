@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
@@ -23,16 +24,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000, help="mutants of each kind")
     parser.add_argument("--first", type=int, default=0, help="index of the first mutant")
+    parser.add_argument("--of", default="", help="of model files, only those of estimators with this in their names")
     parser.add_argument("--save", type=Path, help="folder for the first mutant of each fault")
     parser.add_argument("--only", type=int, help="read this one mutant here")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    kinds = {name: of_some(KINDS[name], options.of) for name in options.kind}
     if options.only is not None:
-        return read_one(KINDS[options.kind[0]], options)
+        return read_one(kinds[options.kind[0]], options)
     faults = 0
-    for name in options.kind:
+    for name, kind in kinds.items():
         start = time.perf_counter()
-        report = run(KINDS[name], options.seed, options.first, options.count)
+        report = run(kind, options.seed, options.first, options.count)
         rate = options.count / (time.perf_counter() - start)
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.most_common())
         print(f"{name}: {options.count} mutants of seed {options.seed}, {rate:.0f} per second: {outcomes}")
@@ -40,8 +43,13 @@ def main() -> int:
             faults += len(indices)
             print(f"  {len(indices)} x {what}  (--kind {name} --seed {options.seed} --only {indices[0]})")
             if options.save is not None:
-                save(KINDS[name], options, indices[0])
+                save(kind, options, indices[0])
     return 1 if faults else 0
+
+
+def of_some(kind, word):
+    """The kind with those of its seeds only whose names have a word."""
+    return replace(kind, seeds=lambda: [seed for seed in kind.seeds() if word in getattr(seed, "name", "")])
 
 
 def read_one(kind, options) -> int:

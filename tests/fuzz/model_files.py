@@ -36,7 +36,9 @@ from structsvm.tasks import (
     GraphLabeler,
     LaRankClassifier,
     MultilabelClassifier,
+    MultivariateClassifier,
     PairwiseClassifier,
+    Ranker,
     SemanticParser,
     SequenceLabeler,
 )
@@ -128,6 +130,8 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None
     path, ring = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
     graphs = [(points[3 * k : 3 * k + 3], (path, ring)[k % 2]) for k in range(8)]
+    linked = [(nodes, edges, points[: len(edges)]) for nodes, edges in graphs]
+    worded = [([{"x": x, f"w{k}": 1.0} for k, x in enumerate(nodes[:, 0])], edges) for nodes, edges in graphs]
     yield GraphLabeler(C=0.1, probability=True, **once), graphs, list(labels.reshape(8, 3))
     yield GraphLabeler(C=0.1, method="cut", neighbours=8, **once), list(points.reshape(6, 2, 2, 2)), list(
         labels.reshape(6, 2, 2) > 0
@@ -144,6 +148,29 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
     yield AmbiguousClassifier(random_state=0), points, sets
     yield MultilabelClassifier(C=0.1, interactions="tree", **once), points, sets
+    yield MultilabelClassifier("f1", C=0.1, interactions="none", **once), points, sets
+    yield (
+        MultilabelClassifier("subset", C=0.1, interactions="full", fit_intercept=False, **once),
+        points,
+        [*sets[:23], None],
+    )
+    yield GraphLabeler(C=0.1, method="relaxed", interactions="symmetric", **once), graphs, list(labels.reshape(8, 3))
+    yield (
+        GraphLabeler(C=0.1, loss="log", method="junction", interactions="associative", **once),
+        worded,
+        list(labels.reshape(8, 3)),
+    )
+    yield GraphLabeler(C=0.1, method="expansion", interactions="full", **once), linked, list(labels.reshape(8, 3))
+    yield (
+        SequenceLabeler(segments=True, C=0.1, loss="log", **once),
+        X,
+        [[(k, k + 1, "ab"[k % 2]) for k in range(len(s))] for s in y],
+    )
+    yield Ranker("pairs", C=0.1, **once), points, labels
+    yield Ranker("ndcg", k=3, C=0.1, solver="cutting_plane", **once), points, labels
+    yield MultivariateClassifier("f1", C=0.1, **once), points, labels > 0
+    yield MultivariateClassifier("prec_at_k", k=5, C=0.1, solver="larank", **once), points, labels > 0
+    yield MultivariateClassifier(max_iter=3, random_state=0), points, labels > 0
     words, concepts, worlds = make_concept_world(10, random_state=0)
     yield ConceptLabeler(dimension=3, hidden=4, window=1, **once), list(zip(words, worlds, strict=True)), concepts
 
@@ -440,7 +467,7 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
                 raise
             return "OracleError"
         except ValueError as error:
-            if "its scores overflow" not in str(error):
+            if "overflow" not in str(error):  # of scores, or of a network
                 raise
             return "ValueError of training"
     return "goes on"

@@ -9,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
-TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "matrix"]
+TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "many", "matrix"]
 
 FAULTY = """
 import os, signal, sys, time

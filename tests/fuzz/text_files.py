@@ -21,12 +21,12 @@ from structsvm.structures.dependencies import parse_conllu, read_conllu
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.graphs.files import read_graphs
 from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_meaning, parse_meaning
-from structsvm.structures.queries import read_queries
+from structsvm.structures.queries import read_queries, read_sizes
 from structsvm.structures.rules import annotate
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.structures.trees import clean_tree, read_trees
-from structsvm.tasks import DependencyParser, GraphLabeler, SemanticParser, SequenceLabeler
+from structsvm.tasks import DependencyParser, GraphLabeler, Ranker, SemanticParser, SequenceLabeler
 from structsvm.tasks.alignment.files import read_alignments
 from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.taxonomy.documents import read_documents
@@ -151,7 +151,8 @@ GRAPHS = (
     b'{"nodes": [{"features": [0.1, 1], "label": null}], "edges": []}\n'
 )
 NAMED = (
-    b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5}], "links": [{"source": "u", "target": "v"}]}]'
+    b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5, "label": 1}], '
+    b'"links": [{"source": "u", "target": "v"}]}]'
 )
 GRAPHML = (
     b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
@@ -165,6 +166,15 @@ MEANINGS = (
 )
 QUOTED = b"S -> 'pass' '(' P ',' P ')'\nS -> 'ballstopped' '(' ')'\nS -> P\nP -> 'purple1'\nP -> 'a'\n"
 FASTA = b">a first\nACD-EF\n>a second\nAC-DEF\n>b\nMKV..lv\n>b\nMK-VLVA\n"
+STOCKHOLM = (
+    b"# STOCKHOLM 1.0\n#=GF ID one\n#=GS a/1-5 AC P1\na/1-5 ACD-EF\n#=GR a/1-5 SS CCCHHH\nb AC-DEF\nc .CADEF\n"
+    b"#=GC SS_cons HHHCCC\n//\n# STOCKHOLM 1.0\na MKV-LV\nb MK-VLV\n\na A\nb C\n//\n"
+)
+CLUSTAL = (
+    b"CLUSTAL O(1.2.4) multiple sequence alignment\n\n\na      ACD-EF 5\nb      AC-DEF 5\n       **. **\n\n"
+    b"a      MKV 8\nb      M-V 7\n       * *\n"
+)
+A2M = b">a first\nACD-EF\n>b\nAC-DEF\n>c\nACdDEF\n"
 MATRIX = b"# scores\n   A  C  G\nA  2 -1 -1\nC -1  3 -2\nG -1 -2  4.5\n"
 
 SENTENCE = [["the", "DT"], ["dog", "NN"]]
@@ -302,6 +312,22 @@ def use_alignments(data: bytes) -> None:
     found.pairs  # noqa: B018 (made when it is asked for)
 
 
+def use_many(data: bytes) -> None:
+    """Read an alignment of many sequences, of the format that its first byte is of, as pairs."""
+    form = {b"#": "stockholm", b"C": "clustal"}.get(data[:1], "a2m")
+    for pairs in ("all", "first", "adjacent"):
+        found = read_alignments(io.BytesIO(data), form, pairs=pairs)
+        found.check_aligned("<lines>")
+        found.pairs  # noqa: B018 (made when it is asked for)
+
+
+def use_rank(data: bytes) -> None:
+    """Read rows of queries, train on them, and rank."""
+    X, grades, qid = read_queries(io.BytesIO(data))
+    if X.shape[1] < 10**5:
+        Ranker(C=0.1, max_iter=1, random_state=0).fit(X, grades, qid=qid).predict(X)
+
+
 def use_conllu(data: bytes) -> None:
     """Read sentences, write and draw them, and train on those that are trees."""
     trees = read_conllu(io.BytesIO(data))
@@ -332,7 +358,8 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "grammar": ([GRAMMAR], use_grammar),
     "taxonomy": ([TAXONOMY], use_taxonomy),
     "svmlight": ([SVMLIGHT], lambda data: read_svmlight(io.BytesIO(data))),
-    "queries": ([QUERIES], lambda data: read_queries(io.BytesIO(data))),
+    "queries": ([QUERIES], use_rank),
+    "sizes": ([b"3\n2\n0004\n1\n"], lambda data: read_sizes(io.BytesIO(data), 10, "rows")),
     "documents": ([DOCUMENTS, SVMLIGHT], lambda data: read_documents(io.BytesIO(data))),
     "partial": ([PARTIAL], use_partial),
     "bags": ([BAGS], use_bags),
@@ -340,5 +367,6 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "graphs": ([GRAPHS, NAMED, GRAPHML], use_graphs),
     "meanings": ([MEANINGS, QUOTED], use_meanings),
     "alignments": ([FASTA], use_alignments),
+    "many": ([STOCKHOLM, CLUSTAL, A2M], use_many),
     "matrix": ([MATRIX], lambda data: SubstitutionMatrix.from_ncbi(data.decode("ascii"))),
 }

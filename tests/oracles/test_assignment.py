@@ -1,6 +1,10 @@
 """Matchings: what enumeration does not say of them, k best ones, wrong input, training on what is known in part."""
 
 import pickle
+import signal
+import threading
+import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from structures_table import Assignments, key
 
 from structsvm import LaRank, LatentSVM, OracleError, StructuredSVM
 from structsvm.datasets import make_word_alignments
+from structsvm.execution._stop import Job
 from structsvm.oracles import assignment
 from structsvm.oracles.assignment import AssignmentOracle, Pairs
 
@@ -134,3 +139,72 @@ def test_learns_from_alignments_known_in_part():
     part = StructuredSVM(oracle, LatentSVM(solver)).fit(X[:40], half[:40]).score(X[40:], Y[40:])
     blind = -np.mean([oracle.loss(y, oracle.argmax(x, np.ones(4))) for x, y in zip(X[40:], Y[40:])])
     assert min(part, whole) > 0.6 * blind
+
+
+def test_the_k_best_of_many_pairs_take_little_memory():
+    """Of each part of the matchings that are left, where it begins: masks would be a gigabyte."""
+    oracle, x = AssignmentOracle(1, unmatched=False), np.random.default_rng(0).random((150, 150, 1))
+    tracemalloc.start()
+    found = oracle.kbest(x, np.ones(1), 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert peak < 3 * 10**6
+
+
+def test_a_capacity_beyond_the_left_nodes_takes_no_memory():
+    x = np.ones((2, 3, 1))
+    for oracle, pairs in (
+        (AssignmentOracle(1, capacity=2**31 - 1), x),
+        (AssignmentOracle(1), Pairs((2, 3), np.argwhere(x[:, :, 0]), x.reshape(6, 1), np.full(3, 2**63 - 1))),
+    ):
+        assert oracle.encoded(pairs).n_slots == 6
+        assert oracle.argmax(pairs, [1.0, 0.0]).min() >= 0
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 0.0], [1e308, 0.0], [0.0, np.inf], [1e307, -1.7e308]])
+def test_scores_that_overflow_are_no_missing_matching(weights):
+    oracle, x = AssignmentOracle(1), np.full((4, 4, 1), 10.0)
+    for call in (
+        lambda: oracle.argmax(x, weights),
+        lambda: oracle.complete(x, np.array([0, -2, -2, -2]), weights),
+        lambda: oracle.kbest(x, weights, 2),
+    ):
+        with pytest.raises(ValueError, match="the scores overflow, or w has values that are not finite"):
+            call()
+
+
+def test_a_large_table_is_interrupted(monkeypatch):
+    """While scipy, which does not look up, is at work: in the main thread by a signal, in another by its job."""
+    at_work, go_on, solve = threading.Event(), threading.Event(), assignment.linear_sum_assignment
+
+    def slow(table):
+        at_work.set()
+        go_on.wait(60.0)
+        return solve(table)
+
+    oracle, x = AssignmentOracle(1), np.random.default_rng(0).normal(size=(40, 40, 1))
+    expected = oracle.argmax(x, [1.0, 0.0])
+    monkeypatch.setattr(assignment, "linear_sum_assignment", slow)
+    monkeypatch.setattr(assignment, "MOST_ENTRIES", 100)
+    job = Job()
+
+    def interrupt(stop):
+        at_work.wait(60.0)
+        stop()
+
+    for call, stop in (
+        (oracle.argmax, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)),
+        (partial(job.run, oracle.argmax), job.stop),
+    ):
+        at_work.clear()
+        thread = threading.Thread(target=interrupt, args=(stop,))
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            call(x, [1.0, 0.0])
+        thread.join()
+    go_on.set()
+    np.testing.assert_array_equal(oracle.argmax(x, [1.0, 0.0]), expected)
+    one = Pairs((40, 40), np.argwhere(np.ones((40, 39))), x[:, 1:].reshape(-1, 1))
+    with pytest.raises(ValueError, match="there is no matching of 40 pairs"):
+        AssignmentOracle(1, unmatched=False).argmax(one, [1.0])

@@ -31,6 +31,7 @@ from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import parse_meaning
+from structsvm.tasks.multilabel.label_sets import LabelSetOracle, all_pairs
 
 
 class Ring(Exception):
@@ -265,6 +266,14 @@ def a_group(loss, sparse=False):
     return lambda: problem.separate(0, np.ones(20))[1]
 
 
+def sets_of_labels(edges, margins, n=3, n_labels=30):
+    rng = np.random.default_rng(0)
+    oracle = LabelSetOracle(n_labels, 5, edges)
+    problem = oracle.bind(DenseRows(rng.normal(size=(n, 5))), np.full((n, n_labels), -1, dtype=np.int8))
+    w = rng.normal(size=oracle.n_features)
+    return lambda: problem.margins(w) if margins else problem.decoded(w)
+
+
 KERNELS = {
     "order 1": (lambda: a_chain(1, T=60_000, K=30), 20),
     "order 2": (lambda: a_chain(2), 4),
@@ -290,6 +299,9 @@ KERNELS = {
     "hybrid trees": (a_hybrid_tree, 40),
     **{f"group, {loss}": (partial(a_group, loss), 30) for loss in ("error", "f1", "pairs", "map", "ndcg")},
     "group of sparse rows": (lambda: a_group("prbep", sparse=True), 100),
+    "sets of labels": (lambda: sets_of_labels(all_pairs(30), False), 6),
+    "sets with each label": (lambda: sets_of_labels(all_pairs(30), True), 180),
+    "forests with each label": (lambda: sets_of_labels(np.stack([np.arange(29), np.arange(1, 30)], 1), True), 180),
     "long vectors": (lambda: lambda: copied(np.ones(1 << 20)), 16),
 }
 

@@ -1,8 +1,10 @@
 """Chains of segments: their number, transitions too great for products of exponentials, k-best, max-marginals."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from segment_reference import n_segmentations, segmentations
+from segment_reference import n_segmentations, random_case, segmentations
 from structures_table import Segments
 
 from structsvm.oracles.semi_markov import SemiMarkovOracle
@@ -48,6 +50,17 @@ def test_kbest_and_max_marginals():
             for t, c in np.ndindex(best.shape):
                 there = outputs[:, t] == c
                 assert best[t, c] == pytest.approx(scores[there].max(initial=-np.inf), abs=1e-4)
+
+
+def test_kbest_of_a_long_sequence_takes_little_memory():
+    """Of each part of the labellings that are left, where it begins: lattices would be eight megabytes."""
+    oracle, tokens, _ = random_case(np.random.default_rng(0), (120,), 2, 1, 2)
+    chain, w = oracle.chain(tokens), np.random.default_rng(1).normal(size=oracle.n_features)
+    tracemalloc.start()
+    scores = chain.kbest(w, 0, 8)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(scores) == 8 and peak < 3 * 10**6
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,14 @@ from stored_data import decoded
 import structsvm
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.tasks import GrammarParser, SequenceAligner, SequenceLabeler
+from structsvm.tasks import (
+    GrammarParser,
+    MultilabelClassifier,
+    MultivariateClassifier,
+    Ranker,
+    SequenceAligner,
+    SequenceLabeler,
+)
 
 FOLDER = Path(__file__).parents[2] / "data" / "models-0.1.0"
 RECORDS = json.loads((FOLDER / "records.json").read_text())["records"]
@@ -212,3 +219,12 @@ def test_names_of_features_fit(tmp_path):
     for names in (["a"], ["a"] * 5, "abcde", [1, 2, 3, 4, 5]):
         with pytest.raises(ModelFileError, match="feature"):
             structsvm.load(forged(tmp_path, source, meta={"feature_names": names}))
+
+
+@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0), MultilabelClassifier(C=1.0)], ids=str)
+def test_a_temperature_of_a_model_without_probabilities(model, tmp_path):
+    """A classifier would have offered them."""
+    y = [{0}, {1}] if isinstance(model, MultilabelClassifier) else [0, 1]
+    model.fit(np.eye(2), y).save(tmp_path / "a.model")
+    with pytest.raises(ModelFileError, match="a temperature, which models of this kind do not have"):
+        structsvm.load(forged(tmp_path, tmp_path / "a.model", meta={"temperature": 1.0}))

@@ -367,6 +367,17 @@ def test_what_is_of_another_type():
         GraphLabeler(C=0.1).fit([(ONE, [])], [[[1], [2], [3]]])
 
 
+def test_graphs_without_edges_say_nothing_of_features_of_edges():
+    """First, among others, and alone; whatever shape their features have."""
+    lone = [(rows[:1], [], None) for rows in ROWS[:2]] + [(ROWS[2][:1], [], np.zeros((0, 5)))]
+    model = fit([*lone[:1], *X, *lone[1:]], [["a"], *Y, ["b"], ["a"]])
+    assert model.edge_coef_.shape[0] == 2
+    found = model.predict([*lone, X[0]])
+    for alone, among in zip(lone, found, strict=False):
+        assert model.predict([alone])[0].tolist() == among.tolist()
+    assert fit(lone[1:], [["a"], ["b"]]).predict(lone[2:])[0].shape == (1,)
+
+
 def test_refusals_of_networkx():
     graph = nx.MultiGraph([(0, 1), (0, 1)])
     with pytest.raises(ValueError, match="graph 0 may have several edges"):

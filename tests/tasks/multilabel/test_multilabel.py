@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 import structsvm
 from structsvm import LaRank, datasets
 from structsvm.tasks import MultilabelClassifier
+from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6))
@@ -164,6 +165,18 @@ def test_what_fit_refuses():
         fitted().predict(X[:, :5])
     with pytest.raises(ValueError, match="X has 300 samples, y has 3"):
         fitted().score(X, Y[:3])
+
+
+def test_very_many_labels_do_not_interact():
+    """Their pairs would take gigabytes."""
+    y = np.eye(2, 4097, dtype=int)
+    for how in ("tree", "full"):
+        with pytest.raises(ValueError, match=r"'interactions' parameter .* must be 'none' for more than 4096 labels"):
+            MultilabelClassifier(C=1.0, interactions=how).fit(np.eye(2), y)
+    model = MultilabelClassifier(C=1.0, max_iter=1, random_state=0).fit(np.eye(2), y)
+    assert len(model.edges_) == 0 and model.predict(np.eye(2)).shape == y.shape
+    with pytest.raises(ValueError, match="can have at most 4096 labels"):
+        LabelSetOracle(4097, 1, [(0, 1), (1, 2), (0, 2)])
 
 
 def test_files_are_checked(tmp_path):

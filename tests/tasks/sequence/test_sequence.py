@@ -583,7 +583,7 @@ def test_kbest_runs_out():
     model = fitted([[["a"], ["b"]]], [["A", "B"]])
     found = model.predict_kbest([[["a"], ["b"]]], 100)
     assert len(found[0]) == 4
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
         model.predict_kbest([[["a"]]], 0)
     only = model.predict_kbest([[["a"], ["b"]]], 9, allowed=[[["A"], None]])[0]
     assert sorted(path for path, _ in only) == [["A", "A"], ["A", "B"]]
