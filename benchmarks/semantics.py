@@ -18,5 +18,5 @@ if __name__ == "__main__":
         "semantics",
         PARTS,
         __doc__,
-        only="of hybrid trees and bags, only tables with this text in their titles; of concepts, rows of table C.2 with it",
+        only="of hybrid trees and bags, only tables with this text in their titles; of concepts, rows of table C.2",
     )

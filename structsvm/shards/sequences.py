@@ -35,7 +35,7 @@ DEFAULT_MEMORY = 2**28
 
 
 class SequenceShards:
-    """Labelled sequences, encoded once into a folder of files that are mapped into memory.
+    r"""Labelled sequences, encoded once into a folder of files that are mapped into memory.
 
     ``SequenceLabeler.fit(shards)`` trains on them: pass by pass it goes from shard to shard and visits the sequences of
     each in random order, and no more than a shard is in memory. The model is the same, bit for bit, as of the same
@@ -50,6 +50,18 @@ class SequenceShards:
     labels : list of str
     encoder : FeatureEncoder
     n_shards, n_tokens : int
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from structsvm import SequenceShards
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> source = io.BytesIO(b"the DT\ncat NN\n\na DT\ndog NN\n\n")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = SequenceShards.make(source, folder)
+    ...     labeler = SequenceLabeler(C=0.1, loss="hamming", random_state=0).fit(shards)
+    >>> len(shards), labeler.predict([["the", "dog"]])
+    (2, [['DT', 'NN']])
     """
 
     def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: list[str], encoder: Any) -> None:
