@@ -111,8 +111,8 @@ class _Lines(io.StringIO):
 
     n_ends = 0
 
-    def readline(self, size: int | None = -1) -> str:
-        line = super().readline(-1 if size is None else size)
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # of io.IOBase, whose lines are bytes
+        line = super().readline(size)
         self.n_ends += not line
         if self.n_ends > MOST_ENDS:
             raise ValueError("the file ends too early")
