@@ -261,7 +261,8 @@ class SemiMarkovOracle(ExactChain):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        tokens, labels = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        labels = self.check_labels(tokens, y)
         psi = self.emission(tokens, np.eye(self.n_labels)[labels])
         first = self.n_token_features
         np.add.at(psi, (first + labels[:-1], labels[1:]), 1.0)
