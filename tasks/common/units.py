@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import FILLED, DenseRows, column_moments
+from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, checked_arrays, optional
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection import LEAST
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -120,6 +121,23 @@ class Units(NamedTuple):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
+
+
+def distinct_rows(rows: Any, weight: Any = None) -> Any:
+    """Those of a weight above 0, each once and in an order of their own: copies and weights make no difference."""
+    if not isinstance(rows, DenseRows):
+        return rows
+    rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
+    as_bytes = rows.values.view(f"V{rows.values.strides[0]}").ravel()
+    return rows.take(np.unique(as_bytes, return_index=True)[1])
+
+
+def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None) -> Any:
+    """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
+    if units is None:
+        return rows_of(X, has_intercept, sparse)
+    X = X.toarray() if is_sparse(X) else X
+    return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
 
 def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:

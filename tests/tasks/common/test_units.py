@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 import structsvm
 from structsvm import LaRank
 from structsvm.features.dense import DenseRows
-from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks import AmbiguousClassifier, TaxonomyClassifier
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy import linear
@@ -122,3 +122,31 @@ def test_where_columns_are_as_given():
     np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
     assert fit(standardize=False).model_.units is None
     assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
+
+
+def test_labels_from_bags():
+    """Whatever the units, and as good as where they are the same; what is stored and shown is of the columns given."""
+    bags = [{k, (k + 1) % 3} if i % 2 else {k} for i, k in enumerate(y.tolist())]
+    settings = {"loss": "pairwise", "C": 1.0, "random_state": 0}
+    model, other = AmbiguousClassifier(**settings).fit(X, bags), AmbiguousClassifier(**settings).fit(X * FACTORS, bags)
+    np.testing.assert_allclose(other.coef_ * FACTORS, model.coef_, atol=1e-3)
+    rows = X_test * FACTORS
+    np.testing.assert_allclose(other.decision_function(rows), model.decision_function(X_test), atol=1e-3)
+    np.testing.assert_allclose(rows @ other.coef_.T + other.intercept_, other.decision_function(rows), atol=1e-9)
+    np.testing.assert_array_equal(other.decision_function(csr_array(rows)), other.decision_function(rows))
+    raw = AmbiguousClassifier(standardize=False, **settings).fit(X * FACTORS, bags)
+    assert raw.model_.units is None
+    assert other.score(X * FACTORS, y.tolist()) > raw.score(X * FACTORS, y.tolist()) + 0.1
+
+
+def test_bags_in_files_and_batches(tmp_path):
+    bags = [{k} for k in y.tolist()]
+    model = AmbiguousClassifier(random_state=0).partial_fit(X[:100] * FACTORS, bags[:100])
+    units = model.model_.units
+    model.partial_fit(X[100:] * FACTORS, bags[100:])
+    assert model.model_.units is units
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(X_test), model.decision_function(X_test))
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert loaded.standardize is True
