@@ -37,6 +37,8 @@ ARRAYS = optional({
 CONSTANT, SMALLEST = 1e-6, 1e-30
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
+# Rows so many that copies among them hardly move a mean, and take long to find.
+MANY = 1 << 17
 
 
 class Units(NamedTuple):
@@ -124,10 +126,15 @@ class Units(NamedTuple):
 
 
 def distinct_rows(rows: Any, weight: Any = None) -> Any:
-    """Those of a weight above 0, each once and in an order of their own: copies and weights make no difference."""
+    """Those of a weight above 0, each once and in an order of their own: copies and weights make no difference.
+
+    More than `MANY` as they are.
+    """
     if not isinstance(rows, DenseRows):
         return rows
     rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
+    if len(rows) > MANY:
+        return rows
     as_bytes = rows.values.view(f"V{rows.values.strides[0]}").ravel()
     return rows.take(np.unique(as_bytes, return_index=True)[1])
 

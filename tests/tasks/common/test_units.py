@@ -3,11 +3,19 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 import structsvm
 from structsvm import LaRank
 from structsvm.features.dense import DenseRows
-from structsvm.tasks import AmbiguousClassifier, LaRankClassifier, LaSVMClassifier, TaxonomyClassifier
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    LaRankClassifier,
+    LaSVMClassifier,
+    MultivariateClassifier,
+    Ranker,
+    TaxonomyClassifier,
+)
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy import linear
@@ -192,3 +200,22 @@ def test_kernels_of_a_width_that_is_given_see_columns_as_they_came():
         assert LaRankClassifier(C=1.0, random_state=0, **given).fit(rows * DROWNED, labels).model_.column_scale is None
     assert LaRankClassifier(random_state=0).partial_fit(rows * DROWNED, labels).model_.column_scale is None
     assert LaRankClassifier(random_state=0).fit(rows[:15] * DROWNED, labels[:15]).model_.column_scale is None
+
+
+@pytest.mark.parametrize("estimator", [Ranker(C=0.1), MultivariateClassifier("roc_area"), MultivariateClassifier("f1")])
+def test_scores_of_rows(estimator, tmp_path):
+    """Whatever the units; what is stored and shown is of the columns given."""
+    settings = {"qid": np.arange(300) // 10} if isinstance(estimator, Ranker) else {}
+    truth = (X[:, 0] + X[:, 1] > 0.5).astype(int)
+    model, other = (clone(estimator).set_params(random_state=0).fit(X * by, truth, **settings) for by in (1.0, FACTORS))
+    rows = X_test * FACTORS
+    found = other.predict(rows) if settings else other.decision_function(rows)
+    wanted = model.predict(X_test) if settings else model.decision_function(X_test)
+    assert np.corrcoef(found, wanted)[0, 1] > 0.999
+    np.testing.assert_allclose(rows @ other.coef_.ravel() + getattr(other, "intercept_", 0.0), found, rtol=1e-9, atol=1e-9)
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.coef_, other.coef_)
+    assert loaded.model_.units is not None
+    raw = clone(estimator).set_params(standardize=False, random_state=0).fit(X, truth, **settings)
+    assert raw.model_.units is None
