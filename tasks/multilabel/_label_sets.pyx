@@ -70,6 +70,7 @@ cdef enum Structure:
 SET_LOSSES = {"hamming": HAMMING, "subset": SUBSET, "f1": F1, "log": HAMMING}
 STRUCTURES = {"none": NONE, "forest": FOREST, "graph": GRAPH}
 
+cdef double LOG_2 = 0.6931471805599453
 cdef double NEGLIGIBLE = -40.0      # logarithm of what a sum of sets leaves out, of 2^20 terms at most
 
 
@@ -120,7 +121,7 @@ cdef class LabelSetProblem(Problem):
     cdef uint8_t[::1] x
     # of sums: the share of sets with a label, with both labels of a pair
     cdef double[::1] mean, pair_mean
-    cdef double[:, ::1] joint
+    cdef double[:, ::1] share, joint
 
     def __init__(self, oracle, rows, Y, known=None, *, rescaling="margin", penalty="linear"):
         cdef Py_ssize_t L = oracle.n_labels
@@ -154,7 +155,7 @@ cdef class LabelSetProblem(Problem):
         size = L if self.structure == GRAPH else 0
         self.t, self.open, self.attract = np.zeros((size, size)), np.empty((size + 1, size)), np.empty((size + 1, size))
         self.mean, self.pair_mean = np.empty(L), np.empty(self.E)
-        self.joint = np.empty((size, size) if not self.budget else (0, 0))
+        self.share, self.joint = (np.empty((0, 0) if self.budget else (size, size)) for _ in range(2))
         self.cost, self.x = np.empty(0), np.zeros(0, np.uint8)
         if self.budget and not self.has_tree:
             self.make_flow()
@@ -726,8 +727,9 @@ cdef class LabelSetProblem(Problem):
 
     cdef double sums(self, const double* t, bint pairs) except? -1 nogil:
         """The logarithm of the sum over all sets that agree with `fixed`; `mean`, and `pair_mean` if asked for."""
-        cdef Py_ssize_t j, e
+        cdef Py_ssize_t j, k, e
         cdef double total = 0.0, best
+        cdef int32_t* place = &self.words[0]
         if self.structure == NONE:
             for j in range(self.L):
                 if self.fixed[j] >= 0:
@@ -742,46 +744,48 @@ cdef class LabelSetProblem(Problem):
         self.augment(&self.fixed[0], False)
         self.decode_graph(&self.fixed[0], False, t)
         best = self.best
-        memset(&self.mean[0], 0, self.L * sizeof(double))
         memset(&self.joint[0, 0], 0, self.L * self.L * sizeof(double))
         total = self.sum_branch(0, -best, pairs)
         poll(self.nodes * self.L)
-        for j in range(self.L):
-            self.mean[j] /= total
+        for k in range(self.L):
+            j = self.ranks[k]
+            self.mean[j] = self.share[0, k] / total
+            place[j] = k
         for e in range(self.E if pairs else 0):
-            self.pair_mean[e] = (
-                self.joint[self.edges[e, 0], self.edges[e, 1]] + self.joint[self.edges[e, 1], self.edges[e, 0]]) / total
+            j, k = place[self.edges[e, 0]], place[self.edges[e, 1]]
+            self.pair_mean[e] = (self.joint[j, k] + self.joint[k, j]) / total
         return best + log(total)
 
     cdef double sum_branch(self, Py_ssize_t depth, double score, bint pairs) noexcept nogil:
-        """The sum over the labels that are open at this depth, in the order that `decode_graph` has left."""
-        cdef Py_ssize_t j, k, m, L = self.L
+        """The sum over the labels that are open at this depth, in the order that `decode_graph` has left.
+
+        share[depth, m]: the part of it that has the m-th label; joint[k, m]: of the whole sum, the k-th and the m-th.
+        """
+        cdef Py_ssize_t j = self.ranks[depth], k, m, L = self.L
         cdef double total = 0.0, part, bound = score
         cdef int v
         self.nodes += 1
-        if depth == L:
-            return exp(score)
         for m in range(depth, L):
             k = self.ranks[m]
-            bound += 0.6931471805599453 + max(0.0, self.open[depth, k] + self.attract[depth, k])
+            bound += LOG_2 + max(0.0, self.open[depth, k] + self.attract[depth, k])
+            self.share[depth, m] = 0.0
         if bound < NEGLIGIBLE:
             return 0.0
-        j = self.ranks[depth]
         for v in range(2):
             if self.fixed[j] >= 0 and self.fixed[j] != v:
                 continue
-            self.y[j] = <int8_t>v
             for m in range(depth + 1, L):
                 k = self.ranks[m]
                 self.open[depth + 1, k] = self.open[depth, k] + (self.t[j, k] if v else 0.0)
-            part = self.sum_branch(depth + 1, score + (self.open[depth, j] if v else 0.0), pairs)
+            part = score + (self.open[depth, j] if v else 0.0)
+            part = self.sum_branch(depth + 1, part, pairs) if depth + 1 < L else exp(part)
             total += part
             if v:
-                self.mean[j] += part
-                for m in range(depth if pairs else 0):
-                    k = self.ranks[m]
-                    if self.y[k]:
-                        self.joint[j, k] += part
+                self.share[depth, depth] = part
+            for m in range(depth + 1, L):
+                self.share[depth, m] += self.share[depth + 1, m]
+                if v and pairs:
+                    self.joint[depth, m] += self.share[depth + 1, m]
         return total
 
     cdef double sum_forest(self, const double* t) noexcept nogil:

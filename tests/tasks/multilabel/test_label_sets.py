@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from sklearn.metrics import mutual_info_score
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.dual._rounds import completions
 from structsvm.features.sparse import as_rows
 from structsvm.tasks.multilabel.label_sets import LabelSetOracle, all_pairs, chow_liu, forest_of
 from structsvm.testing import check_oracle
@@ -134,8 +135,28 @@ def test_training_on_fractional_sets():
     assert runs[0].primal > 1.001 * best.primal  # whose outputs are fewer
 
 
+def test_log_losses_are_those_of_what_is_known():
+    """Also of a problem that completions have changed; of what is known whole, the sum is its score."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 2)), rng.integers(-1, 2, (6, 4))
+    Y[0] = 1
+    for edges in ((), [(0, 1), (1, 2)], all_pairs(4)):
+        oracle = LabelSetOracle(4, 2, edges, "log")
+        w = rng.normal(size=oracle.n_features)
+        problem = oracle.bind(X, Y, rescaling=None)
+        completed = problem.with_targets(completions(problem, w))
+        for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+            scores, agree = [], []
+            for z in itertools.product((0, 1), repeat=4):
+                scores.append(oracle.joint_feature(x, z) @ w)
+                agree.append(((y < 0) | (y == z)).all())
+            loss = np.log(np.exp(scores).sum()) - np.log(np.exp(scores)[agree].sum())
+            assert problem.expect(i, w)[0] == pytest.approx(loss)
+            assert completed.expect(i, w)[0] == pytest.approx(loss)
+
+
 @pytest.mark.parametrize(
-    "words", [[5, 2], [4, 5 + 4], [5 + 1, 10], [20], [5 + 1, 5 + 2, 10 + 4, 10 + 4], [-1]], ids=str
+    "words", [[5, 2], [4, 5 + 4], [5 + 1, 10], [5, 10], [20], [5 + 1, 5 + 2, 10 + 4, 10 + 4], [-1]], ids=str
 )
 def test_states_with_other_words_are_refused(words):
     """Descending or doubled, a label whole and half, a pair of whole labels, no number of a pair."""
