@@ -55,15 +55,17 @@ class Units(NamedTuple):
     centre: NDArray[Any] | None = None
 
     @classmethod
-    def of_rows(cls, rows: Any) -> Self | None:
+    def of_rows(cls, rows: Any, *, short: bool = False) -> Self | None:
         """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
-        Without an intercept no column is shifted. One that is constant keeps its unit.
+        Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a row as a whole has
+        variance 1, so that it counts as much as what else a model has weights for.
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
         mean, size = moments(rows.values)
-        return cls(np.where(size > 0.0, size, 1.0), mean * rows.has_intercept)
+        length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
+        return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
     def of_tokens(cls, tokens: Any) -> Self:

@@ -13,7 +13,9 @@ from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.common.units import Units, distinct_rows
 from structsvm.tasks.multilabel.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
@@ -45,6 +47,9 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         Give each label a bias, regularised like the weights.
     probability : bool, default=False
         Whether training on a margin finds the temperature that `predict_proba` needs: in the end, on rows held out.
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and equal variances, which sum up
+        to 1, so that units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are of the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -88,6 +93,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         "loss": Options(*LOSSES),
         "interactions": Options(*INTERACTIONS),
         "fit_intercept": FLAG,
+        "standardize": FLAG,
         "probability": FLAG,
     }
 
@@ -99,6 +105,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         C: float | Literal["auto"] | None = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
+        standardize: bool = True,
         probability: bool = False,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -114,6 +121,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.probability = probability
         self.max_iter = max_iter
         self.tol = tol
@@ -194,6 +202,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
                 labels, X.shape[1], edges, self.loss, has_intercept=bool(self.fit_intercept), form=form
             )
             model.columns = columns
+            if self.standardize:
+                model.units = Units.of_rows(distinct_rows(rows_of(X, model.has_intercept), weight), short=True)
         else:
             check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
         return model, (model.rows(X), Y), weight
@@ -201,19 +211,14 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     # ---- what was learnt ------------------------------------------------------------------------
 
     @property
-    def _table(self) -> Any:
-        """Weights of features and labels: array (n_features + has_intercept, n_classes)."""
-        model = self._fitted()
-        return model.weights[: len(model.weights) - len(model.oracle.edges)].reshape(-1, len(model.labels))
-
-    @property
     def coef_(self) -> Any:
-        return self._table[: self._fitted().columns["n_features_in_"]].T
+        model = self._fitted()
+        return model.table[: model.columns["n_features_in_"]].T
 
     @property
     def intercept_(self) -> Any:
         model = self._fitted()
-        return self._table[-1] if model.has_intercept else np.zeros(len(model.labels))
+        return model.table[-1] if model.has_intercept else np.zeros(len(model.labels))
 
     @property
     def edges_(self) -> Any:

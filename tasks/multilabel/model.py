@@ -10,12 +10,9 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
-from structsvm.features.sparse import as_rows
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
-from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import (
     check_classes,
     is_hashable,
@@ -27,6 +24,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.units import Units, rows_in, units_from
 from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 INTERACTIONS = ("auto", "none", "tree", "full")
@@ -49,6 +47,8 @@ class MultilabelModel(CalibratedStructures):
     oracle : LabelSetOracle
     has_intercept : bool
         Whether the last feature is one of value 1.
+    units : Units or None
+        In which weights are learnt.
     weights : ndarray of shape (oracle.n_features,), float64
     """
 
@@ -62,14 +62,21 @@ class MultilabelModel(CalibratedStructures):
         super().__init__()
         self.labels, self.form, self.has_intercept = labels, form, has_intercept
         self.oracle = LabelSetOracle(len(labels), n_features + has_intercept, edges, loss)
+        self.units: Units | None = None
         self.weights = np.zeros(self.oracle.n_features)
         self.columns = {"n_features_in_": n_features}
         self.temperature = temperature_of_loss(self.oracle)
 
     def rows(self, X: Any) -> Any:
-        """A matrix as rows, with an intercept if there is one."""
-        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
-        return with_intercept(rows) if self.has_intercept else rows
+        """A matrix as rows in units, with an intercept if there is one."""
+        return rows_in(self.units, X, self.has_intercept)
+
+    @property
+    def table(self) -> Any:
+        """Weights of columns as they came, that of an intercept last, by label: array (n_rows, n_labels)."""
+        L = len(self.labels)
+        weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
+        return weights if self.units is None else self.units.undone(weights)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
@@ -167,7 +174,8 @@ class MultilabelModel(CalibratedStructures):
             "has_intercept": self.has_intercept,
             "n_features_in": self.columns["n_features_in_"],
         }
-        return header, {"weights": self.weights, "edges": self.oracle.edges}
+        units = {} if self.units is None else self.units.to_arrays()
+        return header, {"weights": self.weights, "edges": self.oracle.edges} | units
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -180,7 +188,7 @@ class MultilabelModel(CalibratedStructures):
         if len(checked["weights"]) != len(labels) * (n_features + about["has_intercept"]) + len(checked["edges"]):
             raise ValueError(f"{len(checked['weights'])} weights for {len(labels)} labels and {n_features} features")
         model = cls(labels, n_features, checked["edges"], header["loss"], **about)
-        model.weights = checked["weights"]
+        model.weights, model.units = checked["weights"], units_from(arrays, n_features)
         return model
 
 

@@ -12,6 +12,7 @@ from structsvm.tasks import (
     AmbiguousClassifier,
     LaRankClassifier,
     LaSVMClassifier,
+    MultilabelClassifier,
     MultivariateClassifier,
     Ranker,
     TaxonomyClassifier,
@@ -218,4 +219,25 @@ def test_scores_of_rows(estimator, tmp_path):
     np.testing.assert_array_equal(loaded.coef_, other.coef_)
     assert loaded.model_.units is not None
     raw = clone(estimator).set_params(standardize=False, random_state=0).fit(X, truth, **settings)
+    assert raw.model_.units is None
+
+
+@pytest.mark.parametrize("interactions", ["none", "full"])
+def test_sets_of_labels(interactions, tmp_path):
+    sets = np.column_stack([X[:, 0] > 0.0, X[:, 1] > 0.3, X[:, 0] + X[:, 1] > 0.5]).astype(int)
+    settings = {"C": 10.0, "interactions": interactions, "random_state": 0}
+    model, other = (MultilabelClassifier(**settings).fit(X * by, sets) for by in (1.0, FACTORS))
+    rows = X_test * FACTORS
+    assert np.mean(other.predict(rows) == model.predict(X_test)) > 0.99
+    if interactions == "none":
+        found = 2.0 * (rows @ other.coef_.T + other.intercept_)
+        np.testing.assert_allclose(found / other.decision_function(rows), found[0, 0] / other.decision_function(rows)[0, 0])
+    units = other.model_.units
+    values = units.applied(DenseRows(X * FACTORS)).values
+    np.testing.assert_allclose(np.mean(np.sum(values**2, axis=1)), 1.0)
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(csr_array(rows)), other.predict(rows))
+    np.testing.assert_array_equal(loaded.coef_, other.coef_)
+    raw = MultilabelClassifier(standardize=False, **settings).fit(X, sets)
     assert raw.model_.units is None
