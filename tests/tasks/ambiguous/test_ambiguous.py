@@ -59,10 +59,7 @@ def test_dense_and_sparse_are_one(loss, fit_intercept):
     X, bags, _ = clusters(40)
     X[np.abs(X) < 1.0] = 0.0
     settings = {"loss": loss, "fit_intercept": fit_intercept, "standardize": False, "max_iter": 20, "random_state": 0}
-    models = [
-        AmbiguousClassifier(0.1, **settings).fit(form, bags)
-        for form in (X, sp.csr_matrix(X), sp.csc_array(X))
-    ]
+    models = [AmbiguousClassifier(0.1, **settings).fit(form, bags) for form in (X, sp.csr_matrix(X), sp.csc_array(X))]
     for model in models[1:]:
         assert model.result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
         np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12 if loss == "pairwise" else 1e-2)

@@ -213,7 +213,9 @@ def test_scores_of_rows(estimator, tmp_path):
     found = other.predict(rows) if settings else other.decision_function(rows)
     wanted = model.predict(X_test) if settings else model.decision_function(X_test)
     assert np.corrcoef(found, wanted)[0, 1] > 0.999
-    np.testing.assert_allclose(rows @ other.coef_.ravel() + getattr(other, "intercept_", 0.0), found, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        rows @ other.coef_.ravel() + getattr(other, "intercept_", 0.0), found, rtol=1e-9, atol=1e-9
+    )
     other.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.coef_, other.coef_)
@@ -231,7 +233,9 @@ def test_sets_of_labels(interactions, tmp_path):
     assert np.mean(other.predict(rows) == model.predict(X_test)) > 0.99
     if interactions == "none":
         found = 2.0 * (rows @ other.coef_.T + other.intercept_)
-        np.testing.assert_allclose(found / other.decision_function(rows), found[0, 0] / other.decision_function(rows)[0, 0])
+        np.testing.assert_allclose(
+            found / other.decision_function(rows), found[0, 0] / other.decision_function(rows)[0, 0]
+        )
     units = other.model_.units
     values = units.applied(DenseRows(X * FACTORS)).values
     np.testing.assert_allclose(np.mean(np.sum(values**2, axis=1)), 1.0)
