@@ -1,10 +1,10 @@
-"""Dependency parsing: UD English EWT and UD Dutch, beside UDPipe where it is installed.
+"""Dependency parsing: UD English EWT and UD Dutch, beside UDPipe and spaCy where they are installed.
 
     python benchmarks/dependency.py [--part treebanks|solvers|lengths|all] [--quick] [--only NAME]
 
 Prints tables and stores them in benchmarks/results/dependency.json and dependency.md. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. UDPipe (pip install ufal.udpipe) is
-left out where it cannot be imported.
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. UDPipe (pip install ufal.udpipe) and
+spaCy (pip install spacy) are left out where they cannot be imported.
 """
 
 from common.parts import main
