@@ -11,15 +11,19 @@ from structsvm.tasks import DependencyParser
 FEW = 500
 # Passes of a peer: 10, fewer where those are more words than that, but at least 2.
 MOST_PASSES, LEAST_PASSES, PEER_WORDS = 10, 2, 150_000
-PEERS = {
-    "UDPipe 1": (udpipe.udpipe, udpipe.fit),
-    "spaCy": (spacy_parser.spacy, spacy_parser.fit),
-}
+PEERS = {"UDPipe 1": (udpipe.udpipe, udpipe.fit), "spaCy": (spacy_parser.spacy, spacy_parser.fit)}
 
 
-def passes_over(trees):
-    words = sum(len(tree.words) for tree in trees)
-    return min(max(PEER_WORDS // words, LEAST_PASSES), MOST_PASSES)
+def parsers(n_words, options, whole):
+    """By name: what trains a parser and returns what parses trees."""
+    found = {"structsvm, as it comes": lambda train: DependencyParser(random_state=0).fit(train).predict}
+    if whole and not options.whole:
+        return found
+    for name, (module, fit) in PEERS.items():
+        if module is not None:
+            passes = min(max(PEER_WORDS // n_words, LEAST_PASSES), MOST_PASSES)
+            found[f"{name}, {passes} passes"] = lambda train, fit=fit, passes=passes: fit(train, passes)
+    return found
 
 
 def run(options):
@@ -28,17 +32,13 @@ def run(options):
             continue
         data = fetch()
         table = Table(f"{name}: gold tags, the test part", COLUMNS, notes=notes(NOTES))
-        if any(peer for peer, _ in PEERS.values()):
+        if any(module for module, _ in PEERS.values()):
             table.notes += notes(OF_PEERS)
         test = data.dev[:100] if options.quick else data.test
         for n in [200] if options.quick else [FEW, len(data.train)]:
             train = some(data.train, n)
-            fits = {"structsvm, as it comes": lambda train: DependencyParser(random_state=0).fit(train).predict}
-            passes = passes_over(train)
-            for peer, (module, fit) in PEERS.items():
-                if module is not None:
-                    fits[f"{peer}, {passes} passes"] = lambda train, fit=fit, passes=passes: fit(train, passes)
-            for parser, fit in fits.items():
+            n_words = sum(len(tree.words) for tree in train)
+            for parser, fit in parsers(n_words, options, n == len(data.train)).items():
                 table.rows.append(measured(parser, train, test, fit))
                 yield table
 
