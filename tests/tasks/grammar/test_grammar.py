@@ -88,6 +88,17 @@ def test_threads_give_the_same_model():
     assert one.predict(SENTENCES) == two.predict(SENTENCES)
 
 
+def test_batches_are_parsed_as_one(monkeypatch):
+    parser = GrammarParser(0.1, terminals="both", max_iter=1, random_state=0).fit(TRAIN)
+    few = [SENTENCES[0], [], [("ice", "??")], *SENTENCES[1:5]]
+    whole = parser.predict(few)
+    assert whole[1] is None
+    monkeypatch.setattr("structsvm.tasks.grammar.model.BATCH", 2)
+    assert parser.predict(few) == whole
+    with pytest.raises(ValueError, match="sentence 3: a token must be a str or a pair"):
+        parser.predict([*few[:3], [("a", "b", "c")]])
+
+
 def test_threads_that_fail_stop_the_others(monkeypatch):
     model, ended = GrammarParser(0.1, max_iter=1, random_state=0).fit(TRAIN).model_, threading.Event()
     few = [3 * words for words in SENTENCES[:6]]  # charts that are large enough to look whether they are to stop
