@@ -47,7 +47,11 @@ def doc_of(nlp, tree, *, arcs):
         heads = [head - 1 if head else m for m, (head, _) in enumerate(tree.arcs)]
         more = {"heads": heads, "deps": ["ROOT" if label == "root" else label for _, label in tree.arcs]}
     return spacy.tokens.Doc(
-        nlp.vocab, words=[w.form for w in words], pos=[w.upos for w in words], tags=[w.xpos or w.upos for w in words], **more
+        nlp.vocab,
+        words=[w.form for w in words],
+        pos=[w.upos for w in words],
+        tags=[w.xpos or w.upos for w in words],
+        **more,
     )
 
 
@@ -56,9 +60,7 @@ def fit(trees, passes):
     spacy.util.fix_random_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("parser", config={"model": PARSER})
-    examples = [
-        spacy.training.Example(doc_of(nlp, tree, arcs=False), doc_of(nlp, tree, arcs=True)) for tree in trees
-    ]
+    examples = [spacy.training.Example(doc_of(nlp, tree, arcs=False), doc_of(nlp, tree, arcs=True)) for tree in trees]
     optimizer = nlp.initialize(lambda: examples)
     order, sizes = random.Random(0), compounding(100, BATCH_WORDS, 1.001)
     for _ in range(passes):

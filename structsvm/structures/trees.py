@@ -89,15 +89,15 @@ class Tree:
         if not children:
             raise ValueError(f"a tree must have children; the node {label!r} has none")
         check_children(children)
-        _set_label(self, label)
-        _set_children(self, children)
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "children", children)
 
     @classmethod
     def made(cls, label: str, children: tuple[Tree | str, ...]) -> Tree:
         """A tree of a label and children that have been checked."""
         tree = cls.__new__(cls)
-        _set_label(tree, label)
-        _set_children(tree, children)
+        object.__setattr__(tree, "label", label)
+        object.__setattr__(tree, "children", children)
         return tree
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -338,10 +338,6 @@ def places_of(tree: Tree) -> list[tuple[float, int, int, str, bool]]:
         (x[k], y[k], parent, item if isinstance(item, str) else item.label, not isinstance(item, str))
         for k, (item, parent) in enumerate(items)
     ]
-
-
-# Past `Tree.__setattr__`.
-_set_label, _set_children = Tree.label.__set__, Tree.children.__set__  # type: ignore[attr-defined]
 
 
 def check_label(label: Any) -> None:

@@ -117,8 +117,8 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        counts = []
-        for tree, found in zip(data, self.oracle.parse_all([tree.leaves() for tree in data], self.weights), strict=True):
+        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], self.weights)
+        for tree, found in zip(data, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))

@@ -129,7 +129,8 @@ class Terminals:
 
         The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.
         """
-        terminals, words = [], []
+        terminals: list[str] = []
+        words: list[str | Tree] = []
         for token in tokens:
             word, tag = token if isinstance(token, (tuple, list)) and len(token) == 2 else (token, token)
             if not (isinstance(word, str) and isinstance(tag, str)):
