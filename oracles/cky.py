@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby, islice, pairwise
+from itertools import groupby, islice, pairwise
 from numbers import Integral
 
 import numpy as np
@@ -145,8 +145,9 @@ class CKYOracle(Oracle):
         short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
         if short is not None:
             raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
-        flat = np.fromiter(chain.from_iterable(codes), dtype=np.int32, count=len(codes) * len(columns))
-        return np.column_stack([numbers, flat.reshape(-1, len(columns))])
+        flat = (number for row in codes for number in row)
+        table = np.fromiter(flat, dtype=np.int32, count=len(codes) * len(columns))
+        return np.column_stack([numbers, table.reshape(-1, len(columns))])
 
     def bind(
         self,
@@ -325,8 +326,8 @@ class CKYOracle(Oracle):
         known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
         if known:
             joined, offsets = _joined([found for _, found in known], (0,))
-            parser.read(self._coded([*chain.from_iterable(x for x, _ in known)], joined), offsets)
-        for x, number, shown in zip(X, numbers, X if words is None else words, strict=True):
+            parser.read(self._coded([word for x, _ in known for word in x], joined), offsets)
+        for number, shown in zip(numbers, X if words is None else words, strict=True):
             found = None if number is None else parser.best(read, weights)
             read += number is not None
             yield None if found is None else (self.grammar.decode(found[0], shown), found[1])

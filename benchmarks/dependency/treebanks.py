@@ -52,5 +52,6 @@ OF_PEERS = f"""
 Peers on gold tags, one thread: UDPipe {package_version("ufal.udpipe") or ""} with its own settings (projective
 transitions, dynamic oracle, embeddings of forms, tags and morphology learnt on the way), spaCy
 {package_version("spacy") or ""} with the network of its template for training on a CPU, which also sees the tags.
-Passes: {MOST_PASSES}, or as many as make {PEER_WORDS} words, at least {LEAST_PASSES}; both learn more with more of them.
+Passes: {MOST_PASSES}, or as many as make {PEER_WORDS} words, at least {LEAST_PASSES};
+both learn more with more of them.
 """
