@@ -21,8 +21,8 @@ The set of the highest score, plus the loss in training, is found
 A cut is an ascending list of numbers: j for a label in which its set differs from the true one, L + j for one that
 is 1/2, and 2 L + e for a pair of two such of value 1/2 (it is 0 otherwise, and y_a y_b where either label is whole).
 
-Sums over all sets have the same three forms: a product over labels, messages of a forest, and the enumeration, less what
-the bound above shows to be negligible.
+Sums over all sets have the same three forms: a product over labels, messages of a forest, and the enumeration, less
+what the bound above shows to be negligible.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p
