@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 FOLDER = Path(__file__).parent
 TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
 TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "many", "matrix"]
-OTHERS = ["resume", "checkpoint", "tables", "shards"]
+OTHERS = ["resume", "checkpoint", "shards", *(["tables"] if find_spec("pyarrow") and find_spec("narwhals") else [])]
 
 FAULTY = """
 import os, signal, sys, time
