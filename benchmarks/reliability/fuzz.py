@@ -77,11 +77,22 @@ def counts(printed):
 
 
 def table(rows):
-    kinds = {row["kind"]: row["kind"].split(",")[0] for row in rows}
-    sums = [sum(row["mutants"] for row in rows if (kinds[row["kind"]] in some)) for some in (TEXTS, MODELS, FOLDERS)]
-    total = "{:,} mutants of texts, {:,} of model files, {:,} of tables and shards".format(*sums)
-    faults = sum(row["faults"] for row in rows)
-    return Table("Mutants of files", COLUMNS, rows, notes(f"{total}: {faults} faults.") + ABOUT)
+    sums = notes(
+        "\n\n".join(told(*one, rows) for one in dict.fromkeys((row["seed"], row.get("commit")) for row in rows))
+    )
+    return Table("Mutants of files", COLUMNS, rows, sums + ABOUT)
+
+
+def told(seed, commit, rows):
+    """What one campaign comes to."""
+    rows = [row for row in rows if (row["seed"], row.get("commit")) == (seed, commit)]
+    kinds = [row["kind"].split(",")[0] for row in rows]
+    texts, models, folders = (
+        sum(row["mutants"] for row, kind in zip(rows, kinds, strict=True) if kind in some)
+        for some in (TEXTS, MODELS, FOLDERS)
+    )
+    found = f"{texts:,} mutants of texts, {models:,} of model files, {folders:,} of tables and shards"
+    return f"Seed {seed}, commit {commit}: {found}; {sum(row['faults'] for row in rows)} faults."
 
 
 ABOUT = notes("""A fault is a crash, more than 10 CPU seconds, more than 4 GB, or an exception that is not documented.
