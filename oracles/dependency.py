@@ -173,6 +173,9 @@ class DependencyOracle(Oracle):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: NDArray[np.int32], y: NDArray[np.int32]) -> NDArray[np.float64]:
+        self.check_outputs(np.array([0, len(x)]), y)
+        if (y < 0).any():
+            raise ValueError("the joint feature is of a tree whose heads and labels are all known")
         amounts = np.zeros((len(x) + 1, len(x), self.n_labels))
         amounts[y[:, 0], np.arange(len(x)), y[:, 1]] = 1.0
         return self.decoder(len(x)).feature_sum(self.check_codes(x), amounts)

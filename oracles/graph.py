@@ -304,7 +304,10 @@ class GraphOracle(Oracle):
         if isinstance(y, Marginals):
             nodes, pairs = y
         else:
-            nodes = np.eye(self.n_labels)[np.asarray(y, dtype=np.int64)]
+            labels, partly = self.known(graphs, [np.asarray(y)])
+            if partly is not None:
+                raise ValueError("the joint feature is of a labelling whose labels are all known")
+            nodes = np.eye(self.n_labels)[labels]
             pairs = nodes[ends[:, 0], :, None] * nodes[ends[:, 1], None, :]
         by_pair = np.tensordot(graphs.edge_features, pairs, axes=(0, 0))
         has = self.pair_index >= 0

@@ -96,7 +96,8 @@ class GreedyOracle(LabelChain):
         return GreedyDecoder(self, as_tokens(X, self.n_token_features))
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        tokens, y = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        y = self.check_labels(tokens, y)
         psi = self.emission(tokens, np.eye(self.n_labels)[y])
         for lag in range(1, self.order + 1):
             before = np.concatenate([np.full(lag, self.n_labels), y])[: len(y)]

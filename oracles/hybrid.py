@@ -41,6 +41,8 @@ MOST_KINDS = 1000
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations. It takes up so many times more of them, one after the other.
 MOST_PARTIAL, MOST_TAKEN = 200_000, 10
+# Once the k best are found: a derivation worth less than this to the best of their derivations ends the search.
+UNLIKELY = 0.01
 # Bytes of forests that are kept, roughly.
 KEPT = 2**25
 
@@ -528,7 +530,8 @@ class HybridTrees:
         words, w
         k : int
         considered : int, optional
-            Distinct meanings that are looked for, by default k; fewer where no other can be one of the k.
+            Distinct meanings that are looked for, by default k; fewer where no other can be one of the k, or where what
+            is left has derivations worth less than a hundredth of the best one.
         accepts : callable, optional
             Returns whether a meaning may be predicted.
         most, least
@@ -536,10 +539,12 @@ class HybridTrees:
         """
         found: list[tuple[Derivation, float]] = []
         met: set[Meaning] = set()
-        total, left = None, 1.0
+        total, left, lowest = None, 1.0, -np.inf
         encoded, (forest, copies) = self.encode(words), self._meant(words)
         for derivation in self._search(encoded, forest, copies, w, most, least):
             meaning = derivation.meaning
+            if len(found) >= k and derivation.score < lowest:
+                break
             if meaning in met:
                 continue
             met.add(meaning)
@@ -547,6 +552,7 @@ class HybridTrees:
                 continue
             if total is None:
                 total = self.sums.log_sum(encoded, forest, w)
+                lowest = derivation.score + np.log(UNLIKELY)
             p = min(float(np.exp(self.sums.log_sum(encoded, self.known([meaning], copies), w) - total)), 1.0)
             found = sorted([*found, (derivation, p)], key=lambda pair: -pair[1])
             left -= p

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import heapq
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
+from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.parameters import check_k
 from structsvm.protocol import Penalty, Rescaling
 
@@ -25,32 +25,19 @@ class SegmentDecoder(SegmentChain):
     def kbest(
         self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k.
-
-        Those that are not the best of a set are the best of one of its parts (Lawler 1972): of those that agree with it
-        up to some token, and not there.
-        """
+        """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
         check_k(k)
         lattice = self.lattice(w, i)
         T = len(lattice)
         if allowed is not None:
             lattice += self.structure.allowed_rows(allowed, T, i)
-        score, path = self.best_by(i, lattice)
-        queue, count = [(-score, 0, path, 0, list[int]())] if score > -np.inf else [], 0
-        found: list[tuple[NDArray[np.int32], float]] = []
-        while queue and len(found) < k:
-            score, _, path, fixed, banned = heapq.heappop(queue)
-            found.append((path, -score))
-            for t in range(fixed if len(found) < k else T, T):
-                part, kept = lattice.copy(), lattice[np.arange(t), path[:t]]
-                part[:t] = -np.inf
-                part[np.arange(t), path[:t]] = kept
-                others = [*(banned if t == fixed else ()), int(path[t])]
-                part[t, others] = -np.inf
-                score, other = self.best_by(i, part)
-                if score > -np.inf:
-                    count += 1
-                    heapq.heappush(queue, (-score, count, other, t, others))
+
+        def best(may: NDArray[np.bool_]) -> tuple[float, NDArray[np.int32]]:
+            part = lattice.copy()
+            part[~may] = -np.inf
+            return self.best_by(i, part)
+
+        found = best_labellings(best, np.ones(lattice.shape, dtype=bool), k)
         paths = np.array([path for path, _ in found], dtype=np.int32).reshape(-1, T)
         return paths, np.array([score for _, score in found])
 
@@ -261,7 +248,8 @@ class SemiMarkovOracle(ExactChain):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        tokens, labels = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        labels = self.check_labels(tokens, y)
         psi = self.emission(tokens, np.eye(self.n_labels)[labels])
         first = self.n_token_features
         np.add.at(psi, (first + labels[:-1], labels[1:]), 1.0)

@@ -288,7 +288,7 @@ class TaxonomyOracle(Oracle):
     def joint_feature(self, x: Any, y: int) -> NDArray[np.float64]:
         document = as_documents([x])
         self.check_documents(document)
-        vector = self.attributes.vector(y)
+        vector = self.attributes.vector(int(self.check_labels(document, [y])[0]))
         psi = np.zeros(self.n_features)
         for f, value in zip(
             document.indices, np.ones(document.n_entries) if document.values is None else document.values

@@ -154,7 +154,8 @@ class ViterbiOracle(ExactChain):
     # ---- the protocol on single objects ---------------------------------------------------------
 
     def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
-        tokens, y = as_tokens(x, self.n_token_features, single=True), np.asarray(y)
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        y = self.check_labels(tokens, y)
         psi = self.emission(tokens, np.eye(self.n_labels)[y])
         first = self.n_token_features
         np.add.at(psi, (first + y[:-1], y[1:]), 1.0)

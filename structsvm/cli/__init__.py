@@ -126,11 +126,16 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @JOBS
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
+@click.option("--constraints", type=FILE, help="Graphs: rules that labels obey, a list of JSON per line.")
 def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
+    if wanted["constraints"] and not task.has_constraints:
+        raise click.UsageError("--constraints is for models that label graphs")
+    if wanted["constraints"] and wanted["kbest"]:
+        raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
     with writing(output) as stream:

@@ -12,7 +12,9 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
+from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.graph.model import GraphModel, prepare
@@ -25,18 +27,52 @@ def read(path: str, label: str) -> GraphLines:
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """A line of JSON per graph: labels of its nodes, in their order, or by their ids where they have such."""
-    if wanted.kbest is not None:
-        raise ValueError("--kbest is for models that rank outputs; this one finds the best labels of a graph")
     lines = read(path, model.label)
-    labels = model.predict(lines.X, n_jobs=wanted.jobs)
+    if wanted.kbest is not None:
+        for ranked, ids in zip(
+            model.predict_kbest(lines.X, wanted.kbest, probabilities=wanted.confidence), lines.ids, strict=True
+        ):
+            key = "probability" if wanted.confidence else "score"
+            yield json.dumps([{"labels": named(own, ids), key: round(score, 6)} for own, score in ranked]) + "\n"
+        return
+    rules = None if wanted.constraints is None else read_rules(wanted.constraints, lines.ids)
+    labels = model.predict(lines.X, constraints=rules, n_jobs=wanted.jobs)
     chances = model.marginals(lines.X) if wanted.confidence else [None] * len(labels)
     for own, ids, table in zip(labels, lines.ids, chances, strict=True):
-        names = own.tolist()
-        about: dict[str, Any] = {"labels": names if ids is None else dict(zip(map(str, ids), names, strict=True))}
+        about: dict[str, Any] = {"labels": named(own, ids)}
         if table is not None:
             rows = [dict(zip(map(str, model.labels), row, strict=True)) for row in np.round(table, 6).tolist()]
             about["probabilities"] = rows if ids is None else dict(zip(map(str, ids), rows, strict=True))
         yield json.dumps(about) + "\n"
+
+
+def named(labels: Any, ids: Any) -> Any:
+    """Labels of nodes in their order, or by their ids where they have such."""
+    names = labels.tolist()
+    return names if ids is None else dict(zip(map(str, ids), names, strict=True))
+
+
+def read_rules(path: str, ids: Any) -> list[Any]:
+    """The constraints of each graph, a list of JSON per line, of nodes by their ids where they have such.
+
+    ValueError, which names file and line, for what is no list of ``[kind, [[node, label], ...]]``.
+    """
+    found = []
+    for number, line in enumerate(load_bytes(path)[0].splitlines(), 1):
+        try:
+            rules = parse_json(line)
+            if number > len(ids):
+                raise ValueError(f"there are no more than {len(ids)} graphs")
+            names = ids[number - 1]
+            if names is not None:
+                place = {name: k for k, name in enumerate(names)}
+                rules = [[kind, [[place[node], label] for node, label in pairs]] for kind, pairs in rules]
+            found.append(rules)
+        except KeyError as error:
+            raise ValueError(f"{path}:{number}: {error.args[0]!r:.80} is no node") from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{number}: expected a list of [kind, [[node, label], ...]]: {error}") from None
+    return found
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -136,4 +172,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label")
-TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo)
+TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo, has_constraints=True)

@@ -85,11 +85,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     if only:
         raise ValueError("--label is for models of labels; this one ranks rows")
     places = "" if model.k is None else f" of the first {model.k} places"
-    sizes = f"{model.n_features} features, {np.count_nonzero(model.weights)} weights that are not 0"
+    sizes = f"{model.n_features} features, {np.count_nonzero(model.coef)} weights that are not 0"
     out.heading(model, f"task: ranking, loss {model.loss}{places}", DEFAULTS, sizes)
     names = model.columns.get("feature_names_in_")
     click.echo()
-    out.heaviest(model.weights, top, lambda j: f"feature {j + 1}" if names is None else names[j], ".4g")
+    out.heaviest(model.coef, top, lambda j: f"feature {j + 1}" if names is None else names[j], ".4g")
 
 
 def demo(seed: int) -> Any:
@@ -133,5 +133,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, data, solver, vars(settings))
 
 
-DEFAULTS = defaults(command, "query")
+DEFAULTS = {"standardize": True} | defaults(command, "query")
 TASK = Task(command, RankerModel.load, predict, evaluate, inspect, demo, has_probabilities=False, has_queries=True)

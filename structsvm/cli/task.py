@@ -12,13 +12,15 @@ from structsvm.cli.output import history
 
 class Wanted(NamedTuple):
     """How predictions are to be written: with the scores of the `kbest` best (None: the best one alone), or with
-    probabilities (`confidence`), and trees as indented text (`pretty`); `jobs` threads may make them.
+    probabilities (`confidence`), and trees as indented text (`pretty`); `jobs` threads may make them. `constraints`
+    names a file of rules that they obey.
     """
 
     kbest: int | None
     jobs: int
     confidence: bool
     pretty: bool
+    constraints: str | None = None
 
     @property
     def is_ranked(self) -> bool:
@@ -47,3 +49,4 @@ class Task(NamedTuple):
     has_probabilities: bool = True
     has_trees: bool = False
     has_queries: bool = False
+    has_constraints: bool = False

@@ -38,6 +38,7 @@ from structsvm.datasets._sequences import (
     fetch_treebank_tags,
 )
 from structsvm.datasets._simulate import (
+    make_label_sets,
     make_noisy_grids,
     make_sequences,
     make_snakes,
@@ -114,6 +115,7 @@ __all__ = [
     "make_concept_world",
     "make_dependency_trees",
     "make_ill_conditioned",
+    "make_label_sets",
     "make_noisy_grids",
     "make_rankings",
     "make_sequences",

@@ -1,4 +1,4 @@
-"""Simulated label sequences that look like text chunking, and their column files; labelled graphs; word alignments.
+"""Simulated label sequences that look like text chunking, and their column files; graphs, label sets, word alignments.
 
 The language of sequences is a hidden Markov model that depends only on how many labels and words there are
 (``random_state`` draws sentences from it, so two draws can serve as training and test set). Its labels form a Markov
@@ -375,6 +375,70 @@ def make_noisy_grids(
             labels = (row + column) % n_labels
         X.append(np.eye(n_labels)[labels] + noise * rng.normal(size=(size, size, n_labels)))
         y.append(labels)
+    return X, y
+
+
+def make_label_sets(
+    n_samples: int = 400,
+    n_features: int = 10,
+    n_labels: int = 6,
+    *,
+    strength: float = 1.0,
+    noise: float = 1.0,
+    random_state: RandomState = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Draw rows and sets of labels, of which some go together and some do not.
+
+    A set y, as indicators, has given x a probability proportional to
+
+        exp( 2 / noise * (sum_j <w_j, x> y_j + strength * sum_{j < k} t_jk (y_j - 1/2) (y_k - 1/2)) ),
+
+    with standard Gaussian x, w_j of length 1 and t_jk of variance ``4 / (n_labels - 1)``; sets are drawn by 60 sweeps
+    of Gibbs sampling. w and t depend on the numbers of features and labels only, so two draws can serve as training
+    and test set.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels : int
+    strength : float
+        Of the pairs; at 0 a row says all that there is to know of a label.
+    noise : float
+        Above 0: the temperature.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), float64
+    y : ndarray of shape (n_samples, n_labels), int64
+        0 and 1.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_label_sets
+    >>> X, y = make_label_sets(50, random_state=0)
+    >>> X.shape, y.shape
+    ((50, 10), (50, 6))
+    """
+    check_arguments(
+        "make_label_sets",
+        locals(),
+        n_samples=COUNT,
+        n_features=COUNT,
+        n_labels=COUNT,
+        strength=Interval(Real, 0.0),
+        noise=Interval(Real, 0.0, closed="neither"),
+    )
+    truth, rng = np.random.default_rng([n_features, n_labels]), np.random.default_rng(random_state)
+    w = truth.normal(size=(n_features, n_labels))
+    w /= np.linalg.norm(w, axis=0)
+    pairs = np.triu(truth.normal(size=(n_labels, n_labels)), 1) * 2.0 / max(n_labels - 1, 1) ** 0.5
+    pairs = strength * (pairs + pairs.T)
+    X = rng.normal(size=(n_samples, n_features))
+    own, y = X @ w, rng.integers(0, 2, (n_samples, n_labels))
+    for _ in range(60):
+        for j in range(n_labels):
+            score = 2.0 / noise * (own[:, j] + (y - 0.5) @ pairs[j])
+            y[:, j] = rng.logistic(size=n_samples) < score
     return X, y
 
 

@@ -303,15 +303,13 @@ cdef class FrankWolfeSchedule(Schedule):
 
     cdef int n_cached
     cdef bint gap_sampling, late
-    cdef Py_ssize_t usual_passes
-    cdef SolveSchedule corrective
+    cdef SolveSchedule corrective   # of late passes; None: there are none
     cdef double[::1] gaps       # what each example was last seen to add to the gap
 
     def __init__(self, State state, *, int n_cached=0, bint gap_sampling=False, Py_ssize_t usual_passes=0):
         super().__init__(state, {"corner_step", "known_corner_step"} if n_cached > 0 else {"corner_step"})
         self.n_cached = n_cached
         self.gap_sampling = gap_sampling
-        self.usual_passes = usual_passes
         self.corrective = SolveSchedule(state, 2, usual_passes=usual_passes) if usual_passes > 0 else None
         self.gaps = np.zeros(state.n_samples)
 
@@ -323,7 +321,7 @@ cdef class FrankWolfeSchedule(Schedule):
 
     def start_pass(self, Py_ssize_t n_before=0):
         super().start_pass(n_before)
-        self.late = 0 < self.usual_passes <= n_before
+        self.late = self.corrective is not None and n_before >= self.corrective.usual_passes
         if self.late:
             self.corrective.plan(n_before)
         if self.late or not self.gap_sampling:

@@ -29,6 +29,8 @@ class KernelProblem(BoundProblem):
     ----------
     similarity : scipy CSR matrix of shape (n_labels, n_labels), or None
         ``L L'``.
+    examples : ndarray or CSR matrix of shape (n_samples, n_features)
+        The examples as they came.
     n_before : int
         Examples at the beginning that are support patterns of earlier batches.
     """
@@ -38,7 +40,7 @@ class KernelProblem(BoundProblem):
     def __init__(self, gram: Gram, y: Any, n_labels: int, *, loss: Any = None, attributes: Any = None) -> None:
         super().__init__(gram.n_rows, gram.rows.n_features)
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
-        self.similarity = None
+        self.similarity, self.examples = None, gram.rows.data
         if attributes is not None:
             from scipy.sparse import csr_array
 

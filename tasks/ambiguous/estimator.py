@@ -28,6 +28,7 @@ from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
+from structsvm.tasks.common.units import Units, distinct_rows
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
@@ -63,6 +64,9 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         `ConditionalLikelihood`; with loss="max" there is a `LatentSVM` around the solver, or the solver is one.
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and variance 1 each, so that units
+        make no difference. `coef_` and `intercept_` are of the columns as given.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -108,6 +112,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         "solver": (Options(*(name for name in SOLVERS if name != "perceptron")), Kind(Solver, "a Solver")),
         "loss": Options("auto", *LOSSES),
         "fit_intercept": FLAG,
+        "standardize": FLAG,
     }
 
     def __init__(
@@ -117,6 +122,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         loss: Literal["auto", "pairwise", "mean", "max", "log"] = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
+        standardize: bool = True,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -130,6 +136,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         self.loss = loss
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -213,14 +220,17 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             raise ValueError(f"AmbiguousClassifier needs at least 2 classes, and y holds one class alone: {labels}")
         if len(bags) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples, y has {len(bags)}")
+        weight = checked_sample_weight(sample_weight, len(bags))
         model = before
         if model is None:
             loss: Any = self.loss
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
-            model = AmbiguousModel(labels, X.shape[1], has_intercept=bool(self.fit_intercept), loss=loss)
+            has_intercept = bool(self.fit_intercept)
+            units = Units.of_rows(distinct_rows(rows_of(X, has_intercept), weight)) if self.standardize else None
+            model = AmbiguousModel(labels, X.shape[1], has_intercept=has_intercept, loss=loss, units=units)
             model.columns = columns
-        return model, (rows_of(X, model.has_intercept), bags), checked_sample_weight(sample_weight, len(bags))
+        return model, (model.rows(X), bags), weight
 
     # ---- prediction -----------------------------------------------------------------------------
 

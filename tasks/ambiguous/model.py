@@ -19,13 +19,13 @@ from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import WeightTable
-from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.losses import solver_of as solver_of_loss
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import Held, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
+from structsvm.tasks.common.units import Units, rows_in, units_from
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
@@ -63,6 +63,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     ----------
     labels : list
     has_intercept : bool
+    units : Units or None
+        In which weights are learnt.
     loss : str
         One of `LOSSES`.
     weights : ndarray of shape ((n_features + has_intercept) * n_labels,), float64
@@ -73,10 +75,17 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     compares_always = True
 
     def __init__(
-        self, labels: Any, n_features: int, *, has_intercept: Any, loss: str = LOSSES[0], weights: Any = None
+        self,
+        labels: Any,
+        n_features: int,
+        *,
+        has_intercept: Any,
+        loss: str = LOSSES[0],
+        units: Units | None = None,
+        weights: Any = None,
     ) -> None:
         super().__init__()
-        self.labels, self.has_intercept = labels, has_intercept
+        self.labels, self.has_intercept, self.units = labels, has_intercept, units
         self.oracle = AmbiguousOracle(len(labels), n_features + has_intercept, loss)
         self.weights = np.zeros(self.oracle.n_features) if weights is None else weights
         self.columns = {"n_features_in_": n_features}
@@ -96,8 +105,9 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
 
     @property
     def table(self) -> Any:
-        """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
-        return self.weights.reshape(-1, len(self.labels))
+        """The weights of columns as they came, by feature and label: array (n_features + has_intercept, n_labels)."""
+        weights = self.weights.reshape(-1, len(self.labels))
+        return weights if self.units is None else self.units.undone(weights)
 
     def weight_table(self) -> WeightTable:
         names = self.name_columns(self.columns["n_features_in_"])
@@ -170,7 +180,11 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
 
     def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""
-        return self.class_scores(rows_of(X, self.has_intercept))
+        return self.class_scores(self.rows(X))
+
+    def rows(self, X: Any) -> Any:
+        """The rows of a matrix as the oracle takes them."""
+        return rows_in(self.units, X, self.has_intercept)
 
     def stored_params(self) -> Any:
         return self.params | {"fit_intercept": self.has_intercept}
@@ -181,7 +195,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
             "n_features_in": self.columns["n_features_in_"],
             "loss": self.loss,
         }
-        return header, {"weights": self.table}
+        units = {} if self.units is None else self.units.to_arrays()
+        return header, {"weights": self.weights.reshape(-1, len(self.labels))} | units
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -189,7 +204,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         has_intercept = stored_flag(header["params"], "fit_intercept")
         stored = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
         loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
-        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=stored["weights"].ravel())
+        units, weights = units_from(arrays, n_features), stored["weights"].ravel()
+        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, units=units, weights=weights)
 
 
 def solver_of(params: Any, loss: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm.features.dense import is_filled
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
-from structsvm.stored_values import Array, checked_arrays, csr, stored_count
+from structsvm.stored_values import Array, checked_arrays, csr, optional, stored_count
 from structsvm.tasks.common.labels import summed
+from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
+from structsvm.tasks.common.units import TINY, moments
 
 ARRAYS = {
     "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
@@ -29,6 +33,7 @@ PAIRWISE = ARRAYS | {"intercept": Array("f8", ("n_labels", "n_labels"))}
 # The support patterns; of a precomputed kernel their indices alone.
 DENSE = {"vectors": Array("f4 f8", ("n_rows", "n_features"))}
 SPARSE = csr("vectors", "n_rows", "n_features")
+SCALE = optional({"column_scale": Array("f4 f8", ("n_features",), within=(TINY, None))})
 PRECOMPUTED = {"support": Array("i8", ("n",), within=(0, "n_features"))}
 
 # The log-odds that a machine of two labels is right, in units of its margin.
@@ -36,6 +41,9 @@ SURE = 12.0
 
 # Coefficients of machines of two labels that are not zero, from which on a dense matrix of all is no bomb, and quicker.
 DENSE_ENOUGH = 0.1
+
+# Examples whose nearest neighbours are looked at.
+NEIGHBOURS = 1000
 
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
@@ -53,6 +61,8 @@ class KernelMachine:
     losses : callable or None
         Returns the matrix of losses that `KernelProblem` takes, which training alone needs; None: zero-one.
     attributes : as `KernelProblem` takes them
+    column_scale : ndarray of shape (n_features,), or None
+        What columns are divided by before the kernel sees them, see `suit`.
     support : ndarray of shape (n_vectors,), int64
         Indices of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -73,6 +83,7 @@ class KernelMachine:
 
     def __init__(self, n_labels: int, kernel: Kernel, *, losses: Any = None, attributes: Any = None) -> None:
         self.n_labels, self.kernel, self.losses, self.attributes = n_labels, kernel, losses, attributes
+        self.column_scale: Any = None
         self.n_kernel, self.hit_rate = 0, 1.0
         self.support = np.empty(0, dtype=np.int64)
         self.intercept = np.zeros(n_labels)
@@ -92,11 +103,27 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
+    def suit(self, X: Any, label_ids: Any) -> None:
+        """Let a kernel of distances see columns in units of their deviations, if nearest neighbours say so.
+
+        As they came, columns in large units drown the others; but those of pixels, say, are best left alone.
+        """
+        if self.kernel.name == "rbf" and deviations_bring_labels_together(X, label_ids):
+            self.column_scale = deviations(X).astype(X.dtype)
+            self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
+
+    def seen(self, X: Any) -> Any:
+        """Rows as the kernel sees them."""
+        return precise(self.kernel, X if self.column_scale is None else X / self.column_scale.astype(X.dtype))
+
     def problem(self, X: Any, label_ids: Any) -> Any:
         """The problem of these examples."""
-        gram = Gram(self.kernel, Rows(precise(self.kernel, X)))
+        gram = Gram(self.kernel, Rows(self.seen(X)))
         loss = None if self.losses is None else self.losses()
-        return KernelProblem(gram, label_ids, self.n_labels, loss=loss, attributes=self.attributes)
+        problem = KernelProblem(gram, label_ids, self.n_labels, loss=loss, attributes=self.attributes)
+        if self.column_scale is not None:
+            problem.examples = X
+        return problem
 
     def problem_around(self, X: Any, label_ids: Any, sample_weight: Any, C: Any) -> tuple[Any, Any, Any]:
         """The problem of the support patterns so far and a batch behind them.
@@ -121,7 +148,7 @@ class KernelMachine:
 
     def learn(self, run: Any) -> None:
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
-        first, X = run.problem.n_before, run.problem.gram.rows.data
+        first, X = run.problem.n_before, run.problem.examples
         vectors = run.support_vectors
         members, slots, labels, beta = vectors.members, vectors.slots, vectors.labels, vectors.beta
         order = np.argsort(members)
@@ -150,7 +177,8 @@ class KernelMachine:
         """Turn what was learnt from a `KernelPart`, from kernel values, into that of its examples."""
         self.kernel, self.support = part.kernel, part.rows[self.support]
         if self.kernel.name != "precomputed":
-            self.vectors = precise(self.kernel, part.X)[self.support]
+            vectors = precise(self.kernel, part.X)[self.support]
+            self.vectors = vectors if self.column_scale is None else vectors * self.column_scale.astype(vectors.dtype)
 
     def widen(self, gamma: float | None) -> None:
         """Set gamma, if one was chosen."""
@@ -171,10 +199,13 @@ class KernelMachine:
         """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
         # The columns of a precomputed kernel are training examples.
         precomputed = self.kernel.name == "precomputed"
-        vectors, columns = Rows(self.vectors), self.support if precomputed else np.arange(len(self.support))
+        seen = self.vectors if self.column_scale is None else self.seen(self.vectors)
+        columns = self.support if precomputed else np.arange(len(self.support))
+        vectors = Rows(seen)
         size = max(1, BLOCK_VALUES // max(1, len(columns), self.intercept.size))
         for first in range(0, X.shape[0], size):
-            part = Rows(alike(X[first : first + size], self.vectors))
+            part = alike(X[first : first + size], self.vectors)
+            part = Rows(part if self.column_scale is None else alike(self.seen(part), seen))
             values = self.kernel.block(part, np.arange(part.n_rows), vectors, columns)
             values = np.array(values.T, dtype=np.float64, order="C")
             yield (
@@ -243,6 +274,7 @@ class KernelMachine:
         arrays |= {"intercept": self.intercept} | csr_to_arrays("coef", self.coef)
         if is_sparse(self.vectors):
             return meta, arrays | csr_to_arrays("vectors", self.vectors)
+        arrays |= {} if self.column_scale is None else {"column_scale": self.column_scale}
         return meta, arrays | {"vectors": self.vectors}
 
     def set_from_file(self, meta: Any, arrays: dict[str, NDArray[Any]]) -> None:
@@ -263,7 +295,9 @@ class KernelMachine:
         table = DENSE if "vectors" in arrays else SPARSE
         stored = checked_arrays(arrays, table, n_rows=n_rows, n_features=n_features)
         self.vectors = stored["vectors"] if table is DENSE else csr_of("vectors", stored, (n_rows, n_features))
-        Rows(self.vectors)
+        if table is DENSE:
+            self.column_scale = checked_arrays(arrays, SCALE, n_features=n_features).get("column_scale")
+        Rows(self.seen(self.vectors))
 
 
 def kernel_from_json(meta: Any) -> Any:
@@ -283,9 +317,14 @@ def kernel_of(params: Any, X: Any) -> Any:
     if X.shape[1] == 0:
         raise ValueError("X has no features")
     if isinstance(gamma, str):
-        variance = variance_of(X) if params.kernel in WITH_GAMMA else 0.0
-        gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+        gamma = scale_gamma(X) if params.kernel in WITH_GAMMA else 1.0
     return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
+
+
+def scale_gamma(X: Any) -> float:
+    """The gamma of "scale", 1 where all entries are equal."""
+    variance = variance_of(X)
+    return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 
 def variance_of(X: Any) -> Any:
@@ -298,6 +337,37 @@ def variance_of(X: Any) -> Any:
     if not np.isfinite(variance):
         raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which overflows; scale the features down")
     return variance
+
+
+# ---- units of columns ------------------------------------------------------------------------------
+
+
+def deviations(X: Any) -> NDArray[np.float64]:
+    """Standard deviations of columns, 1 for those that are constant."""
+    size = moments(X)[1]
+    return np.where(size > 0.0, size, 1.0)
+
+
+def deviations_bring_labels_together(X: Any, label_ids: Any) -> bool:
+    """Whether, in units of columns' deviations, more examples have a nearest neighbour of their own label.
+
+    Of at most `NEIGHBOURS` examples, and by more than a standard error. False for other than dense rows, and for few.
+    """
+    if not is_filled(X) or len(X) < LEAST:
+        return False
+    chosen = np.linspace(0, len(X) - 1, min(len(X), NEIGHBOURS)).astype(np.intp)
+    own, rows = label_ids[chosen], X[chosen].astype(np.float64)
+    gains = 1.0 * (own == own[nearest(rows / deviations(X))]) - (own == own[nearest(rows)])
+    return bool(gains.mean() > gains.std() / math.sqrt(len(gains)))
+
+
+def nearest(rows: Any) -> Any:
+    """The nearest other row of each."""
+    rows = rows - rows.mean(axis=0)
+    squares = np.einsum("ij,ij->i", rows, rows)
+    distances = squares[:, None] + squares - 2.0 * (rows @ rows.T)
+    np.fill_diagonal(distances, np.inf)
+    return distances.argmin(axis=1)
 
 
 # ---- rows of one kind -----------------------------------------------------------------------------

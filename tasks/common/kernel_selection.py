@@ -48,7 +48,10 @@ class KernelPart(Part):
     def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
         self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, search.data[0]), train, None, None
         self.model, weight = search.model.again(), search.weight
-        self.model.machine.kernel = kernel
+        self.model.machine.kernel, self.model.machine.column_scale = (
+            kernel,
+            None,
+        )  # the search's rows are in their units
         can = near is not None and kernel.name == "rbf" and near.X.dtype == self.X.dtype
         self.are_powers = can and not near.are_powers and near.values[0].mean() < NEAR_1
         data, self.others = self.model.divide(search.data, train, test, near if self.are_powers else None)
@@ -78,7 +81,7 @@ class MachineModel(Calibrated, ChoosingModel):
         return self.machine.problem(*data), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        X, label_ids = problem.gram.rows.data, problem.y
+        X, label_ids = problem.examples, problem.y
         problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
@@ -86,10 +89,18 @@ class MachineModel(Calibrated, ChoosingModel):
         self.machine.learn(run)
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
+        return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
+
+    def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
+        """As `ChoosingModel.train`; where gamma is left open, so are the units of columns."""
+        if choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params)):
+            (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
+            self.machine.suit(X, label_ids)
+        return super().train(data, solver, passes=passes, choose=choose, **options)
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        return KernelSearch(self, data, sample_weight, solver)
+        X, label_ids = data
+        return KernelSearch(self, (self.machine.seen(X), label_ids), sample_weight, solver)
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
         return self.machine.merged(data, sample_weight)

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import FILLED, DenseRows, column_moments
+from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, checked_arrays, optional
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection import LEAST
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -36,6 +37,8 @@ ARRAYS = optional({
 CONSTANT, SMALLEST = 1e-6, 1e-30
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
+# Rows so many that copies among them hardly move a mean, and take long to find.
+MANY = 1 << 17
 
 
 class Units(NamedTuple):
@@ -52,15 +55,17 @@ class Units(NamedTuple):
     centre: NDArray[Any] | None = None
 
     @classmethod
-    def of_rows(cls, rows: Any) -> Self | None:
+    def of_rows(cls, rows: Any, *, short: bool = False) -> Self | None:
         """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
-        Without an intercept no column is shifted. One that is constant keeps its unit.
+        Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a row as a whole has
+        variance 1, so that it counts as much as what else a model has weights for.
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
         mean, size = moments(rows.values)
-        return cls(np.where(size > 0.0, size, 1.0), mean * rows.has_intercept)
+        length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
+        return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
     def of_tokens(cls, tokens: Any) -> Self:
@@ -120,6 +125,28 @@ class Units(NamedTuple):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
+
+
+def distinct_rows(rows: Any, weight: Any = None) -> Any:
+    """Those of a weight above 0, each once and in an order of their own: copies and weights make no difference.
+
+    More than `MANY` as they are.
+    """
+    if not isinstance(rows, DenseRows):
+        return rows
+    rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
+    if len(rows) > MANY:
+        return rows
+    as_bytes = rows.values.view(f"V{rows.values.strides[0]}").ravel()
+    return rows.take(np.unique(as_bytes, return_index=True)[1])
+
+
+def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None) -> Any:
+    """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
+    if units is None:
+        return rows_of(X, has_intercept, sparse)
+    X = X.toarray() if is_sparse(X) else X
+    return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
 
 def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:

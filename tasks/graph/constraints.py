@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.graph.inputs import Form
 
 # What a rule says of its pairs (node, label), x of each 1 if the node has the label: a sum, from and to how much.
@@ -35,7 +36,7 @@ def rules_of(rules: Any, form: Form, labels: list[Any], i: int) -> list[Rule]:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise ValueError(f"{where}: expected pairs (node, label), got {pair!r:.80}")
             node, label = pair
-            if label not in id_of:
+            if not is_hashable(label) or label not in id_of:
                 raise ValueError(f"{where}: {label!r:.80} is not one of the model's labels: {labels}")
             cells.append(_place(node, form, where) * len(labels) + id_of[label])
         if len(set(cells)) < len(cells) or len(cells) < (2 if kind == "implies" else 1):

@@ -260,6 +260,19 @@ class GraphLabeler(StructureEstimator):
         """
         return self._fitted().marginals(X)
 
+    def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
+        """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.
+
+        Fewer where there are fewer. With `probabilities` the labelling's probability stands in the place of its score
+        (see `predict_marginals`). Takes time for n_nodes inferences per labelling.
+
+        Raises
+        ------
+        ValueError
+            For a graph whose inference is not exact; the message names it.
+        """
+        return self._fitted().predict_kbest(X, k, probabilities=probabilities)
+
     def decision_function(self, X: Any) -> Any:
         """Return per graph an array (n_nodes, n_labels) of what each label would change.
 

@@ -22,7 +22,9 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
 from structsvm.model_file import under
-from structsvm.oracles.graph import GraphOracle
+from structsvm.oracles.enumeration.labellings import best_labellings
+from structsvm.oracles.graph import INFERENCE, GraphOracle
+from structsvm.parameters import check_k
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
@@ -323,6 +325,37 @@ class GraphModel(CalibratedStructures):
         graphs = self.encode(inputs)
         _, nodes = self.oracle.decoder(graphs).marginals(weights)
         found = shaped(nodes, graphs, inputs.forms)
+        return found[0] if is_one else found
+
+    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
+        """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
+        check_k(k)
+        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        inputs, is_one = self.inputs(X)
+        graphs, found = self.encode(inputs), []
+        for i, form in enumerate(inputs.forms):
+            decoder = self.decoding.decoder(graphs[i : i + 1])
+            if INFERENCE[decoder.methods[0]] != "exact":
+                raise ValueError(
+                    f"graph {i}: the k best labellings need exact inference, and its method is "
+                    f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
+                )
+            log_sum = float(decoder.marginals(weights)[0][0]) if probabilities else 0.0
+
+            def best(may: Any, decoder: Any = decoder) -> tuple[float, Any]:
+                labels = decoder.decode(weights, may)
+                return decoder.values(labels, weights)[0], labels
+
+            ranked = best_labellings(best, np.ones((form.n_nodes, len(self.labels)), dtype=bool), k)
+            found.append(
+                [
+                    (
+                        in_form(labels, self.labels, form, self.is_named),
+                        float(np.exp(min(score - log_sum, 0.0)) if probabilities else score),
+                    )
+                    for labels, score in ranked
+                ]
+            )
         return found[0] if is_one else found
 
     def costs(self, X: Any) -> Any:

@@ -27,7 +27,8 @@ class LaRankClassifier(OnlineKernelClassifier):
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
     gamma : {"auto", "scale"} or float, default="auto"
         Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen as C is, "scale" where
-        nothing can be chosen.
+        nothing can be chosen; and the RBF kernel then sees dense columns in units of their standard deviations if that
+        brings examples of one class together.
     degree : int, default=3
         Of "poly".
     coef0 : float, default=0.0

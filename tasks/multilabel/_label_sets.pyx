@@ -13,25 +13,52 @@ The set of the highest score, plus the loss in training, is found
                     from the true one, for the zero-one loss of whole sets;
     on any graph    by branch and bound over labels. With a set of labels U still open, o_k the score of k given those
                     chosen, no completion has more than sum_{k in U} max(0, o_k + 1/2 sum_{l in U} max(0, t_kl)), as
-                    t y_k y_l <= 1/2 max(0, t) (y_k + y_l). A budget of nodes makes it a search.
+                    t y_k y_l <= 1/2 max(0, t) (y_k + y_l). A budget of nodes makes it a search;
+    with many labels by roof duality: the best point of the linear relaxation has y_j in {0, 1/2, 1}, and is a minimum
+                    cut. Training takes it as it is. Labels that are whole there are so in a best set: for prediction
+                    the search is left with the others.
 
-A cut is the ascending list of the labels in which its set differs from the true one.
+A cut is an ascending list of numbers: j for a label in which its set differs from the true one, L + j for one that is
+1/2, and 2 L + e for a pair of two such of value 1/2 (it is 0 otherwise, and y_a y_b where either label is whole).
+
+Sums over all sets have the same three forms: a product over labels, messages of a forest, and the enumeration, less what
+the bound above shows to be negligible.
 """
 
-from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
 
+cdef extern from "polytope.h" nogil:
+    ctypedef struct flow_graph:
+        int32_t* first
+        int32_t* next
+        int32_t* head
+        double* residual
+        double* terminal
+        int32_t* parent
+        int32_t* stamp
+        int32_t* distance
+        int32_t* queue
+        int32_t* orphans
+        uint8_t* tree
+        uint8_t* queued
+        uint8_t* orphaned
+    int CUT_HALF
+    int cut_solve(flow_graph* f, int64_t n, const int32_t* edges, int64_t n_edges, const double* cost,
+                  const double* couple, uint8_t* x, int (*poll)(int64_t work) except -1 nogil) except -1
+
 cdef enum SetLoss:
-    HAMMING
+    HAMMING         # and the log loss
     SUBSET
     F1
 
@@ -40,8 +67,11 @@ cdef enum Structure:
     FOREST
     GRAPH
 
-SET_LOSSES = {"hamming": HAMMING, "subset": SUBSET, "f1": F1}
+SET_LOSSES = {"hamming": HAMMING, "subset": SUBSET, "f1": F1, "log": HAMMING}
 STRUCTURES = {"none": NONE, "forest": FOREST, "graph": GRAPH}
+
+cdef double LOG_2 = 0.6931471805599453
+cdef double NEGLIGIBLE = -40.0      # logarithm of what a sum of sets leaves out, of 2^20 terms at most
 
 
 cdef class LabelSetProblem(Problem):
@@ -69,6 +99,7 @@ cdef class LabelSetProblem(Problem):
     cdef SetLoss loss_kind
     cdef Structure structure
     cdef int64_t budget                     # of nodes; 0: none
+    cdef bint has_tree, fractional          # the pairs are a forest; outputs of training may be fractional
     cdef const int32_t[:, ::1] edges        # (E, 2)
     cdef const int32_t[::1] order, parent, link     # of a forest: leaves first; parent and edge to it, or -1
     # scratch
@@ -83,6 +114,14 @@ cdef class LabelSetProblem(Problem):
     cdef int64_t nodes
     cdef bint must_differ
     cdef double[::1] prefix
+    # of the relaxation: flows between two nodes a label, and twice its optimum (CUT_HALF: 1/2)
+    cdef flow_graph f
+    cdef object kept                        # arrays behind its pointers
+    cdef double[::1] cost
+    cdef uint8_t[::1] x
+    # of sums: the share of sets with a label, with both labels of a pair
+    cdef double[::1] mean, pair_mean
+    cdef double[:, ::1] share, joint
 
     def __init__(self, oracle, rows, Y, known=None, *, rescaling="margin", penalty="linear"):
         cdef Py_ssize_t L = oracle.n_labels
@@ -107,17 +146,41 @@ cdef class LabelSetProblem(Problem):
         self.s, self.amount, self.prefix = np.empty(L), np.empty(L), np.empty(L + 2)
         self.y, self.best_y, self.other = np.zeros(L, np.int8), np.zeros(L, np.int8), np.zeros(L, np.int8)
         self.fixed = np.full(L, -1, np.int8)
-        self.words, self.ranks = np.empty(L, np.int32), np.empty(L, np.int32)
+        self.fractional = self.inference == "relaxed"
+        self.words, self.ranks = np.empty(L + (self.E if self.fractional else 0), np.int32), np.empty(L, np.int32)
         self.target_words = np.empty(L, np.int32)
-        is_forest, is_graph = self.structure == FOREST, self.structure == GRAPH
-        self.table = np.empty((L if is_forest else 0, 2, 2))
-        self.choice = np.zeros((L if is_forest else 0, 2, 2, 3), np.int8)
-        size = L if is_graph else 0
+        self.has_tree = self.E > 0 and len(self.order) > 0
+        self.table = np.empty((L if self.has_tree else 0, 2, 2))
+        self.choice = np.zeros((L if self.has_tree else 0, 2, 2, 3), np.int8)
+        size = L if self.structure == GRAPH else 0
         self.t, self.open, self.attract = np.zeros((size, size)), np.empty((size + 1, size)), np.empty((size + 1, size))
+        self.mean, self.pair_mean = np.empty(L), np.empty(self.E)
+        self.share, self.joint = (np.empty((0, 0) if self.budget else (size, size)) for _ in range(2))
+        self.cost, self.x = np.empty(0), np.zeros(0, np.uint8)
+        if self.budget and not self.has_tree:
+            self.make_flow()
+
+    cdef int make_flow(self) except -1:
+        """Room for two nodes a label, and four arcs a pair."""
+        cdef Py_ssize_t n = 2 * self.L, arcs = 4 * self.E
+        cdef int32_t[::1] whole = np.empty(6 * n + 2 * arcs, np.int32)
+        cdef double[::1] real = np.empty(n + arcs)
+        cdef uint8_t[::1] flags = np.empty(3 * n, np.uint8)
+        self.f.first, self.f.parent, self.f.stamp = &whole[0], &whole[n], &whole[2 * n]
+        self.f.distance, self.f.queue, self.f.orphans = &whole[3 * n], &whole[4 * n], &whole[5 * n]
+        self.f.next, self.f.head = &whole[6 * n], &whole[6 * n + arcs]
+        self.f.terminal, self.f.residual = &real[0], &real[n]
+        self.f.tree, self.f.queued, self.f.orphaned = &flags[0], &flags[n], &flags[2 * n]
+        self.kept = whole.base, real.base, flags.base
+        self.cost, self.x = np.empty(self.L), np.zeros(self.L, np.uint8)
+        return 0
 
     @property
     def offers(self):
-        return frozenset({"completions"} if (self.Y_array < 0).any() else {"constraints", "completions"})
+        offered = {"completions", "expectations"} if self.oracle.has_expect else {"completions"}
+        if not (self.Y_array < 0).any():
+            return frozenset(offered | {"constraints"})
+        return frozenset(offered | {"marginals"} if "expectations" in offered else offered)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         known = None if self.known_array is None else self.known_array[start:stop]
@@ -168,8 +231,27 @@ cdef class LabelSetProblem(Problem):
 
     # ---- inference: leaves the set in `best_y` ------------------------------------------------------
 
-    cdef void decode(self, const int8_t* truth, bint augmented, const double* t) noexcept nogil:
-        """The set that maximises score, and loss if `augmented`, of those that agree with `fixed`."""
+    cdef int decode(self, const int8_t* truth, bint augmented, const double* t) except -1 nogil:
+        """The set that maximises score, and loss if `augmented`, of those that agree with `fixed`, which it changes."""
+        cdef Py_ssize_t j
+        self.augment(truth, augmented)
+        if self.has_tree and not (augmented and self.loss_kind == F1):
+            self.decode_forest(truth, t)
+        elif self.structure == GRAPH:
+            if self.x.shape[0] > 0 and not (augmented and self.loss_kind != HAMMING):
+                self.relax(t)
+                for j in range(self.L):
+                    if self.x[j] != CUT_HALF:
+                        self.fixed[j] = <int8_t>self.x[j]
+            self.decode_graph(truth, augmented and self.loss_kind == F1, t)
+        elif augmented and self.loss_kind == F1:
+            self.decode_counts(truth)
+        else:
+            self.decode_alone(truth)
+        return poll((self.nodes if self.structure == GRAPH else 32) * self.L)
+
+    cdef void augment(self, const int8_t* truth, bint augmented) noexcept nogil:
+        """The amounts that labels add, and what the set must be for the rest of the loss."""
         cdef Py_ssize_t j
         self.must_differ = augmented and self.loss_kind == SUBSET
         if augmented and self.loss_kind == HAMMING:
@@ -177,14 +259,30 @@ cdef class LabelSetProblem(Problem):
                 self.amount[j] = self.s[j] + (1.0 - 2.0 * truth[j])
         else:
             memcpy(&self.amount[0], &self.s[0], self.L * sizeof(double))
-        if self.structure == FOREST:
-            self.decode_forest(truth, t)
-        elif self.structure == GRAPH:
-            self.decode_graph(truth, augmented and self.loss_kind == F1, t)
-        elif augmented and self.loss_kind == F1:
-            self.decode_counts(truth)
-        else:
-            self.decode_alone(truth)
+
+    cdef int relax(self, const double* t) except -1 nogil:
+        """x: the best point of the relaxation, of those that agree with `fixed`.
+
+        With x_a x_b = (x_a + x_b - |x_a - x_b|) / 2 it minimises sum_j cost_j x_j + sum_e t_e |x_a - x_b| / 2.
+        """
+        cdef Py_ssize_t j, e
+        cdef double far = 1.0
+        for j in range(self.L):
+            self.cost[j] = -self.amount[j]
+            far += fabs(self.amount[j])
+        for e in range(self.E):
+            self.cost[self.edges[e, 0]] -= 0.5 * t[e]
+            self.cost[self.edges[e, 1]] -= 0.5 * t[e]
+            far += fabs(t[e])
+        if not isfinite(far):
+            with gil:
+                raise ValueError(f"row {self.first + self.at_hand}: the scores overflow, or w has values that are not "
+                                 "finite")
+        for j in range(self.L):
+            if self.fixed[j] >= 0:
+                self.cost[j] = -2.0 * far if self.fixed[j] else 2.0 * far
+        cut_solve(&self.f, self.L, &self.edges[0, 0], self.E, &self.cost[0], t, &self.x[0], poll)
+        return 0
 
     cdef void decode_alone(self, const int8_t* truth) noexcept nogil:
         cdef Py_ssize_t j, nearest = 0
@@ -304,13 +402,13 @@ cdef class LabelSetProblem(Problem):
                 d = self.choice[j, v, merged, 1]
 
     cdef void decode_graph(self, const int8_t* truth, bint with_f1, const double* t) noexcept nogil:
-        """Branch and bound; labels of large scores first."""
+        """Branch and bound; labels that are fixed, and those of large scores, first."""
         cdef Py_ssize_t e, j, k, depth, L = self.L
         for e in range(self.E):
             self.t[self.edges[e, 0], self.edges[e, 1]] = self.t[self.edges[e, 1], self.edges[e, 0]] = t[e]
         for j in range(L):
             k = j
-            while k > 0 and fabs(self.amount[self.ranks[k - 1]]) < fabs(self.amount[j]):
+            while k > 0 and self.urgency(self.ranks[k - 1]) < self.urgency(j):
                 self.ranks[k] = self.ranks[k - 1]
                 k -= 1
             self.ranks[k] = <int32_t>j
@@ -322,6 +420,9 @@ cdef class LabelSetProblem(Problem):
                 self.attract[depth, k] = self.attract[depth + 1, k] + 0.5 * max(self.t[j, k], 0.0)
         self.best, self.nodes = -INFINITY, 0
         self.branch(truth, with_f1, 0, 0.0, False, 0, 0)
+
+    cdef inline double urgency(self, Py_ssize_t j) noexcept nogil:
+        return INFINITY if self.fixed[j] >= 0 else fabs(self.amount[j])
 
     cdef void branch(self, const int8_t* truth, bint with_f1, Py_ssize_t depth, double score, bint differs,
                      Py_ssize_t right, Py_ssize_t wrong) noexcept nogil:
@@ -361,16 +462,14 @@ cdef class LabelSetProblem(Problem):
             self.branch(truth, with_f1, depth + 1, score + (self.open[depth, j] if v else 0.0),
                         differs | (v != truth[j]), right + (v & truth[j]), wrong + (v & (1 - truth[j])))
 
-    cdef int count(self) except -1 nogil:
-        """Poll for the work of `decode`, when nothing is half written."""
-        return poll((self.nodes if self.structure == GRAPH else 32) * self.L)
-
     # ---- the verbs ----------------------------------------------------------------------------------
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         cdef const int8_t* truth = &self.Y[i, 0]
+        cdef const double* t = <const double*>w + self.F * self.L
+        cdef bint augmented = self.rescaling != RESCALE_NONE
         cdef Py_ssize_t j, n = 0
-        cdef double score, finite = 0.0
+        cdef double score, finite = 0.0, loss
         poll(<int64_t>self.c_cost(i))
         self.fill(i, <const double*>w)
         for j in range(self.L):
@@ -378,12 +477,6 @@ cdef class LabelSetProblem(Problem):
             if truth[j] < 0:
                 with gil:
                     raise ValueError(f"labels of example {self.first + i} are not known: train with LatentSVM")
-        self.decode(truth, self.rescaling != RESCALE_NONE, <const double*>w + self.F * self.L)
-        self.count()
-        for j in range(self.L):
-            if self.best_y[j] != truth[j]:
-                self.words[n] = <int32_t>j
-                n += 1
         cut.alpha = cut.drift = cut.b = violation[0] = 0.0
         cut.idle = 0
         cut.scale = 1.0
@@ -391,17 +484,49 @@ cdef class LabelSetProblem(Problem):
         if finite != 0.0:       # not a number
             violation[0] = finite
             return 0
+        memset(&self.fixed[0], -1, self.L)
+        if self.fractional:
+            self.augment(truth, augmented)
+            self.relax(t)
+            n = self.pack_halves(truth, t, &loss)
+        else:
+            self.decode(truth, augmented, t)
+            for j in range(self.L):
+                if self.best_y[j] != truth[j]:
+                    self.words[n] = <int32_t>j
+                    n += 1
+            loss = self.loss_of(truth, &self.best_y[0])
         if n == 0:
             return 0
         cut.words = &self.words[0]
         cut.n_words = n
-        cut_terms(self.rescaling, self.penalty, self.loss_of(truth, &self.best_y[0]), cut)
+        cut_terms(self.rescaling, self.penalty, loss, cut)
         self.c_dots(i, cut, 1, w, True, &score)
         violation[0] = cut.b - score
-        if violation[0] < 0.0 and self.rescaling != RESCALE_NONE:   # of "subset": the true set itself is the maximiser
+        if violation[0] < 0.0 and augmented:    # of "subset": the true set itself is the maximiser
             cut.n_words = 0
             cut.b = violation[0] = 0.0
         return 0
+
+    cdef Py_ssize_t pack_halves(self, const int8_t* truth, const double* t, double* loss) noexcept nogil:
+        """The words of x, how many there are, and its loss. A pair of two halves is 1/2 where that is worth something."""
+        cdef Py_ssize_t j, e, n = 0
+        loss[0] = 0.0
+        for j in range(self.L):
+            if self.x[j] != CUT_HALF and self.x[j] != truth[j]:
+                self.words[n] = <int32_t>j
+                loss[0] += 1.0
+                n += 1
+        for j in range(self.L):
+            if self.x[j] == CUT_HALF:
+                self.words[n] = <int32_t>(self.L + j)
+                loss[0] += 0.5
+                n += 1
+        for e in range(self.E):
+            if t[e] > 0.0 and self.x[self.edges[e, 0]] == CUT_HALF and self.x[self.edges[e, 1]] == CUT_HALF:
+                self.words[n] = <int32_t>(2 * self.L + e)
+                n += 1
+        return n
 
     cdef double loss_of(self, const int8_t* truth, const int8_t* y) noexcept nogil:
         cdef Py_ssize_t j, right = 0, wrong = 0, p = 0, differ = 0
@@ -416,30 +541,55 @@ cdef class LabelSetProblem(Problem):
             return 1.0 if differ > 0 else 0.0
         return f1_loss(right, wrong, p)
 
-    cdef void unpack(self, Py_ssize_t i, const Cut* cut, int8_t* y) noexcept nogil:
-        """The set of a cut."""
-        cdef Py_ssize_t k
-        memcpy(y, &self.Y[i, 0], self.L)
+    cdef Py_ssize_t unpack(self, Py_ssize_t i, const Cut* cut, int8_t* y) noexcept nogil:
+        """Twice the set of a cut; the place among its words from which on they are pairs."""
+        cdef Py_ssize_t j, k
+        for j in range(self.L):
+            y[j] = 2 * self.Y[i, j]
         for k in range(cut.n_words):
-            y[cut.words[k]] = 1 - y[cut.words[k]]
+            j = cut.words[k]
+            if j >= 2 * self.L:
+                return k
+            if j < self.L:
+                y[j] = 2 - y[j]
+            else:
+                y[j - self.L] = 1
+        return cut.n_words
+
+    cdef inline int pair_of(self, const Cut* cut, const int8_t* y, Py_ssize_t e, Py_ssize_t* at) noexcept nogil:
+        """Twice the value of a pair; `at` runs along the words, pairs being asked for in their order."""
+        if at[0] < cut.n_words and cut.words[at[0]] == 2 * self.L + e:
+            at[0] += 1
+            return 1
+        return y[self.edges[e, 0]] * y[self.edges[e, 1]] // 2
+
+    cdef inline int true_pair(self, const int8_t* truth, Py_ssize_t e) noexcept nogil:
+        return truth[self.edges[e, 0]] * truth[self.edges[e, 1]]
+
+    cdef inline double change(self, const int8_t* truth, int32_t word, Py_ssize_t* label) noexcept nogil:
+        """The true value of the label of a word less that in the cut; of pairs 0."""
+        label[0] = word % self.L
+        if word >= 2 * self.L:
+            return 0.0
+        return (2 * truth[label[0]] - 1) * (1.0 if word < self.L else 0.5)
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
         cdef const double* t = <const double*>w + self.F * self.L
         cdef const int8_t* truth = &self.Y[i, 0]
-        cdef Py_ssize_t c, k, e, a, b
-        cdef double total
+        cdef Py_ssize_t c, k, e, at, j
+        cdef double total, amount
         if not (fresh and self.at_hand == i):
             self.fill(i, <const double*>w)
         for c in range(n):
             total = 0.0
             for k in range(cuts[c].n_words):
-                total += self.s[cuts[c].words[k]] * (2 * truth[cuts[c].words[k]] - 1)
+                amount = self.change(truth, cuts[c].words[k], &j)
+                total += self.s[j] * amount
             if self.E > 0:
-                self.unpack(i, &cuts[c], &self.y[0])
+                at = self.unpack(i, &cuts[c], &self.y[0])
                 for e in range(self.E):
-                    a, b = self.edges[e, 0], self.edges[e, 1]
-                    total += t[e] * (truth[a] * truth[b] - self.y[a] * self.y[b])
+                    total += t[e] * (self.true_pair(truth, e) - 0.5 * self.pair_of(&cuts[c], &self.y[0], e, &at))
             out[c] = cuts[c].scale * total
         return 0
 
@@ -448,14 +598,28 @@ cdef class LabelSetProblem(Problem):
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
         cdef const int8_t* truth = &self.Y[i, 0]
-        cdef Py_ssize_t e, k, start, j, L = self.L, a, b
+        cdef Py_ssize_t e, k, j, n = 0, at
+        coef *= cut.scale
+        memset(&self.amount[0], 0, self.L * sizeof(double))
+        for k in range(cut.n_words):
+            if cut.words[k] < 2 * self.L:
+                self.amount[cut.words[k] % self.L] = coef * self.change(truth, cut.words[k], &j)
+                self.ranks[n] = <int32_t>j
+                n += 1
+        self.spread(i, n, w)
+        if self.E > 0:
+            at = self.unpack(i, cut, &self.y[0])
+            for e in range(self.E):
+                w[self.F * self.L + e] += coef * (
+                    self.true_pair(truth, e) - 0.5 * self.pair_of(cut, &self.y[0], e, &at))
+        return 0
+
+    cdef void spread(self, Py_ssize_t i, Py_ssize_t n, double* w) noexcept nogil:
+        """w += x_i amount^T, whose amounts are 0 but for the first n labels of `ranks`."""
+        cdef Py_ssize_t e, k, j, start, L = self.L
         cdef double x
         cdef double* amount = &self.amount[0]
         cdef double* row
-        coef *= cut.scale
-        memset(amount, 0, L * sizeof(double))
-        for k in range(cut.n_words):
-            amount[cut.words[k]] = coef * (2 * truth[cut.words[k]] - 1)
         if self.indptr.shape[0] == 0:
             for e in range(self.width):
                 x = self.values[i * self.width + e]
@@ -471,47 +635,55 @@ cdef class LabelSetProblem(Problem):
             for e in range(start, start + self.entries(i)):
                 x = self.values[e]
                 row = w + self.indices[e] * L
-                for k in range(cut.n_words):
-                    row[cut.words[k]] += x * amount[cut.words[k]]
-        if self.E > 0:
-            self.unpack(i, cut, &self.y[0])
-            for e in range(self.E):
-                a, b = self.edges[e, 0], self.edges[e, 1]
-                w[self.F * L + e] += coef * (truth[a] * truth[b] - self.y[a] * self.y[b])
-        return 0
+                for k in range(n):
+                    row[self.ranks[k]] += x * amount[self.ranks[k]]
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
-        """|x|^2 times the number of labels in which both differ, and what the edges of both have in common."""
+        """|x|^2 times what the changes of labels have in common, and what those of pairs have."""
         cdef const int8_t* truth = &self.Y[i, 0]
-        cdef Py_ssize_t p = 0, q = 0, e, j, k
-        cdef int64_t shared = 0, pairs = 0
-        cdef int of_truth
-        while p < a.n_words and q < b.n_words:
-            if a.words[p] == b.words[q]:
-                shared += 1
-                p += 1
-                q += 1
-            elif a.words[p] < b.words[q]:
-                p += 1
-            else:
-                q += 1
-        if self.E > 0:
-            self.unpack(i, a, &self.y[0])
-            self.unpack(i, b, &self.other[0])
+        cdef Py_ssize_t p = 0, q = 0, e, j
+        cdef int64_t shared = 0, pairs = 0      # four times
+        cdef int true_pair
+        if self.E == 0:
+            while p < a.n_words and q < b.n_words:
+                if a.words[p] == b.words[q]:
+                    shared += 4
+                    p += 1
+                    q += 1
+                elif a.words[p] < b.words[q]:
+                    p += 1
+                else:
+                    q += 1
+        else:
+            p, q = self.unpack(i, a, &self.y[0]), self.unpack(i, b, &self.other[0])
+            for j in range(self.L):
+                shared += (2 * truth[j] - self.y[j]) * (2 * truth[j] - self.other[j])
             for e in range(self.E):
-                j, k = self.edges[e, 0], self.edges[e, 1]
-                of_truth = truth[j] * truth[k]
-                pairs += (of_truth - self.y[j] * self.y[k]) * (of_truth - self.other[j] * self.other[k])
-        return a.scale * b.scale * (self.square(i) * shared + pairs)
+                true_pair = 2 * self.true_pair(truth, e)
+                pairs += (true_pair - self.pair_of(a, &self.y[0], e, &p)) * (
+                    true_pair - self.pair_of(b, &self.other[0], e, &q))
+        return a.scale * b.scale * 0.25 * (self.square(i) * shared + pairs)
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
-        cdef Py_ssize_t k
-        cdef int32_t label, last = -1
+        cdef Py_ssize_t k, j
+        cdef int32_t word, last = -1
+        for j in range(self.L):
+            self.y[j] = 0       # 1: half, 2: changed
         for k in range(cut.n_words):
-            memcpy(&label, cut.words + k, sizeof(int32_t))
-            if not last < label < self.L:
+            memcpy(&word, cut.words + k, sizeof(int32_t))
+            if not last < word < (2 * self.L + self.E if self.fractional else self.L):
                 return False
-            last = label
+            last = word
+            if word >= 2 * self.L:
+                j = word - 2 * self.L
+                if self.y[self.edges[j, 0]] != 1 or self.y[self.edges[j, 1]] != 1:
+                    return False
+            elif word >= self.L:
+                if self.y[word - self.L] != 0:
+                    return False
+                self.y[word - self.L] = 1
+            else:
+                self.y[word] = 2
         return cut.n_words > 0
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
@@ -525,8 +697,6 @@ cdef class LabelSetProblem(Problem):
         self.fill(i, <const double*>w)
         memcpy(&self.fixed[0], &self.known[i, 0], self.L)
         self.decode(&self.known[i, 0], False, <const double*>w + self.F * self.L)
-        memset(&self.fixed[0], -1, self.L)
-        self.count()
         for j in range(self.L):
             self.target_words[j] = self.best_y[j]
         target.words = &self.target_words[0]
@@ -553,17 +723,211 @@ cdef class LabelSetProblem(Problem):
         problem.first = self.first
         return problem
 
+    # ---- sums over all sets ---------------------------------------------------------------------------
+
+    cdef double sums(self, const double* t, bint pairs) except? -1 nogil:
+        """The logarithm of the sum over all sets that agree with `fixed`; `mean`, and `pair_mean` if asked for."""
+        cdef Py_ssize_t j, k, e
+        cdef double total = 0.0, best
+        cdef int32_t* place = &self.words[0]
+        if self.structure == NONE:
+            for j in range(self.L):
+                if self.fixed[j] >= 0:
+                    total += self.fixed[j] * self.s[j]
+                    self.mean[j] = self.fixed[j]
+                else:
+                    total += max(self.s[j], 0.0) + log1p(exp(-fabs(self.s[j])))
+                    self.mean[j] = 1.0 / (1.0 + exp(-self.s[j]))
+            return total
+        if self.has_tree:
+            return self.sum_forest(t)
+        self.augment(&self.fixed[0], False)
+        self.decode_graph(&self.fixed[0], False, t)
+        best = self.best
+        memset(&self.joint[0, 0], 0, self.L * self.L * sizeof(double))
+        total = self.sum_branch(0, -best, pairs)
+        poll(self.nodes * self.L)
+        for k in range(self.L):
+            j = self.ranks[k]
+            self.mean[j] = self.share[0, k] / total
+            place[j] = k
+        for e in range(self.E if pairs else 0):
+            j, k = place[self.edges[e, 0]], place[self.edges[e, 1]]
+            self.pair_mean[e] = (self.joint[j, k] + self.joint[k, j]) / total
+        return best + log(total)
+
+    cdef double sum_branch(self, Py_ssize_t depth, double score, bint pairs) noexcept nogil:
+        """The sum over the labels that are open at this depth, in the order that `decode_graph` has left.
+
+        share[depth, m]: the part of it that has the m-th label; joint[k, m]: of the whole sum, the k-th and the m-th.
+        """
+        cdef Py_ssize_t j = self.ranks[depth], k, m, L = self.L
+        cdef double total = 0.0, part, bound = score
+        cdef int v
+        self.nodes += 1
+        for m in range(depth, L):
+            k = self.ranks[m]
+            bound += LOG_2 + max(0.0, self.open[depth, k] + self.attract[depth, k])
+            self.share[depth, m] = 0.0
+        if bound < NEGLIGIBLE:
+            return 0.0
+        for v in range(2):
+            if self.fixed[j] >= 0 and self.fixed[j] != v:
+                continue
+            for m in range(depth + 1, L):
+                k = self.ranks[m]
+                self.open[depth + 1, k] = self.open[depth, k] + (self.t[j, k] if v else 0.0)
+            part = score + (self.open[depth, j] if v else 0.0)
+            part = self.sum_branch(depth + 1, part, pairs) if depth + 1 < L else exp(part)
+            total += part
+            if v:
+                self.share[depth, depth] = part
+            for m in range(depth + 1, L):
+                self.share[depth, m] += self.share[depth + 1, m]
+                if v and pairs:
+                    self.joint[depth, m] += self.share[depth + 1, m]
+        return total
+
+    cdef double sum_forest(self, const double* t) noexcept nogil:
+        """table[j, v, 0]: log-sum over j's subtree with y_j = v; table[j, v, 1]: over j too, its parent having v."""
+        cdef Py_ssize_t k, j, p
+        cdef int v
+        cdef double total = 0.0, low, high, above, on
+        cdef double[2] sides
+        for j in range(self.L):
+            for v in range(2):
+                self.table[j, v, 0] = -INFINITY if self.fixed[j] == 1 - v else v * self.s[j]
+        for k in range(self.L):
+            j, p = self.order[k], self.parent[self.order[k]]
+            for v in range(2 if p >= 0 else 1):
+                sides[0] = self.table[j, 0, 0]
+                sides[1] = self.table[j, 1, 0] + (t[self.link[j]] if v else 0.0)
+                low, high = min(sides[0], sides[1]), max(sides[0], sides[1])
+                self.table[j, v, 1] = high + log1p(exp(low - high))
+                if p >= 0:
+                    self.table[p, v, 0] += self.table[j, v, 1]
+                else:
+                    total += self.table[j, v, 1]
+        for k in range(self.L - 1, -1, -1):     # parents first
+            j, p = self.order[k], self.parent[self.order[k]]
+            self.mean[j] = 0.0
+            for v in range(2 if p >= 0 else 1):
+                above = 1.0 if p < 0 else self.mean[p] if v else 1.0 - self.mean[p]
+                on = above * exp(self.table[j, 1, 0] + (t[self.link[j]] if v else 0.0) - self.table[j, v, 1])
+                self.mean[j] += on
+                if v:
+                    self.pair_mean[self.link[j]] = on
+        return total
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
+        """The moments are those of labels, then of pairs, less those of what is known."""
+        cdef const double* t = <const double*>w + self.F * self.L
+        cdef double log_sum, level, finite = 0.0
+        cdef Py_ssize_t k, turn
+        poll(<int64_t>self.c_cost(i))
+        self.fill(i, <const double*>w)
+        loss[0] = entropy[0] = 0.0
+        for k in range(self.L):
+            finite += 0.0 * self.s[k]
+        for k in range(self.E):
+            finite += 0.0 * t[k]
+        if finite != 0.0:
+            loss[0] = finite
+            return 0
+        for turn in range(2):
+            if turn:
+                memcpy(&self.fixed[0], &self.known[i, 0], self.L)
+            else:
+                memset(&self.fixed[0], -1, self.L)
+            log_sum = self.sums(t, m != NULL)
+            loss[0] += -log_sum if turn else log_sum
+            if m == NULL:
+                continue
+            level = 0.0
+            for k in range(self.L):
+                level += self.mean[k] * self.s[k]
+                m[k] = <float32_t>self.mean[k] if turn == 0 else m[k] - <float32_t>self.mean[k]
+            for k in range(self.E):
+                level += self.pair_mean[k] * t[k]
+                m[self.L + k] = <float32_t>self.pair_mean[k] if turn == 0 else m[self.L + k] - <float32_t>self.pair_mean[k]
+            entropy[0] += level - log_sum if turn else log_sum - level
+        loss[0] = max(loss[0], 0.0)
+        return 0
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.L + self.E
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float32_t* m, const void* w) except? -1 nogil:
+        cdef const double* t = <const double*>w + self.F * self.L
+        cdef double total = 0.0
+        cdef Py_ssize_t k
+        for k in range(self.L):
+            total += m[k] * self.s[k]
+        for k in range(self.E):
+            total += m[self.L + k] * t[k]
+        return total
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float32_t* m) except? -1 nogil:
+        cdef double labels = 0.0, pairs = 0.0
+        cdef Py_ssize_t k
+        for k in range(self.L):
+            labels += m[k] * <double>m[k]
+        for k in range(self.L, self.L + self.E):
+            pairs += m[k] * <double>m[k]
+        return self.square(i) * labels + pairs
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float32_t* m, double coef, bint again, void* w) except -1 nogil:
+        return self.c_moments_accumulate(i, m, coef, <double*>w)
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float32_t* m, double coef, double* w) except -1 nogil:
+        cdef Py_ssize_t k
+        for k in range(self.L):
+            self.amount[k] = coef * m[k]
+            self.ranks[k] = <int32_t>k
+        self.spread(i, self.L, w)
+        for k in range(self.E):
+            w[self.F * self.L + k] += coef * m[self.L + k]
+        return 0
+
+    def moments(self, Py_ssize_t i, w):
+        """``(log_sum, labels, pairs)``: over the sets that agree with what is known, and how often each of both is there."""
+        cdef const double[::1] weights = self._check_weights(w)
+        cdef double log_sum
+        self._check_example(i)
+        self.fill(i, &weights[0])
+        memcpy(&self.fixed[0], &self.known[i, 0], self.L)
+        log_sum = self.sums(&weights[0] + self.F * self.L, True)
+        return log_sum, np.array(self.mean), np.array(self.pair_mean)
+
+    def marginals(self, w):
+        """The probability of each label, those that are known given: float64 array (n, n_labels)."""
+        cdef const double[::1] weights = self._check_weights(w)
+        cdef double[:, ::1] found = np.empty((self.n_samples, self.L))
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(self.n_samples):
+                poll(<int64_t>self.c_cost(i))
+                self.fill(i, &weights[0])
+                memcpy(&self.fixed[0], &self.known[i, 0], self.L)
+                self.sums(&weights[0] + self.F * self.L, False)
+                memcpy(&found[i, 0], &self.mean[0], self.L * sizeof(double))
+        return np.asarray(found)
+
     # ---- prediction -----------------------------------------------------------------------------------
 
     def answer(self, Py_ssize_t i, w):
-        """The set that `separate` finds: int8 array (n_labels,)."""
+        """What `separate` finds: labels (n_labels,) and pairs (n_edges,), float64."""
         cdef const double[::1] weights = self._check_weights(w)
+        cdef double[::1] pairs = np.empty(self.E)
         cdef Cut cut
         cdef double violation
+        cdef Py_ssize_t e, at
         self._check_example(i)
         self.c_separate(i, &weights[0], &cut, &violation)
-        self.unpack(i, &cut, &self.y[0])
-        return np.array(self.y)
+        at = self.unpack(i, &cut, &self.y[0])
+        for e in range(self.E):
+            pairs[e] = 0.5 * self.pair_of(&cut, &self.y[0], e, &at)
+        return 0.5 * np.asarray(self.y), np.asarray(pairs)
 
     def decoded(self, w):
         """The set of the highest score of each row that agrees with the labels known: int8 array (n, n_labels)."""
@@ -594,10 +958,9 @@ cdef class LabelSetProblem(Problem):
                     continue
                 for j in range(self.L):
                     for v in range(2):
+                        memset(&self.fixed[0], -1, self.L)
                         self.fixed[j] = <int8_t>v
                         self.decode(&self.known[i, 0], False, t)
-                        self.fixed[j] = -1
-                        self.count()
                         sides[v] = self.score_of(&self.best_y[0], t)
                     found[i, j] = sides[1] - sides[0]
         return np.asarray(found)

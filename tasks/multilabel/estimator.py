@@ -13,7 +13,9 @@ from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.common.units import Units, distinct_rows
 from structsvm.tasks.multilabel.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
@@ -26,13 +28,16 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
 
     Parameters
     ----------
-    loss : {"hamming", "subset", "f1"}, default="hamming"
+    loss : {"hamming", "subset", "f1", "log"}, default="hamming"
         The number of wrong labels; whether one is wrong; 1 - F1 of each set (1 where both are empty), the mean over
-        examples being what "samples" averages are in scikit-learn.
+        examples being what "samples" averages are in scikit-learn. "log": the log loss of whole sets, a conditional
+        random field (Ghamrawi and McCallum 2005), wherever sums over all sets are exact.
     interactions : {"auto", "none", "tree", "full"}, default="auto"
         Pairs that have a weight: none, those of the Chow-Liu tree of the training labels, or all; "auto": all up to 20
-        labels, and the tree beyond. Inference is exact, but "full" (with loss="f1" also "tree") beyond 20 labels: there
-        it searches, and no gap is claimed. More than 4096 labels do not interact.
+        labels, and the tree beyond. Inference is exact, but beyond 20 labels with "full": there training by the Hamming
+        loss takes the linear relaxation, whose primal bounds the true one, and a search completes its whole labels to
+        predictions. With the other losses (by "f1" with "tree" as well) training searches, too, and no gap is claimed.
+        More than 4096 labels do not interact.
     C : float, "auto" or None, default="auto"
         Weight of the sum of losses. "auto": chosen by held-out rows (`validation_`), by what the loss is of, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
@@ -40,6 +45,11 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
+    probability : bool, default=False
+        Whether training on a margin finds the temperature that `predict_proba` needs: in the end, on rows held out.
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and equal variances, which sum up
+        to 1, so that units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are of the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -64,6 +74,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     C_ : float
     validation_ : dict
         What "auto" has chosen C from.
+    temperature_ : float or None
+        What scores are divided by before they become probabilities; 1 with ``loss="log"``, None where it is not known.
     result_ : Result
     n_iter_, n_features_in_ : int
 
@@ -81,16 +93,20 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         "loss": Options(*LOSSES),
         "interactions": Options(*INTERACTIONS),
         "fit_intercept": FLAG,
+        "standardize": FLAG,
+        "probability": FLAG,
     }
 
     def __init__(
         self,
-        loss: Literal["hamming", "subset", "f1"] = "hamming",
+        loss: Literal["hamming", "subset", "f1", "log"] = "hamming",
         *,
         interactions: Literal["auto", "none", "tree", "full"] = "auto",
         C: float | Literal["auto"] | None = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
+        standardize: bool = True,
+        probability: bool = False,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -105,6 +121,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.probability = probability
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -152,6 +170,10 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit `temperature_` to labelled rows that the model was not trained on, by their likelihood."""
+        return self._calibrated(self._checked(X), y)
+
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
@@ -180,6 +202,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
                 labels, X.shape[1], edges, self.loss, has_intercept=bool(self.fit_intercept), form=form
             )
             model.columns = columns
+            if self.standardize:
+                model.units = Units.of_rows(distinct_rows(rows_of(X, model.has_intercept), weight), short=True)
         else:
             check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
         return model, (model.rows(X), Y), weight
@@ -187,19 +211,14 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     # ---- what was learnt ------------------------------------------------------------------------
 
     @property
-    def _table(self) -> Any:
-        """Weights of features and labels: array (n_features + has_intercept, n_classes)."""
-        model = self._fitted()
-        return model.weights[: len(model.weights) - len(model.oracle.edges)].reshape(-1, len(model.labels))
-
-    @property
     def coef_(self) -> Any:
-        return self._table[: self._fitted().columns["n_features_in_"]].T
+        model = self._fitted()
+        return model.table[: model.columns["n_features_in_"]].T
 
     @property
     def intercept_(self) -> Any:
         model = self._fitted()
-        return self._table[-1] if model.has_intercept else np.zeros(len(model.labels))
+        return model.table[-1] if model.has_intercept else np.zeros(len(model.labels))
 
     @property
     def edges_(self) -> Any:
@@ -221,6 +240,20 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         Array (n_samples, n_classes): positive where `predict` finds the label.
         """
         return self._fitted().margins(self._checked(X), self._threads)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each label: array (n_samples, n_classes).
+
+        The share of the sets that have it, each with a probability that grows exponentially with its score over
+        `temperature_`: an exact sum over all sets. With all pairs of more than 20 labels there is none: there, of each
+        label alone, the logistic function of `decision_function` over `temperature_`.
+
+        Raises
+        ------
+        ValueError
+            Without a temperature: train with ``probability=True`` or ``loss="log"``, or call `calibrate`.
+        """
+        return self._fitted().proba(self._checked(X), self._threads)
 
     def predict(self, X: Any) -> Any:
         """Return the set of the highest score for each row, in the form that y had: a matrix, or a list of tuples."""

@@ -7,13 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
-from structsvm.features.sparse import as_rows
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
 from structsvm.tasks.common.labels import (
     check_classes,
     is_hashable,
@@ -23,12 +22,13 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.units import Units, rows_in, units_from
 from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 INTERACTIONS = ("auto", "none", "tree", "full")
-LOSSES = ("hamming", "subset", "f1")
+LOSSES = ("hamming", "subset", "f1", "log")
 
 # What y may be: a matrix, a sparse one, or a list of collections of labels.
 FORMS = ("indicator", "sparse", "sets")
@@ -36,7 +36,7 @@ FORMS = ("indicator", "sparse", "sets")
 ARRAYS = {"weights": Array("f8", ("n_weights",)), "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"))}
 
 
-class MultilabelModel(ChoosingModel):
+class MultilabelModel(CalibratedStructures):
     """Data are ``(rows, Y)``, Y an int8 array (n, n_labels) of 0, 1, and -1 for what is not known.
 
     Attributes
@@ -47,11 +47,14 @@ class MultilabelModel(ChoosingModel):
     oracle : LabelSetOracle
     has_intercept : bool
         Whether the last feature is one of value 1.
+    units : Units or None
+        In which weights are learnt.
     weights : ndarray of shape (oracle.n_features,), float64
     """
 
     kind = "multilabel"
     estimator = "MultilabelClassifier"
+    sums_over_known = True
 
     def __init__(
         self, labels: Any, n_features: int, edges: Any, loss: str, *, has_intercept: bool = True, form: str = FORMS[0]
@@ -59,13 +62,21 @@ class MultilabelModel(ChoosingModel):
         super().__init__()
         self.labels, self.form, self.has_intercept = labels, form, has_intercept
         self.oracle = LabelSetOracle(len(labels), n_features + has_intercept, edges, loss)
+        self.units: Units | None = None
         self.weights = np.zeros(self.oracle.n_features)
         self.columns = {"n_features_in_": n_features}
+        self.temperature = temperature_of_loss(self.oracle)
 
     def rows(self, X: Any) -> Any:
-        """A matrix as rows, with an intercept if there is one."""
-        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
-        return with_intercept(rows) if self.has_intercept else rows
+        """A matrix as rows in units, with an intercept if there is one."""
+        return rows_in(self.units, X, self.has_intercept)
+
+    @property
+    def table(self) -> Any:
+        """Weights of columns as they came, that of an intercept last, by label: array (n_rows, n_labels)."""
+        L = len(self.labels)
+        weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
+        return weights if self.units is None else self.units.undone(weights)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
@@ -86,7 +97,7 @@ class MultilabelModel(ChoosingModel):
         rows, Y = data
         right = Y > 0
         found = self.unknown(rows).decoded(self.weights) > 0
-        if self.oracle.loss_name == "hamming":
+        if self.oracle.loss_name in ("hamming", "log"):
             return Held("Hamming loss", 1.0 * (found != right).sum(axis=1), np.full(len(Y), float(Y.shape[1])))
         if self.oracle.loss_name == "subset":
             return Held("subset accuracy", 1.0 * (found == right).all(axis=1), np.ones(len(Y)))
@@ -98,11 +109,41 @@ class MultilabelModel(ChoosingModel):
     def scale(self, data: Any) -> float:
         return total_variance(data[0])
 
+    # ---- probabilities ----------------------------------------------------------------------------
+
+    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+        """That of sets; where there are no sums over them, that of labels, by their margins alone."""
+        if self.oracle.can_sum:
+            return super().temperature_of(turns, problem, weight)
+        _, rows, Y, known = problem.examples(0, problem.n_samples)
+        parts = []
+        for model, chosen in turns:
+            margins = model.unknown(rows.take(chosen)).margins(model.weights).ravel()
+            labels = (Y if known is None else known)[chosen].ravel()
+            each = np.ones(len(chosen)) if weight is None else weight[chosen]
+            parts.append((margins, labels, np.repeat(each, len(self.labels))))
+        margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
+        return fit_temperature(softmax_loss(scores, may, weights)) if weights.any() else None
+
+    def calibrate(self, X: Any, y: Any) -> None:
+        """Fit the temperature to rows that the model was not trained on."""
+        self.calibrate_on(self.oracle.bind(self.rows(X), read_sets(y, self.labels)[2], rescaling=None))
+
+    def proba(self, X: Any, n_threads: int = 1) -> Any:
+        """The probability of each label: array (n_samples, n_labels)."""
+        weights, rows = self.probable_weights("predict_proba"), self.rows(X)
+        if not self.oracle.can_sum:
+            return expit(self.margins(X, n_threads) / self.temperature)
+        return np.concatenate(
+            parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
+        )
+
     # ---- prediction -------------------------------------------------------------------------------
 
     def unknown(self, rows: Any) -> Any:
         """A problem of rows of which no label is known."""
-        return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8))
+        return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8), rescaling=None)
 
     def margins(self, X: Any, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
@@ -133,7 +174,8 @@ class MultilabelModel(ChoosingModel):
             "has_intercept": self.has_intercept,
             "n_features_in": self.columns["n_features_in_"],
         }
-        return header, {"weights": self.weights, "edges": self.oracle.edges}
+        units = {} if self.units is None else self.units.to_arrays()
+        return header, {"weights": self.weights, "edges": self.oracle.edges} | units
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -146,7 +188,7 @@ class MultilabelModel(ChoosingModel):
         if len(checked["weights"]) != len(labels) * (n_features + about["has_intercept"]) + len(checked["edges"]):
             raise ValueError(f"{len(checked['weights'])} weights for {len(labels)} labels and {n_features} features")
         model = cls(labels, n_features, checked["edges"], header["loss"], **about)
-        model.weights = checked["weights"]
+        model.weights, model.units = checked["weights"], units_from(arrays, n_features)
         return model
 
 

@@ -23,6 +23,7 @@ from structsvm.tasks.common.labels import label_array, labels_from_json, labels_
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.units import Units, distinct_rows, rows_in, units_from
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -88,6 +89,8 @@ class GroupModel(ChoosingModel):
     has_intercept : bool
     bound : str
         The loss whose hinge is minimised.
+    units : Units or None
+        In which weights are learnt.
     weights : ndarray of shape (n_features + has_intercept,), float64
     """
 
@@ -97,21 +100,31 @@ class GroupModel(ChoosingModel):
         super().__init__()
         self.loss, self.k, self.has_intercept = loss, k, has_intercept
         self.bound = loss
+        self.units: Units | None = None
         self.weights = np.zeros(n_features + has_intercept)
         self.columns = {"n_features_in_": n_features}
 
     def weight_table(self) -> WeightTable:
         labels = getattr(self, "labels", None)
         label = None if labels is None else list(labels)[-1]
-        return WeightTable(self.name_columns(self.n_features), [label], self.weights[: self.n_features, np.newaxis])
+        return WeightTable(self.name_columns(self.n_features), [label], self.coef[:, np.newaxis])
 
     @property
     def n_features(self) -> Any:
         return len(self.weights) - self.has_intercept
 
     @property
+    def own_weights(self) -> Any:
+        """Weights of columns as they came, and that of an intercept."""
+        return self.weights if self.units is None else self.units.undone(self.weights[:, np.newaxis])[:, 0]
+
+    @property
+    def coef(self) -> Any:
+        return self.own_weights[: self.n_features]
+
+    @property
     def intercept(self) -> float:
-        return float(self.weights[-1]) if self.has_intercept else 0.0
+        return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         search = super().search(data, sample_weight, solver)
@@ -122,12 +135,16 @@ class GroupModel(ChoosingModel):
         return RankingOracle(len(self.weights), self.bound, k)
 
     def rows(self, X: Any) -> Any:
-        """A matrix as rows with an intercept if there is one."""
-        return rows_of(X, self.has_intercept)
+        """A matrix as rows in units, with an intercept if there is one."""
+        return rows_in(self.units, X, self.has_intercept)
+
+    def set_units(self, X: Any, weight: Any = None) -> None:
+        """Standardise dense columns."""
+        self.units = Units.of_rows(distinct_rows(rows_of(X, self.has_intercept), weight))
 
     def scores(self, X: Any) -> Any:
         """Scores of the rows of a matrix."""
-        return np.asarray(X @ self.weights[: self.n_features]) + self.intercept
+        return np.asarray(X @ self.coef) + self.intercept
 
     def scores_of(self, rows: Any) -> Any:
         """Scores of encoded rows, without a threshold."""
@@ -139,7 +156,7 @@ class GroupModel(ChoosingModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {"loss": self.loss, "k": self.k, "n_features_in": self.n_features}
-        return header, {"weights": self.weights}
+        return header, {"weights": self.weights} | ({} if self.units is None else self.units.to_arrays())
 
     @classmethod
     def of_header(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], **about: Any) -> Self:
@@ -149,6 +166,7 @@ class GroupModel(ChoosingModel):
             raise ValueError(f"a loss {loss!r:.80}")
         model = cls(stored_count(header, "n_features_in", 1), loss, k, **about)
         model.weights = checked_arrays(arrays, {"weights": Array("f8", (len(model.weights),))})["weights"]
+        model.units = units_from(arrays, model.n_features)
         return model
 
 
@@ -196,7 +214,9 @@ class RankerModel(GroupModel):
         return cls.of_header(header, arrays)
 
 
-def prepare(params: Any, X: Any, grades: Any, bounds: Any, before: Any = None) -> tuple[RankerModel, Any]:
+def prepare(
+    params: Any, X: Any, grades: Any, bounds: Any, before: Any = None, weight: Any = None
+) -> tuple[RankerModel, Any]:
     """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
 
     Parameters
@@ -208,6 +228,8 @@ def prepare(params: Any, X: Any, grades: Any, bounds: Any, before: Any = None) -
         See `query_bounds`.
     before : RankerModel, optional
         The model to resume.
+    weight : array of shape (n_rows,), optional
+        Rows of weight 0 have no part in what is standardised.
 
     Raises
     ------
@@ -218,7 +240,11 @@ def prepare(params: Any, X: Any, grades: Any, bounds: Any, before: Any = None) -
         raise ValueError(f"The 'k' parameter belongs to loss='ndcg'. Got k={params.k!r}, loss={params.loss!r}.")
     if before is not None:
         check_unchanged(params, before, ("loss", "k"))
-    model = RankerModel(X.shape[1], params.loss, params.k) if before is None else before
+    model = before
+    if model is None:
+        model = RankerModel(X.shape[1], params.loss, params.k)
+        if params.standardize:
+            model.set_units(X, weight)
     says = grades if params.loss != "map" else 1.0 * (grades > 0.0)
     if (np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])).all():
         raise ValueError("nothing can be learnt: in each query all rows have the same grade")

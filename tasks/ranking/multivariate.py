@@ -47,6 +47,9 @@ class MultivariateClassifier(Classifier):
         With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: in its place is
         the threshold that finds as many rows as are of the class: of the held-out rows that C was chosen by, else of
         those of training; without, it is 0.
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with variance 1 each, so that units make no
+        difference. `coef_` is of the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -88,6 +91,7 @@ class MultivariateClassifier(Classifier):
         "k": (Interval(Integral, 1), Options(None)),
         "solver": (Options("cutting_plane", "larank", "frank_wolfe"), Kind(Solver, "a Solver")),
         "fit_intercept": FLAG,
+        "standardize": FLAG,
     }
     probability = False
 
@@ -99,6 +103,7 @@ class MultivariateClassifier(Classifier):
         C: float | Literal["auto"] | None = "auto",
         solver: str | Solver = "cutting_plane",
         fit_intercept: bool = True,
+        standardize: bool = True,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -113,6 +118,7 @@ class MultivariateClassifier(Classifier):
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -134,16 +140,18 @@ class MultivariateClassifier(Classifier):
             model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
         else:
             check_unchanged(self, model, ("loss", "k", "fit_intercept"))
-        return model, model.rows(X)
+        return model, X
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         if (self.loss == "prec_at_k") != (self.k is not None):
             raise ValueError(
                 f"The 'k' parameter belongs to loss='prec_at_k', which needs it. Got k={self.k!r}, loss={self.loss!r}."
             )
-        model, data, weight = super()._prepare(X, y, sample_weight, before, classes=classes)
+        model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, classes=classes)
         check_copies(weight)
-        counts = np.bincount(data[1], weights=weight, minlength=2)
+        if before is None and self.standardize:
+            model.set_units(X, weight)
+        counts = np.bincount(label_ids, weights=weight, minlength=2)
         if not counts.all():
             raise ValueError(
                 f"y has only one class, {model.labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two"
@@ -151,14 +159,14 @@ class MultivariateClassifier(Classifier):
         if self.k is not None and self.k > counts.sum():
             raise ValueError(f"k = {self.k} rows are to be found of {counts.sum():g}")
         model.share = (self.k or 0) / counts.sum()
-        return model, data, weight
+        return model, (model.rows(X), label_ids), weight
 
     # ---- what was learnt ------------------------------------------------------------------------
 
     @property
     def coef_(self) -> Any:
         model = self._fitted()
-        return model.weights[np.newaxis, : model.n_features]
+        return model.coef[np.newaxis]
 
     @property
     def intercept_(self) -> Any:

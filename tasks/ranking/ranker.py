@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import FLAG, Interval, Options
 from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
@@ -40,6 +40,9 @@ class Ranker(TaskEstimator):
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 queries, and in `partial_fit` before any `fit`.
         None: 0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with variance 1 each, so that units make no
+        difference. `coef_` is of the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -71,7 +74,11 @@ class Ranker(TaskEstimator):
     """
 
     _model_class = RankerModel
-    _constraints = SOLVER_CHOICE | {"loss": Options(*RANKER_LOSSES), "k": (Interval(Integral, 1), Options(None))}
+    _constraints = SOLVER_CHOICE | {
+        "loss": Options(*RANKER_LOSSES),
+        "k": (Interval(Integral, 1), Options(None)),
+        "standardize": FLAG,
+    }
 
     def __init__(
         self,
@@ -80,6 +87,7 @@ class Ranker(TaskEstimator):
         k: int | None = None,
         C: float | Literal["auto"] | None = "auto",
         solver: Any = "larank",
+        standardize: bool = True,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -93,6 +101,7 @@ class Ranker(TaskEstimator):
         self.k = k
         self.C = C
         self.solver = solver
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -158,10 +167,10 @@ class Ranker(TaskEstimator):
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
         grades = np.asarray(y, dtype=np.float64)
         bounds = query_bounds(len(grades), group, qid)
-        model, data = prepare(self, X, grades, bounds, before)
+        weight = checked_sample_weight(sample_weight, len(grades))
+        model, data = prepare(self, X, grades, bounds, before, weight)
         if before is None:
             model.columns = columns
-        weight = checked_sample_weight(sample_weight, len(grades))
         if weight is not None:
             starts = bounds[:-1]
             if (np.maximum.reduceat(weight, starts) != np.minimum.reduceat(weight, starts)).any():
@@ -173,7 +182,7 @@ class Ranker(TaskEstimator):
 
     @property
     def coef_(self) -> Any:
-        return self._fitted().weights
+        return self._fitted().coef
 
     def predict(self, X: Any) -> Any:
         """Return scores, array (n_rows,): the rows of a query are ranked from the highest to the lowest."""

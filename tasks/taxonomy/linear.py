@@ -16,13 +16,12 @@ from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
-from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.common.units import Units, rows_in, units_from
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
@@ -88,7 +87,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         """
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
-        documents = encoded(X, structure["intercept"])
+        documents = rows_in(None, X, structure["intercept"], as_documents)
         model = before
         if before is None:
             model = cls(taxonomy, labels, **structure)
@@ -105,7 +104,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             if is_auto(params.loss):
                 structure["loss"] = before.loss
             before.check_same(taxonomy, structure)
-            documents = encoded(X, structure["intercept"], before.units)
+            documents = rows_in(before.units, X, structure["intercept"], as_documents)
         model.sets = sets
         return model, (model.rows.encode(documents), label_ids)
 
@@ -201,7 +200,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             super().finish(solver, run, weight, before)
 
     def encode(self, X: Any) -> Any:
-        return self.rows.encode(encoded(X, self.intercept, self.units))
+        return self.rows.encode(rows_in(self.units, X, self.intercept, as_documents))
 
     def blocks(self, documents: Any) -> Any:
         starts = range(0, len(documents), BLOCK)
@@ -298,14 +297,6 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         model.units = units_from(arrays, model.n_input_features)
         model.set_margin(header, arrays)
         return model
-
-
-def encoded(X: Any, has_intercept: Any, units: Units | None = None) -> Any:
-    """The rows of X as documents, with an intercept and in units where the model has them."""
-    if units is not None:
-        X = X.toarray() if hasattr(X, "indptr") else X
-        return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
-    return rows_of(X, has_intercept, as_documents)
 
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:

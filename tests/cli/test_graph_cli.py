@@ -78,10 +78,46 @@ def test_graphml_and_labels_of_another_name(tmp_path):
     for args, message in [
         (["evaluate", "m", "bare"], "the model was|have no label|features"),
         (["predict", "m", "bare"], "edges|nodes have numeric"),
-        (["predict", "m", "g.graphml", "--kbest", "2"], "--kbest is for models that rank"),
     ]:
         err = run(tmp_path, *args, status=1)[1]
         assert err.startswith("Error: ") and len(err.splitlines()) == 1, (err, message)
+
+
+def test_the_k_best_and_labels_under_constraints(tmp_path):
+    """By nodes' ids where they have such, by their numbers where not; what is no rule is named by file and line."""
+    rng = np.random.default_rng(0)
+    X = [(rng.normal(size=(4, 2)), [(0, 1), (1, 2), (2, 3)]) for _ in range(10)]
+    write_graphs(tmp_path / "g", X, [np.where(rows[:, 0] > 0.0, "warm", "cold") for rows, _ in X])
+    run(tmp_path, "train", "graph", "g", "-m", "m", "-C", "0.1", "--probability", "--quiet")
+    model = structsvm.load(tmp_path / "m")
+    out, _ = run(tmp_path, "predict", "m", "g", "--kbest", 2)
+    for line, own in zip(out.splitlines(), model.predict_kbest(X, 2), strict=True):
+        found = json.loads(line)
+        assert [one["labels"] for one in found] == [labels.tolist() for labels, _ in own]
+        assert [one["score"] for one in found] == pytest.approx([score for _, score in own], abs=1e-5)
+    chances = json.loads(run(tmp_path, "predict", "m", "g", "-k", 2, "--confidence")[0].splitlines()[0])
+    assert 0.0 < chances[1]["probability"] <= chances[0]["probability"] < 1.0
+    rules = [["exactly_one", [[v, "warm"] for v in range(4)]]]
+    (tmp_path / "rules").write_text(10 * (json.dumps(rules) + "\n"))
+    out, _ = run(tmp_path, "predict", "m", "g", "--constraints", "rules")
+    assert all(json.loads(line)["labels"].count("warm") == 1 for line in out.splitlines())
+    (tmp_path / "named").write_text(
+        json.dumps({"nodes": [{"id": c, "features": [-1.0, 0.0]} for c in "abc"], "edges": [["a", "b"], ["b", "c"]]})
+    )
+    (tmp_path / "one").write_text('[["or", [["c", "warm"]]]]')
+    found = json.loads(run(tmp_path, "predict", "m", "named", "--constraints", "one")[0])["labels"]
+    assert found == {"a": "cold", "b": "cold", "c": "warm"}
+    for text, message in [
+        ('[["or", [["d", "warm"]]]]', "bad:1: 'd' is no node"),
+        ("[]\n[]", "bad:2: expected a list"),
+        ('[["or", 3]]', "bad:1: expected a list"),
+        ("{", "bad:1: expected a list"),
+        ('[["some", [["c", "warm"]]]]', "graph 0, constraint 0: expected (kind, pairs)"),
+    ]:
+        (tmp_path / "bad").write_text(text)
+        assert message in run(tmp_path, "predict", "m", "named", "--constraints", "bad", status=1)[1]
+    err = run(tmp_path, "predict", "m", "g", "--constraints", "rules", "-k", "2", status=2)[1]
+    assert "--constraints and --kbest do not go together" in err
 
 
 def test_bad_files(tmp_path):

@@ -74,3 +74,27 @@ def test_simulated():
 def test_bad_parameters_are_named(params):
     with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of make_rankings must be"):
         datasets.make_rankings(**params)
+
+
+def test_label_sets_follow_their_distribution():
+    """Frequencies of sets at one temperature, by the formula; none of rows without features that say anything."""
+    X, y = datasets.make_label_sets(4000, 1, 3, strength=2.0, random_state=0)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip((X, y), datasets.make_label_sets(4000, 1, 3, strength=2.0, random_state=0), strict=True)
+    )
+    truth = np.random.default_rng([1, 3])
+    w = np.sign(truth.normal(size=3))
+    t = np.triu(truth.normal(size=(3, 3)), 1) * 2.0 / 2.0**0.5
+    sets = np.array([[k >> j & 1 for j in range(3)] for k in range(8)])
+    score = 2.0 * ((X * w) @ sets.T + 2.0 * np.einsum("kj,jl,kl->k", sets - 0.5, t, sets - 0.5))
+    p = np.exp(score - score.max(axis=1, keepdims=True))
+    expected = (p / p.sum(axis=1, keepdims=True)).mean(axis=0)
+    found = np.bincount(y @ [1, 2, 4], minlength=8) / 4000
+    np.testing.assert_allclose(found, expected, atol=0.025)
+
+
+@pytest.mark.parametrize("params", [{"n_labels": 0}, {"noise": 0.0}, {"strength": -1.0}, {"n_samples": 1.5}], ids=str)
+def test_what_label_sets_refuse(params):
+    with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of make_label_sets must be"):
+        datasets.make_label_sets(**params)

@@ -473,6 +473,23 @@ def test_a_meaning_of_many_derivations_is_not_looked_for_for_ever(monkeypatch):
     assert len([*trees.derivations(words, w, most=50)]) == 500
 
 
+def test_a_search_ends_at_what_is_unlikely():
+    """Once k meanings are found, none is tried whose best derivation is worth a hundredth of theirs, or less."""
+    units = Units([parse_meaning(f"f({c})") for c in "abcd"])
+    trees = HybridTrees(units, Lexicon(units, {}, range(5)), ["w:x"], [])
+    w, tried = np.zeros(trees.n_features), []
+    for name, score in {"a": 20.0, "b": 9.0, "c": 5.0, "d": 0.0}.items():
+        w[trees.layout.word + units.number[units.split(name)[0]] * trees.layout.n_attributes] = score
+
+    def accepts(meaning):
+        tried.append(meaning[1])
+        return meaning[1] != "a"
+
+    found = {k: [m.meaning[1] for m, _ in trees.kbest(["x"], w, k, considered=3, accepts=accepts)] for k in (1, 2)}
+    assert found == {1: ["b"], 2: ["b", "c"]}
+    assert tried == [*"abc", *"abc"]
+
+
 def test_names_of_too_many_kinds(monkeypatch):
     units = Units([parse_meaning(f"r{k}(a{k})") for k in range(5)])
     assert len(units.members) == 5

@@ -52,6 +52,26 @@ def dense(oracle, x, y):
     return psi
 
 
+LABELLED = pytest.mark.parametrize(
+    "structure",
+    [
+        *("chain of order 1", "chain of order 2, bigrams, masks", "segments", "greedy", "taxonomy, tree loss"),
+        *("graphs, trees", "projective dependencies", "dependencies"),
+    ],
+)
+
+
+@LABELLED
+def test_joint_feature_refuses_what_is_no_output(structure):
+    case = case_of(structure, 0)
+    for x, y in zip(case.X, case.Y, strict=True):
+        for label in (-1, 1000):
+            wrong = np.array(y)
+            wrong[(..., -1) if wrong.ndim else ()] = label
+            with pytest.raises(ValueError, match=r"expected|known"):
+                case.oracle.joint_feature(x, wrong)
+
+
 # --- inference ------------------------------------------------------------------------------------
 
 

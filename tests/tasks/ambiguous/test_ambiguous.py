@@ -16,7 +16,7 @@ from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import AmbiguousClassifier
-from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, encode_bags, rows_of
+from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, encode_bags
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -44,7 +44,7 @@ def test_candidates_are_enough():
 def test_the_certificate_is_of_the_objective():
     X, bags, _ = clusters(40)
     settings = {"loss": "pairwise", "C": 0.5, "tol": 1e-6, "max_iter": 3000, "random_state": 0}
-    model = AmbiguousClassifier(**settings, fit_intercept=False).fit(X, bags)
+    model = AmbiguousClassifier(**settings, fit_intercept=False, standardize=False).fit(X, bags)
     assert model.result_.status == "converged"
     number = {name: k for k, name in enumerate(NAMES.tolist())}
     sets = [{number[name] for name in bag} for bag in bags]
@@ -58,10 +58,8 @@ def test_the_certificate_is_of_the_objective():
 def test_dense_and_sparse_are_one(loss, fit_intercept):
     X, bags, _ = clusters(40)
     X[np.abs(X) < 1.0] = 0.0
-    models = [
-        AmbiguousClassifier(0.1, loss=loss, max_iter=20, random_state=0, fit_intercept=fit_intercept).fit(form, bags)
-        for form in (X, sp.csr_matrix(X), sp.csc_array(X))
-    ]
+    settings = {"loss": loss, "fit_intercept": fit_intercept, "standardize": False, "max_iter": 20, "random_state": 0}
+    models = [AmbiguousClassifier(0.1, **settings).fit(form, bags) for form in (X, sp.csr_matrix(X), sp.csc_array(X))]
     for model in models[1:]:
         assert model.result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
         np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12 if loss == "pairwise" else 1e-2)
@@ -280,7 +278,9 @@ def test_the_objective_never_rises(n_jobs):
 def test_a_stationary_point_of_the_log_loss():
     """Where the run has converged, the gradient of the objective itself is 0."""
     X, bags, _ = clusters(60)
-    model = AmbiguousClassifier(loss="log", C=0.3, tol=1e-6, max_iter=3000, fit_intercept=False, random_state=0)
+    model = AmbiguousClassifier(
+        loss="log", C=0.3, tol=1e-6, max_iter=3000, fit_intercept=False, standardize=False, random_state=0
+    )
     W = model.fit(X, bags).coef_.T
     assert model.result_.status == "converged"
     known = np.array([[name in bag for name in model.classes_.tolist()] for bag in bags])
@@ -333,7 +333,7 @@ def test_max_is_judged_by_its_predictions():
     C = table["C"].tolist()
     assert table["score"].max() == table["score"][C.index(model.C_)] and len(C) - C.index(model.C_) > PATIENCE
     problem, says = model.model_, np.array([bag is not None for bag in bags])
-    _, right, asked = problem.judged((rows_of(X, True), encode_bags(bags, problem.labels)[1]))
+    _, right, asked = problem.judged((problem.rows(X), encode_bags(bags, problem.labels)[1]))
     inside = [bag is not None and guess in bag for guess, bag in zip(model.predict(X).tolist(), bags)]
     np.testing.assert_array_equal(right, 1.0 * np.array(inside))
     np.testing.assert_array_equal(asked, 1.0 * says)
@@ -440,7 +440,7 @@ def test_rows_of_which_nothing_is_known():
     X, _, truth = clusters(90)
     y = [NAMES.tolist().index(name) for name in truth]
     known = np.arange(90) % 3 > 0
-    settings = {"loss": "log", "C": 0.1, "tol": 1e-4, "max_iter": 2000, "random_state": 0}
+    settings = {"loss": "log", "C": 0.1, "tol": 1e-4, "max_iter": 2000, "standardize": False, "random_state": 0}
     wanted = AmbiguousClassifier(**settings).fit(X[known], [y[i] for i in np.flatnonzero(known)])
     for unknown in (None, -1, {0, 1, 2, 3, 4}):
         model = AmbiguousClassifier(**settings).fit(X, [k if there else unknown for k, there in zip(y, known)])

@@ -14,7 +14,6 @@ from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import (
     GrammarParser,
-    MultilabelClassifier,
     MultivariateClassifier,
     Ranker,
     SequenceAligner,
@@ -221,10 +220,9 @@ def test_names_of_features_fit(tmp_path):
             structsvm.load(forged(tmp_path, source, meta={"feature_names": names}))
 
 
-@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0), MultilabelClassifier(C=1.0)], ids=str)
+@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0)], ids=str)
 def test_a_temperature_of_a_model_without_probabilities(model, tmp_path):
     """A classifier would have offered them."""
-    y = [{0}, {1}] if isinstance(model, MultilabelClassifier) else [0, 1]
-    model.fit(np.eye(2), y).save(tmp_path / "a.model")
+    model.fit(np.eye(2), [0, 1]).save(tmp_path / "a.model")
     with pytest.raises(ModelFileError, match="a temperature, which models of this kind do not have"):
         structsvm.load(forged(tmp_path, tmp_path / "a.model", meta={"temperature": 1.0}))

@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 import structsvm
 from structsvm import LaRank
 from structsvm.features.dense import DenseRows
-from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    LaRankClassifier,
+    LaSVMClassifier,
+    MultilabelClassifier,
+    MultivariateClassifier,
+    Ranker,
+    TaxonomyClassifier,
+)
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy import linear
@@ -122,3 +131,117 @@ def test_where_columns_are_as_given():
     np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
     assert fit(standardize=False).model_.units is None
     assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
+
+
+def test_labels_from_bags():
+    """Whatever the units, and as good as where they are the same; what is stored and shown is of the columns given."""
+    bags = [{k, (k + 1) % 3} if i % 2 else {k} for i, k in enumerate(y.tolist())]
+    settings = {"loss": "pairwise", "C": 1.0, "random_state": 0}
+    model, other = AmbiguousClassifier(**settings).fit(X, bags), AmbiguousClassifier(**settings).fit(X * FACTORS, bags)
+    np.testing.assert_allclose(other.coef_ * FACTORS, model.coef_, atol=1e-3)
+    rows = X_test * FACTORS
+    np.testing.assert_allclose(other.decision_function(rows), model.decision_function(X_test), atol=1e-3)
+    np.testing.assert_allclose(rows @ other.coef_.T + other.intercept_, other.decision_function(rows), atol=1e-9)
+    np.testing.assert_array_equal(other.decision_function(csr_array(rows)), other.decision_function(rows))
+    raw = AmbiguousClassifier(standardize=False, tol=0.5, **settings).fit(X * FACTORS, bags)
+    assert raw.model_.units is None
+    assert other.score(X * FACTORS, y.tolist()) > raw.score(X * FACTORS, y.tolist()) + 0.1
+
+
+def test_bags_in_files_and_batches(tmp_path):
+    bags = [{k} for k in y.tolist()]
+    model = AmbiguousClassifier(random_state=0).partial_fit(X[:100] * FACTORS, bags[:100])
+    units = model.model_.units
+    model.partial_fit(X[100:] * FACTORS, bags[100:])
+    assert model.model_.units is units
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(X_test), model.decision_function(X_test))
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert loaded.standardize is True
+
+
+def kernel_data(n, seed):
+    """Rows whose first two columns tell the class, beside eight of noise."""
+    noise = np.random.default_rng(seed)
+    rows = noise.normal(size=(n, 10))
+    return rows, (np.hypot(rows[:, 0], rows[:, 1]) > 1.2).astype(int)
+
+
+UNEQUAL = np.array([1.0, 1.0, *[0.2] * 8])  # the columns that tell in larger units: best left so
+DROWNED = np.array([1.0, 1.0, *[30.0] * 8])
+
+
+@pytest.mark.parametrize("kind", [LaRankClassifier, LaSVMClassifier], ids=lambda kind: kind.__name__)
+def test_kernels_see_columns_in_their_units_where_that_helps(kind, tmp_path):
+    (rows, labels), (fresh, truth) = kernel_data(400, 1), kernel_data(300, 2)
+    usual = kind(random_state=0).fit(rows, labels)
+    helped = kind(random_state=0).fit(rows * DROWNED, labels)
+    model = helped.model_
+    np.testing.assert_allclose(model.column_scale, (rows * DROWNED).std(axis=0))
+    assert helped.score(fresh * DROWNED, truth) > usual.score(fresh, truth) - 0.06  # the choice is another one
+    assert kind(gamma="scale", random_state=0).fit(rows * DROWNED, labels).score(fresh * DROWNED, truth) < 0.8
+    np.testing.assert_array_equal(helped.support_vectors_, (rows * DROWNED)[helped.support_])
+    helped.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    for form in (fresh * DROWNED, csr_array(fresh * DROWNED)):
+        np.testing.assert_array_equal(loaded.decision_function(form), helped.decision_function(fresh * DROWNED))
+    scale = model.column_scale
+    before = helped.score(fresh * DROWNED, truth)
+    helped.partial_fit(fresh[:100] * DROWNED, truth[:100])
+    assert helped.model_.column_scale is scale and helped.score(fresh * DROWNED, truth) > before - 0.03
+    for factors in (np.ones(10), UNEQUAL):
+        assert kind(random_state=0).fit(rows * factors, labels).model_.column_scale is None
+    assert kind(random_state=0).fit(csr_array(rows * DROWNED), labels).model_.column_scale is None
+
+
+def test_kernels_of_a_width_that_is_given_see_columns_as_they_came():
+    rows, labels = kernel_data(100, 1)
+    for given in ({"gamma": 0.1}, {"gamma": "scale"}, {"kernel": "poly"}):
+        assert LaRankClassifier(C=1.0, random_state=0, **given).fit(rows * DROWNED, labels).model_.column_scale is None
+    assert LaRankClassifier(random_state=0).partial_fit(rows * DROWNED, labels).model_.column_scale is None
+    assert LaRankClassifier(random_state=0).fit(rows[:15] * DROWNED, labels[:15]).model_.column_scale is None
+
+
+@pytest.mark.parametrize("estimator", [Ranker(C=0.1), MultivariateClassifier("roc_area"), MultivariateClassifier("f1")])
+def test_scores_of_rows(estimator, tmp_path):
+    """Whatever the units; what is stored and shown is of the columns given."""
+    settings = {"qid": np.arange(300) // 10} if isinstance(estimator, Ranker) else {}
+    truth = (X[:, 0] + X[:, 1] > 0.5).astype(int)
+    model, other = (clone(estimator).set_params(random_state=0).fit(X * by, truth, **settings) for by in (1.0, FACTORS))
+    rows = X_test * FACTORS
+    found = other.predict(rows) if settings else other.decision_function(rows)
+    wanted = model.predict(X_test) if settings else model.decision_function(X_test)
+    assert np.corrcoef(found, wanted)[0, 1] > 0.999
+    np.testing.assert_allclose(
+        rows @ other.coef_.ravel() + getattr(other, "intercept_", 0.0), found, rtol=1e-9, atol=1e-9
+    )
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.coef_, other.coef_)
+    assert loaded.model_.units is not None
+    raw = clone(estimator).set_params(standardize=False, random_state=0).fit(X, truth, **settings)
+    assert raw.model_.units is None
+
+
+@pytest.mark.parametrize("interactions", ["none", "full"])
+def test_sets_of_labels(interactions, tmp_path):
+    sets = np.column_stack([X[:, 0] > 0.0, X[:, 1] > 0.3, X[:, 0] + X[:, 1] > 0.5]).astype(int)
+    settings = {"C": 10.0, "interactions": interactions, "random_state": 0}
+    model, other = (MultilabelClassifier(**settings).fit(X * by, sets) for by in (1.0, FACTORS))
+    rows = X_test * FACTORS
+    assert np.mean(other.predict(rows) == model.predict(X_test)) > 0.99
+    if interactions == "none":
+        found = 2.0 * (rows @ other.coef_.T + other.intercept_)
+        np.testing.assert_allclose(
+            found / other.decision_function(rows), found[0, 0] / other.decision_function(rows)[0, 0]
+        )
+    units = other.model_.units
+    values = units.applied(DenseRows(X * FACTORS)).values
+    np.testing.assert_allclose(np.mean(np.sum(values**2, axis=1)), 1.0)
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(csr_array(rows)), other.predict(rows))
+    np.testing.assert_array_equal(loaded.coef_, other.coef_)
+    raw = MultilabelClassifier(standardize=False, **settings).fit(X, sets)
+    assert raw.model_.units is None

@@ -1,5 +1,7 @@
 """GraphLabeler: forms of graphs and labels, what is learnt of them, and what is refused."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -434,3 +436,43 @@ def test_fractional_relaxations_are_told(monkeypatch):
     monkeypatch.setattr(graph_model, "MANY_FRACTIONAL", -1.0)
     with pytest.warns(AdviceWarning, match=r"no whole label for \d+% of the training nodes"):
         fit(method="relaxed")
+
+
+@pytest.mark.parametrize("loss", ["hamming", "log"])
+def test_the_k_best_are_those_of_the_enumeration(loss):
+    """Labellings and scores in their order, and probabilities that add up to 1."""
+    rng = np.random.default_rng(0)
+    edges = np.array([(0, 1), (1, 2), (2, 0), (2, 3)])
+    X = [(rng.normal(size=(4, 2)), edges) for _ in range(20)]
+    y = [np.array(["low", "high"])[(rows[:, 0] > 0).astype(int)] for rows, _ in X]
+    model = GraphLabeler(C=1.0, loss=loss, max_iter=5, random_state=0).fit(X, y)
+    own = model.model_
+    decoder = own.oracle.decoder(own.encode(own.inputs(X[:1])[0]))
+    ways = [np.array(z, dtype=np.int32) for z in itertools.product((0, 1), repeat=4)]
+    scores = np.array([decoder.values(z, own.weights)[0] for z in ways])
+    order = np.argsort(-scores)
+    for k in (1, 5, 40):
+        found = model.predict_kbest(X[:1], k)[0]
+        assert [score for _, score in found] == pytest.approx(scores[order[:k]].tolist())
+        assert [z.tolist() for z, _ in found] == [[model.classes_[c] for c in ways[w]] for w in order[:k]]
+    assert found[0][0].tolist() == model.predict(X[:1])[0].tolist() and len(found) == 16
+    if loss == "log":
+        chances = [p for _, p in model.predict_kbest(X[:1], 16, probabilities=True)[0]]
+        assert sum(chances) == pytest.approx(1.0) and chances == sorted(chances, reverse=True)
+    else:
+        with pytest.raises(ValueError, match="probabilities=True needs probabilities"):
+            model.predict_kbest(X[:1], 2, probabilities=True)
+    grids = [rng.normal(size=(2, 2, 2)) for _ in range(4)]
+    grid = GraphLabeler(C=1.0, max_iter=2, random_state=0).fit(grids, [(g[..., 0] > 0).astype(int) for g in grids])
+    assert grid.predict_kbest(grids[:1], 2)[0][1][0].shape == (2, 2)
+
+
+def test_the_k_best_need_exact_inference():
+    X = [(np.eye(4), [(0, 1), (1, 2), (2, 0)])]
+    model = GraphLabeler(C=1.0, method="relaxed", max_iter=2, random_state=0).fit(X, [[0, 1, 1, 0]])
+    with pytest.raises(
+        ValueError, match="graph 0: the k best labellings need exact inference, and its method is 'relaxed'"
+    ):
+        model.predict_kbest(X, 2)
+    with pytest.raises(ValueError, match="k must be an integer of at least 1"):
+        model.predict_kbest(X, 0)

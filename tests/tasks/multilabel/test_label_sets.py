@@ -1,13 +1,18 @@
 """Inference over label sets against enumeration, and the Chow-Liu tree against all trees."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from sklearn.metrics import mutual_info_score
 
+from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.dual._rounds import completions
+from structsvm.features.sparse import as_rows
 from structsvm.tasks.multilabel.label_sets import LabelSetOracle, all_pairs, chow_liu, forest_of
 from structsvm.testing import check_oracle
 
@@ -39,21 +44,130 @@ def test_the_protocol(edges, loss):
 
 
 def test_many_labels():
-    """Beyond 20 labels all pairs are searched; a tree is not."""
+    """Beyond 20 labels all pairs are relaxed, or searched; a tree is neither."""
     rng = np.random.default_rng(0)
     oracle = LabelSetOracle(24, 2, all_pairs(24))
-    assert oracle.inference == "approximate" and LabelSetOracle(20, 2, all_pairs(20)).inference == "exact"
-    tree = LabelSetOracle(24, 2, [(k, k + 1) for k in range(23)])
-    assert tree.inference == "exact"
+    assert oracle.inference == "relaxed" and LabelSetOracle(20, 2, all_pairs(20)).inference == "exact"
+    assert LabelSetOracle(24, 2, all_pairs(24), "subset").inference == "approximate"
+    tree = [(k, k + 1) for k in range(23)]
+    assert LabelSetOracle(24, 2, tree).inference == "exact"
     x = rng.normal(size=2)
     w = rng.normal(size=oracle.n_features)
-    found = oracle.argmax(x, w)
+    found = oracle.complete(x, np.full(24, -1), w)
     flipped = [np.where(np.arange(24) == j, 1 - found, found) for j in range(24)]
     best = oracle.joint_feature(x, found) @ w
     assert best >= max(oracle.joint_feature(x, y) @ w for y in flipped) - 1e-9
-    # Where no pairs repel, the bound leaves nothing to search.
+    # Where no pairs repel, the relaxation is whole; and of a tree F1's predictions are no search.
     w[48:] = np.abs(w[48:])
     assert oracle.argmax(x, w).sum() >= 20
+    w = rng.normal(size=48 + 23)
+    exact, searched = (LabelSetOracle(24, 2, tree, loss).complete(x, np.full(24, -1), w) for loss in ("hamming", "f1"))
+    assert np.array_equal(exact, searched)
+
+
+def relaxing(n_labels, n_input_features, edges, nodes=10**6):
+    """An oracle of few labels that does as one of many."""
+    oracle = LabelSetOracle(n_labels, n_input_features, edges)
+    oracle.inference, oracle.budget, oracle.can_sum = "relaxed", nodes, False
+    return oracle
+
+
+def best_relaxed(scores, edges, t):
+    """The value of the linear relaxation, by HiGHS."""
+    L, E = len(scores), len(edges)
+    rows = np.zeros((3 * E, L + E))
+    for e, (a, b) in enumerate(edges):
+        for k, ends in enumerate(((a,), (b,), (a, b))):
+            rows[3 * e + k, list(ends)], rows[3 * e + k, L + e] = (1, -1) if k == 2 else (-1, 1)
+    found = linprog(-np.concatenate([scores, t]), rows, np.tile([0, 0, 1], E), bounds=(0, 1))
+    return -found.fun
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(3, 6))
+def test_the_relaxation_is_the_linear_programme(seed, n_labels):
+    """Its value, its cut, and the whole sets that are left to the search."""
+    rng = np.random.default_rng(seed)
+    edges = all_pairs(n_labels)
+    edges = edges[rng.random(len(edges)) < 0.8]
+    if forest_of(edges, n_labels) is not None:
+        edges = all_pairs(3)
+    oracle, n = relaxing(n_labels, 2, edges), 2 * n_labels
+    x, y = rng.normal(size=2).round(1), rng.integers(0, 2, n_labels)
+    w = np.concatenate([0.5 * rng.normal(size=n), rng.normal(size=len(edges))])
+    scores = x @ w[:n].reshape(2, -1)
+    b, psi = oracle.bind([x], [y]).separate(0, w)
+    value = best_relaxed(scores + 1 - 2 * y, edges, w[n:]) + y.sum() - oracle.joint_feature(x, y) @ w
+    assert b - psi @ w == pytest.approx(value, abs=1e-9)
+    found = oracle.argmax(x, w, y, "margin")
+    assert oracle.loss(y, found) == b
+    np.testing.assert_allclose(oracle.joint_feature(x, y) - oracle.joint_feature(x, found), psi, atol=1e-12)
+    known = np.where(rng.random(n_labels) < 0.3, y, -1)
+    exact = LabelSetOracle(n_labels, 2, edges)
+    for one in (known, np.full(n_labels, -1)):
+        sets = (one_of.complete(x, one, w) for one_of in (oracle, exact))
+        assert len({round(float(oracle.joint_feature(x, z) @ w), 9) for z in sets}) == 1
+
+
+def test_training_on_fractional_sets():
+    """Solvers agree, the dual is the dual recomputed, and states and copies have the same cuts."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(12, 3)), rng.integers(0, 2, (12, 5)).astype(np.int8)
+    Y[np.arange(12), rng.integers(0, 5, 12)] = 1
+    problem = relaxing(5, 3, all_pairs(5)).bind(as_rows(X, 3), Y)
+    runs = [
+        kind(C=3.0, tol=1e-5, max_iter=500, random_state=0).solve(problem)
+        for kind in (LaRank, CuttingPlane, FrankWolfe)
+    ]
+    for run in runs:
+        assert run.primal == pytest.approx(runs[0].primal, rel=2e-5) and run.dual <= run.primal
+    w = runs[0].weights
+    halves = [b % 1.0 for b, _ in (problem.separate(i, w) for i in range(12))]
+    assert 0.5 in halves
+    dual = runs[0].state.dual
+    assert runs[0].state.settle() == pytest.approx(dual, rel=1e-9)
+    np.testing.assert_allclose(runs[0].state.weights, w, atol=1e-9)
+    again = LaRank(C=3.0, random_state=0).start(pickle.loads(pickle.dumps(problem)))
+    again.set_state(runs[0].get_state())
+    assert again.state.dual == pytest.approx(dual, rel=1e-9)
+    exact = LabelSetOracle(5, 3, all_pairs(5)).bind(X, Y)
+    best = LaRank(C=3.0, tol=1e-5, max_iter=500, random_state=0).solve(exact)
+    assert runs[0].primal > 1.001 * best.primal  # whose outputs are fewer
+
+
+def test_log_losses_are_those_of_what_is_known():
+    """Also of a problem that completions have changed; of what is known whole, the sum is its score."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 2)), rng.integers(-1, 2, (6, 4))
+    Y[0] = 1
+    for edges in ((), [(0, 1), (1, 2)], all_pairs(4)):
+        oracle = LabelSetOracle(4, 2, edges, "log")
+        w = rng.normal(size=oracle.n_features)
+        problem = oracle.bind(X, Y, rescaling=None)
+        completed = problem.with_targets(completions(problem, w))
+        for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+            scores, agree = [], []
+            for z in itertools.product((0, 1), repeat=4):
+                scores.append(oracle.joint_feature(x, z) @ w)
+                agree.append(((y < 0) | (y == z)).all())
+            loss = np.log(np.exp(scores).sum()) - np.log(np.exp(scores)[agree].sum())
+            assert problem.expect(i, w)[0] == pytest.approx(loss)
+            assert completed.expect(i, w)[0] == pytest.approx(loss)
+
+
+@pytest.mark.parametrize(
+    "words", [[5, 2], [4, 5 + 4], [5 + 1, 10], [5, 10], [20], [5 + 1, 5 + 2, 10 + 4, 10 + 4], [-1]], ids=str
+)
+def test_states_with_other_words_are_refused(words):
+    """Descending or doubled, a label whole and half, a pair of whole labels, no number of a pair."""
+    problem = relaxing(5, 1, all_pairs(5)).bind([[1.0]], [[1, 0, 1, 0, 1]])
+    state = LaRank(C=1.0, max_iter=1, random_state=0).solve(problem).get_state()
+    state |= {"cut_words": np.array(words, dtype=np.int32), "cut_bounds": np.array([0, len(words)])}
+    with pytest.raises(ValueError, match="is none of example 0"):
+        LaRank(C=1.0, random_state=0).start(problem).set_state(state)
+    state["cut_words"] = np.array([5 + 1, 5 + 2, 10 + 4], dtype=np.int32)
+    state["cut_bounds"] = np.array([0, 3])
+    LaRank(C=1.0, random_state=0).start(problem).set_state(state)
 
 
 def test_the_tree_of_most_information():

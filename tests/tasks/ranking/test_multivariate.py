@@ -31,7 +31,7 @@ X, y = few_positives()
 
 
 def test_the_error_is_that_of_a_linear_machine():
-    model = made("error", C=0.3, tol=1e-5).fit(X, y)
+    model = made("error", C=0.3, tol=1e-5, standardize=False).fit(X, y)
     machine = LinearSVC(C=0.3, loss="hinge", tol=1e-8, max_iter=10**6, intercept_scaling=1.0, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.coef_, machine.coef_, atol=0.02)
     np.testing.assert_allclose(model.intercept_, machine.intercept_, atol=0.02)
@@ -49,7 +49,7 @@ def test_solvers_and_forms_of_rows_agree(loss):
         (LaRank(C=0.1, tol=1e-3, random_state=0), X.astype(np.float32)),
         (FrankWolfe(C=0.1, tol=1e-2, max_iter=3000, random_state=0), X),
     ):
-        model = made(loss, solver=solver, random_state=None).fit(data, y)
+        model = made(loss, solver=solver, standardize=False, random_state=None).fit(data, y)
         assert model.result_.status == "converged"
         assert model.decision_function(data).dtype == np.float64
         primal.append(model.result_.primal)
@@ -204,9 +204,9 @@ def test_the_threshold_is_of_held_out_rows():
     X = rng.normal(size=(1300, 300)) / 300**0.5
     y = X[:, :5].sum(axis=1) * 60**0.5 + 0.3 * rng.normal(size=1300) > 1.2
     n = y[300:].sum()
-    model = made("roc_area").fit(X[:300], y[:300])
+    model = made("roc_area", standardize=False).fit(X[:300], y[:300])
     found = model.predict(X[300:]).sum()
-    fixed = made("roc_area", C=model.C_).fit(X[:300], y[:300]).predict(X[300:]).sum()
+    fixed = made("roc_area", C=model.C_, standardize=False).fit(X[:300], y[:300]).predict(X[300:]).sum()
     assert fixed < n / 3 < n / 2 < found < 1.5 * n
     # The same rows more than once.
     weighted = made("roc_area").fit(X[:300], y[:300], 1 + np.arange(300) % 2)
