@@ -27,6 +27,8 @@ class KernelPerceptronState(State):
         n_labels: int,
         weight: ArrayLike | None = None,
         *,
+        margin: float = 0.0,
+        budget: int = 0,
         cache_size: float = 200.0,
         seed: int = 0,
     ) -> None: ...
