@@ -1,4 +1,4 @@
-"""The multiclass kernel perceptron, plain and averaged, and on a budget (thesis, algorithms 2 and 4; Freund and Schapire
+"""The multiclass kernel perceptron, plain, averaged and on a budget (thesis, algorithms 2 and 4; Freund and Schapire
 1998; Crammer, Kandola and Singer 2004).
 """
 
