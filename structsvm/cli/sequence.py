@@ -198,8 +198,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
     One token per line, its columns between spaces or tabs, the label last; blank lines end a sequence.
 
-    Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file of a sequence per row, its cells
-    lists. To train on the shards again, name their folder as TRAIN.
+    Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file of a sequence per row, its
+    cells lists. To train on the shards again, name their folder as TRAIN.
 
     With --warm-start, options that are not given are those of the model, and --max-iter more passes follow. On the file
     that the model was trained on, its run is resumed; on another one, features that the model does not know are left
