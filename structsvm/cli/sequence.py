@@ -220,11 +220,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         return stream.train(draw=picture)
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
+    X: Any
+    known: Any = None  # shards have their labels
     if in_shards:
-        X, known = shards_of(path, settings, folder, memory), None
+        X = shards_of(path, settings, folder, memory)
     else:
-        X, known = labelled(read_columns(out.source(path)), path)
-        known = known_columns(known) if is_partial else known
+        X, y = labelled(read_columns(out.source(path)), path)
+        known = known_columns(y) if is_partial else y
     model, tokens, label_ids = prepare(settings, X, known, before)
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
