@@ -94,10 +94,10 @@ class MachineModel(Calibrated, ChoosingModel):
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
         """As `ChoosingModel.train`; where gamma is left open, so are the units of columns."""
-        if choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params)):
-            if self.machine.kernel.name == "rbf" and is_filled(data[0]):
-                (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
-                self.machine.suit(X, label_ids)
+        is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params))
+        if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
+            (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
+            self.machine.suit(X, label_ids)
         return super().train(data, solver, passes=passes, choose=choose, **options)
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
