@@ -164,7 +164,11 @@ class GroupModel(ChoosingModel):
         loss, k = header["loss"], None if header["k"] is None else stored_count(header, "k", 1)
         if loss not in cls.losses:
             raise ValueError(f"a loss {loss!r:.80}")
-        model = cls(stored_count(header, "n_features_in", 1), loss, k, **about)
+        n_features = stored_count(header, "n_features_in", 1)
+        weights = checked_arrays(arrays, {"weights": Array("f8", ("n_weights",))})["weights"]
+        if len(weights) - n_features not in (0, 1):  # before there is a model of that size
+            raise ValueError(f"array 'weights' has {len(weights)} numbers for {n_features} features")
+        model = cls(n_features, loss, k, **about)
         model.weights = checked_arrays(arrays, {"weights": Array("f8", (len(model.weights),))})["weights"]
         model.units = units_from(arrays, model.n_features)
         return model

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -226,3 +227,16 @@ def test_a_temperature_of_a_model_without_probabilities(model, tmp_path):
     model.fit(np.eye(2), [0, 1]).save(tmp_path / "a.model")
     with pytest.raises(ModelFileError, match="a temperature, which models of this kind do not have"):
         structsvm.load(forged(tmp_path, tmp_path / "a.model", meta={"temperature": 1.0}))
+
+
+@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0)], ids=str)
+def test_weights_are_counted_before_there_is_room_for_them(model, tmp_path):
+    model.fit(np.eye(2), [0, 1]).save(tmp_path / "a.model")
+    path = forged(tmp_path, tmp_path / "a.model", meta={"n_features_in": 2**31 - 1})
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=r"array 'weights' has \d+ numbers for 2147483647 features"):
+            structsvm.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**8
+    finally:
+        tracemalloc.stop()
