@@ -1,6 +1,6 @@
 """The likelihood of bags of meanings, whose derivations are hidden, and stochastic steps that raise it.
 
-    max_w  sum_i log p(bag_i | x_i) - PENALTY/2 |w - w0|^2,    p(bag | x) = sum over its meanings' derivations / over all
+    max_w  sum_i log p(bag_i | x_i) - PENALTY/2 |w - w0|^2,  p(bag | x) = sum over its meanings' derivations / over all
 
 A meaning m counts 1 / pi(m) times in its bag, pi(m) being how often a bag holds it by chance: of the bags that hold m
 and are about x, a share proportional to that means m. Without it what happens all the time explains everything.

@@ -141,7 +141,8 @@ def test_noise_in_bags_asks_for_slower_steps(noisy, chosen, tmp_path):
 def test_the_usual_steps_where_both_are_as_good_and_where_nothing_is_chosen(noisy, monkeypatch):
     house = make_ambig_house(300, 2, random_state=0)
     found = SemanticParser(max_iter=2, random_state=0).fit(house.sentences, house.bags)
-    assert found.C_ == 0.2 and found.validation_["score"].tolist() == [1.0, 1.0] and "C = 0.2 " in found.model_.choice.text
+    assert found.C_ == 0.2 and found.validation_["score"].tolist() == [1.0, 1.0]
+    assert "C = 0.2 " in found.model_.choice.text
     monkeypatch.setattr(HybridModel, "judged", lambda *_: pytest.fail("steps are chosen"))
     X, y = noisy
     for parser, sentences, bags, C in (
