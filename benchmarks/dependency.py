@@ -1,10 +1,11 @@
-"""Dependency parsing: UD English EWT and UD Dutch, beside UDPipe where it is installed.
+"""Dependency parsing: UD English EWT and UD Dutch, beside UDPipe and spaCy where they are installed.
 
-    python benchmarks/dependency.py [--part treebanks|solvers|lengths|all] [--quick] [--only NAME]
+    python benchmarks/dependency.py [--part treebanks|solvers|lengths|all] [--quick] [--only NAME] [--whole]
 
 Prints tables and stores them in benchmarks/results/dependency.json and dependency.md. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. UDPipe (pip install ufal.udpipe) is
-left out where it cannot be imported.
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. UDPipe (pip install ufal.udpipe) and
+spaCy (pip install spacy) are left out where they cannot be imported; with --whole they are trained on whole treebanks,
+too, which takes them an hour.
 """
 
 from common.parts import main
@@ -12,4 +13,4 @@ from common.parts import main
 PARTS = ("treebanks", "solvers", "lengths")
 
 if __name__ == "__main__":
-    main("dependency", PARTS, __doc__, only="rows whose name has this text")
+    main("dependency", PARTS, __doc__, only="rows whose name has this text", whole="peers on whole treebanks, too")

@@ -94,6 +94,7 @@ cdef extern from "kernels.h" nogil:
     int cky_prepare(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
     double cky_bytes(const cky_chart* h)
     double cky_weight(const double* w, int32_t feature)
+    int64_t cky_n_chains(const cky_chart* h, int64_t i, int64_t j)
     double cky_value(const cky_chart* h, int64_t i, int64_t s, int64_t j)
     bint cky_may_start(const cky_chart* h, int64_t s)
     double cky_start(const cky_chart* h, int64_t s)
@@ -198,6 +199,7 @@ cdef class Parser:
     cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
     cdef const int32_t[::1] words       # of the sentence that was checked last
+    cdef const int64_t[::1] offsets     # where sentences begin that were read
     cdef const int32_t[::1] keys, length_key    # bits of uint32
 
     def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
@@ -276,9 +278,14 @@ cdef class Parser:
 
         Returns its length.
         """
-        self.words, self.keys = self.templates.sentence(words)
+        self.words, self.keys = self.templates.checked(words)
         self.reserve(len(words))
         return len(words)
+
+    def read(self, words, const int64_t[::1] offsets):
+        """Make sentences the present ones, for `best`: words of all as `parse` takes them, and where each begins."""
+        self.words, self.keys = self.templates.checked(words, np.asarray(offsets))
+        self.offsets = offsets
 
     cdef const uint32_t* key(self) noexcept nogil:
         return <const uint32_t*>&self.keys[0] if self.keys.shape[0] > 0 else NULL
@@ -303,13 +310,21 @@ cdef class Parser:
             In preorder: symbol, begin, end, chain, rule, split.
         score : float
         """
+        self.read(words, np.array([0, len(words)]))
+        return self.best(0, w)
+
+    def best(self, Py_ssize_t k, const double[::1] w):
+        """`parse` of a sentence that has been read."""
         cdef const double* weights = self.weights(w)
-        cdef Py_ssize_t n = self.check(words)
-        cdef int64_t root, size = 0
+        cdef int64_t first = self.offsets[k], n = self.offsets[k + 1] - first, root, size = 0
+        cdef const uint32_t* keys = self.key()
         cdef double best
         cdef cky_choice other
+        self.reserve(n)
+        if keys != NULL:
+            keys += (first + k) * (2 * self.grammar.n_spans + self.grammar.n_splits)
         with nogil:
-            self.prepare(&self.words[0], self.key(), n, weights)
+            self.prepare(&self.words[first], keys, n, weights)
             KERNELS.inside(&self.chart)
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
@@ -442,7 +457,7 @@ cdef class Parser:
             return [(cky_value(h, i, s, j), -1)]
         found = [(cky_base(h, i, j)[s], -1)]
         cky_chains(h, i, j)
-        for k in range(h.n_chains):
+        for k in range(cky_n_chains(h, i, j)):
             if h.chain_top[k] == s:
                 found.append((h.c[k], h.chain[k]))
         return [(score, chain) for score, chain in found if score > -INFINITY]

@@ -145,7 +145,9 @@ class CKYOracle(Oracle):
         short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
         if short is not None:
             raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
-        return np.column_stack([numbers, np.array(codes, dtype=np.int32)])
+        flat = (number for row in codes for number in row)
+        table = np.fromiter(flat, dtype=np.int32, count=len(codes) * len(columns))
+        return np.column_stack([numbers, table.reshape(-1, len(columns))])
 
     def bind(
         self,
@@ -308,11 +310,27 @@ class CKYOracle(Oracle):
 
         `words` replace the terminals in the tree, words or trees; default: the terminals.
         """
-        numbers = self.words(x)
-        if numbers is None:
-            return None
-        found = (parser or self.parser()).parse(numbers, self._weights(w, parser))
-        return None if found is None else (self.grammar.decode(found[0], words or x), found[1])
+        return next(self.parse_all([x], w, words=None if words is None else [words], parser=parser))
+
+    def parse_all(
+        self,
+        X: Sequence[Sequence[str]],
+        w: ArrayLike,
+        *,
+        words: Sequence[Sequence[str | Tree]] | None = None,
+        parser: Parser | None = None,
+    ) -> Iterator[tuple[Tree, float] | None]:
+        """`parse` of each sentence, a lazy iterator. A parser that is given is to be left alone meanwhile."""
+        weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
+        numbers = [self.grammar.sentence(x) for x in X]
+        known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
+        if known:
+            joined, offsets = _joined([found for _, found in known], (0,))
+            parser.read(self._coded([word for x, _ in known for word in x], joined), offsets)
+        for number, shown in zip(numbers, X if words is None else words, strict=True):
+            found = None if number is None else parser.best(read, weights)
+            read += number is not None
+            yield None if found is None else (self.grammar.decode(found[0], shown), found[1])
 
     def kbest(
         self,

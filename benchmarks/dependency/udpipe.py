@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 try:
     from ufal import udpipe
 except ImportError:
@@ -20,15 +22,17 @@ def sentences_of(trees):
     return found
 
 
-def fit(trees, path, options="iterations=10"):
-    """Train a parser with UDPipe's own settings and these; returns what parses trees. `path` is a scratch file."""
+def fit(trees, passes):
+    """Train a parser with UDPipe's own settings but for the number of passes; returns what parses trees."""
     error = udpipe.ProcessingError()
-    train = sentences_of(trees)
-    model = udpipe.Trainer.train("morphodita_parsito", train, udpipe.Sentences(), "none", "none", options, error)
+    train, none = sentences_of(trees), udpipe.Sentences()
+    model = udpipe.Trainer.train("morphodita_parsito", train, none, "none", "none", f"iterations={passes}", error)
     if error.occurred():
         raise ValueError(error.message)
-    path.write_bytes(bytes(model))
-    parser = udpipe.Model.load(str(path))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(bytes(model))
+        file.flush()
+        parser = udpipe.Model.load(file.name)
 
     def predict(trees):
         arcs = []

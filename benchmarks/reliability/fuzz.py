@@ -9,31 +9,20 @@ import sys
 from common.measure import BENCHMARKS
 from common.report import Table, notes
 
-MODELS = {"model": 1_000_000, "resume": 30_000, "checkpoint": 30_000}
-SLOW_TEXTS = dict.fromkeys(
-    ["grammar", "trees", "columns", "conllu", "partial", "questions", "queries", "graphs"], 200_000
-)
-TEXTS = dict.fromkeys(
-    [
-        "matrix",
-        "alignments",
-        "meanings",
-        "documents",
-        "bags",
-        "svmlight",
-        "taxonomy",
-        "templates",
-        "pieces",
-        "many",
-        "sizes",
-    ],
-    700_000,
-)
-QUICK, SEED = 200, 1
+# Mutants of each kind, in proportion to how fast they are read: some 70 CPU minutes.
+FAST = ["matrix", "sizes", "bags", "meanings", "documents", "svmlight", "taxonomy"]
+SLOW = ["trees", "templates", "pieces", "alignments", "queries", "many"]
+SLOW += ["grammar", "conllu", "graphs", "questions", "columns"]
+MODELS = {"model": 900_000, "resume": 55_000, "checkpoint": 55_000}
+TEXTS = dict.fromkeys(FAST, 570_000) | dict.fromkeys(SLOW, 100_000) | {"partial": 30_000}
+FOLDERS = {"tables": 30_000, "shards": 20_000}
+PIECE = 150_000  # mutants of a process: what is lost where a campaign ends early
+QUICK, SEED = 200, 5000
 
 COLUMNS = {
     "kind": ("file", ""),
     "seed": ("seed", "d"),
+    "commit": ("commit", ""),
     "mutants": ("mutants", ",d"),
     "accepted": ("read and used", ",d"),
     "refused": ("refused, as documented", ",d"),
@@ -42,61 +31,74 @@ COLUMNS = {
 
 
 def run(options):
-    runs, rows = [(kind, SEED, count, "") for kind, count in (MODELS | TEXTS | SLOW_TEXTS).items()], []
+    """One campaign of one commit; what the kept rows have of it is not done again."""
+    runs, rows, commit = [(kind, SEED, count, "") for kind, count in (TEXTS | MODELS | FOLDERS).items()], [], head()
+    if not options.quick:
+        rows = [row for table in options.kept.tables(options.part) for row in table.rows]
     if options.only:
         runs = [(*one.split(":"), "")[:4] for one in options.only.split(",")]
-        rows = [row for table in options.kept.tables(options.part) for row in table.rows]
+    else:
+        rows = [row for row in rows if (row["seed"], row.get("commit")) == (SEED, commit)]
     for kind, seed, count, of in runs:
-        command = [sys.executable, "-P", str(BENCHMARKS.parent / "tests" / "fuzz"), "--of", of]
-        command += ["--kind", kind, "--seed", str(seed), "--count", str(QUICK if options.quick else count)]
-        printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
-        print(*(line for line in printed.splitlines() if line.startswith("  ")), sep="\n", flush=True)
-        rows += [row | {"kind": f"{row['kind']}, {of}" if of else row["kind"]} for row in rows_of(printed)]
-        yield table(rows)
+        name = {"kind": f"{kind}, {of}" if of else kind, "seed": int(seed), "commit": commit}
+        found = next((row for row in rows if row.items() >= name.items()), None)
+        if found is None:
+            rows.append(found := name | dict.fromkeys(("mutants", "accepted", "refused", "faults"), 0))
+        while found["mutants"] < (wanted := QUICK if options.quick else int(count)):
+            first = found["mutants"]
+            command = [sys.executable, "-P", str(BENCHMARKS.parent / "tests" / "fuzz"), "--kind", kind, "--of", of]
+            command += ["--seed", str(seed), "--first", str(first), "--count", str(min(PIECE, wanted - first))]
+            printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+            print(*(line for line in printed.splitlines() if line.startswith("  ")), sep="\n", flush=True)
+            for key, number in counts(printed).items():
+                found[key] += number
+            yield table(rows)
 
 
-def rows_of(printed):
-    """Rows of what `tests/fuzz` printed."""
-    rows = []
-    for line in printed.splitlines():
-        if found := re.match(r"(\w+): (\d+) mutants of seed (\d+), \d+ per second: (.*)", line):
-            outcomes = {name: int(count) for count, name in re.findall(r"(\d+) ([^,]+)", found[4])}
-            refused = sum(count for name, count in outcomes.items() if name.endswith("Error"))
-            rows.append({
-                "kind": found[1], "seed": int(found[3]), "mutants": int(found[2]), "refused": refused,
-                "accepted": sum(outcomes.values()) - refused, "faults": int(found[2]) - sum(outcomes.values()),
-            })  # fmt: skip
-    return rows
+def head():
+    """The commit that is checked out."""
+    command = ["git", "-C", str(BENCHMARKS), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def counts(printed):
+    """The numbers of what `tests/fuzz` printed of a kind."""
+    found = re.search(r"^\w+: (\d+) mutants of seed \d+, \d+ per second: (.*)", printed, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"the fuzzer has ended early: {printed!r}")
+    outcomes = {name: int(count) for count, name in re.findall(r"(\d+) ([^,]+)", found[2])}
+    refused = sum(count for name, count in outcomes.items() if "Error" in name)
+    return {
+        "mutants": int(found[1]),
+        "accepted": sum(outcomes.values()) - refused,
+        "refused": refused,
+        "faults": int(found[1]) - sum(outcomes.values()),
+    }
 
 
 def table(rows):
-    texts = sum(row["mutants"] for row in rows if row["kind"].split(",")[0] not in MODELS)
-    total = notes(f"{texts:,} mutants of texts, {sum(row['mutants'] for row in rows) - texts:,} of model files.")
-    return Table("Mutants of files", COLUMNS, rows, total + ABOUT)
+    sums = notes(
+        "\n\n".join(told(*one, rows) for one in dict.fromkeys((row["seed"], row.get("commit")) for row in rows))
+    )
+    return Table("Mutants of files", COLUMNS, rows, sums + ABOUT)
+
+
+def told(seed, commit, rows):
+    """What one campaign comes to."""
+    rows = [row for row in rows if (row["seed"], row.get("commit")) == (seed, commit)]
+    kinds = [row["kind"].split(",")[0] for row in rows]
+    texts, models, folders = (
+        sum(row["mutants"] for row, kind in zip(rows, kinds, strict=True) if kind in some)
+        for some in (TEXTS, MODELS, FOLDERS)
+    )
+    found = f"{texts:,} mutants of texts, {models:,} of model files, {folders:,} of tables and shards"
+    return f"Seed {seed}, commit {commit}: {found}; {sum(row['faults'] for row in rows)} faults."
 
 
 ABOUT = notes("""A fault is a crash, more than 10 CPU seconds, more than 4 GB, or an exception that is not documented.
 Model files have right checksums, but for those whose damage is the mutation. "model" is loaded and predicts, "resume"
-goes on training from the state in the file, "checkpoint" is resumed.
+goes on training from the state in the file, "checkpoint" is resumed; "tables" are Parquet and Arrow files, "shards"
+folders of encoded data that are trained on; the others are texts.
 
-Seeds 1600 and 1700: before the log loss and C="auto" came in; 1 and 2100: commit f8b9cd8 or before. The three of seed
-1600 are errors of the mutator itself, on a header that it had emptied, mended since. Those of checkpoints are an
-OracleError at the next certificate, where a multiplier that was changed to another possible one brings the dual above
-the primal: found, and laid to the oracle alone; the text now names the file, too, and docs say so.
-
-Seed 2401: the code after commit 5f11f86, with models and checkpoints of labels known in part, weighted labels, sums of
-losses, dependency and hybrid trees. Its two faults: a sentence of 2,003 words, which hybrid trees now refuse, and the
-ValueError of scores that overflow, documented, which a checkpoint of huge weights led to.
-
-Seed 2500: commit 155ce84 and, from the first fifth on, the mends up to dd1f646: with machines of pairs of classes,
-lexicons, parsers of words and tags, trees known in part, LatentSVM, the best candidate of a bag, and files of columns
-read by pieces (each must be read, or refused in the same words, as the whole is). Before it, the new kind found that
-pieces took other white space for blank than the whole; mended, not counted.
-
-Seed 3100: model files of the structures that have come in since then (segments, graphs, sets of labels, concepts,
-rankings, losses of a sample; after the comma, what was mutated alone), rankings, graphs and alignments of many
-sequences, and some of each other kind. Its three faults: two alignments of 2,000 sequences, all of whose pairs were
-read, which now have a bound; and the ValueError of a network that overflows, documented, which a checkpoint of huge
-weights led to. Before it, the new kinds found what was mended, and is not counted: a Clustal file of a mere header,
-read for ever; what else Biopython raises; a temperature in the file of a model without probabilities. Seed 3101: after
-those mends.""")
+Each mutant is a function of seed, kind and its index, and can be repeated alone: `python tests/fuzz --kind KIND --seed
+SEED --only INDEX`.""")

@@ -99,6 +99,7 @@ typedef struct {
     const uint8_t *allowed;         /* a row: one byte for terminals and intermediates, n_nodes, n_chains */
     /* the restricted grammar */
     int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
+    int64_t n_wide;                 /* chains that may stand over several words: the first of them */
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
     int32_t *left;                  /* (n_left) the symbols that are left children */
     int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
@@ -126,6 +127,9 @@ typedef struct {
 } cky_chart;
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
+
+/* How many of the chains may stand over (i, j): those with binary rules at their bottom, over one word all. */
+static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
 
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
 static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / CKY_BLOCK - cky_first_block(i) + 1; }
@@ -416,16 +420,19 @@ static void cky_select(cky_chart *h) {
     h->n_rules = rules;
     cky_by_parent(h);
     /* A chain whose bottom is there is there whole. chain_below is renumbered through c, as scratch. */
-    for (int64_t k = 0; k < g->n_chains; k++) {
-        h->c[k] = -1.0;
-        if (h->local[g->chain_bottom[k]] < 0) continue;
-        int64_t at = h->n_chains++;
-        h->c[k] = (double)at;
-        h->chain[at] = (int32_t)k;
-        h->chain_below[at] = g->chain_below[k] < 0 ? -1 : (int32_t)h->c[g->chain_below[k]];
-        h->chain_top[at] = h->local[g->chain_top[k]];
-        h->chain_bottom[at] = h->local[g->chain_bottom[k]];
-        h->chain_weight[at] = cky_weight(h->w, g->chain_feature[k]);
+    for (int64_t narrow = 0; narrow < 2; narrow++) {
+        for (int64_t k = 0; k < g->n_chains; k++) {
+            int64_t bottom = h->local[g->chain_bottom[k]];
+            if (bottom < 0 || (h->way_ptr[bottom] == h->way_ptr[bottom + 1]) != narrow) continue;
+            int64_t at = h->n_chains++;
+            h->c[k] = (double)at;
+            h->chain[at] = (int32_t)k;
+            h->chain_below[at] = g->chain_below[k] < 0 ? -1 : (int32_t)h->c[g->chain_below[k]];
+            h->chain_top[at] = h->local[g->chain_top[k]];
+            h->chain_bottom[at] = (int32_t)bottom;
+            h->chain_weight[at] = cky_weight(h->w, g->chain_feature[k]);
+        }
+        if (!narrow) h->n_wide = h->n_chains;
     }
 }
 

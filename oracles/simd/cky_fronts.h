@@ -144,7 +144,7 @@ static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64
 static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j);
     cky_nodes(h, i, j, h->e);
-    for (int64_t k = 0; k < h->n_chains; k++)
+    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++)
         h->c[k] = (h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]])
                 + h->chain_weight[k] + h->e[h->chain_top[k]];
 }
@@ -193,7 +193,7 @@ static int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
         if (!is_chain) continue;
         f->work += h->n_chains;
         if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
-        for (int64_t k = 0; k < h->n_chains; k++) {
+        for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
             int64_t bottom = h->chain_bottom[k];
             if (h->chain_top[k] != s || !(h->c[k] + o > f->theta)) continue;
             double x = o + h->c[k] - base[bottom];
@@ -354,7 +354,7 @@ static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q
         status = cky_front_rules(h, f, visit, o);
     } else {
         status = cky_front_chain(h, f, -1, i, j, base_front[2 * s], base_front[2 * s + 1], o);
-        for (int64_t k = 0; k < h->n_chains && status == CKY_OK; k++) {
+        for (int64_t k = 0; k < cky_n_chains(h, i, j) && status == CKY_OK; k++) {
             const int32_t *below = base_front + 2 * h->chain_bottom[k];
             if (h->chain_top[k] == s) status = cky_front_chain(h, f, k, i, j, below[0], below[1], o);
         }

@@ -70,7 +70,7 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
-    for (int64_t r = 0; r < h->n_chains; r++) {
+    for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
         int64_t top = h->chain_top[r];
         double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
         c[r] = below + h->chain_weight[r] + h->e[top];

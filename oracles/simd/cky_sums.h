@@ -161,7 +161,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
-    for (int64_t r = 0; r < h->n_chains; r++) {
+    for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
         int64_t top = h->chain_top[r];
         double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
         c[r] = below + h->chain_weight[r] + h->e[top];
@@ -264,7 +264,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         int64_t at = cky_at(h, i, s, k);
         below[s] = f->chance[at] * exp(base[s] - f->sum[at]);
     }
-    for (int64_t r = 0; r < h->n_chains; r++) {
+    for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
         int64_t top = h->chain_top[r];
         c[r] = (h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]]) + h->chain_weight[r] + h->e[top];
         link[r] = 0.0;
@@ -273,7 +273,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         link[r] = f->chance[at] * exp(c[r] - f->sum[at]);
     }
     /* A chain stands after the one below its top. */
-    for (int64_t r = h->n_chains - 1; r >= 0; r--) {
+    for (int64_t r = cky_n_chains(h, i, k) - 1; r >= 0; r--) {
         int64_t feature = g->chain_feature[h->chain[r]];
         if (link[r] == 0.0) continue;
         if (feature >= 0) psi[feature] += link[r];

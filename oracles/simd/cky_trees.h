@@ -78,7 +78,7 @@ static void cky_best_chain(cky_chart *h, int64_t s, cky_node *d, cky_choice *oth
     if (s >= h->n_nodes) return;
     if (cky_may_node(h, allowed, s)) best = base[s];
     cky_nodes(h, d->i, d->j, h->e);
-    for (int64_t k = 0; k < h->n_chains; k++) {
+    for (int64_t k = 0; k < cky_n_chains(h, d->i, d->j); k++) {
         double below = h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]];
         h->c[k] = below + h->chain_weight[k] + h->e[h->chain_top[k]];
         if (h->chain_top[k] != s || h->c[k] == -INFINITY || !cky_may_chain(h, allowed, k)) continue;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
+from structsvm.shards.sequences import DEFAULT_MEMORY, SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
@@ -138,6 +140,17 @@ def split_labels(model: Any, columns: Any, path: str) -> Any:
     return columns, None
 
 
+def shards_of(path: str, settings: Any, folder: str | None, megabytes: int | None) -> SequenceShards:
+    """TRAIN in shards: those in its folder, or new ones of its file."""
+    if os.path.isdir(path):
+        if folder is not None:
+            raise click.UsageError(f"--shards: {path} is a folder of shards itself")
+        return SequenceShards.open(path)
+    memory = DEFAULT_MEMORY if megabytes is None else megabytes * 10**6
+    given = {"templates": settings.templates, "min_count": settings.min_count, "hash_bits": settings.hash_bits}
+    return SequenceShards.make(out.source(path), folder, max_memory=memory, **given)  # type: ignore[arg-type]
+
+
 # ---- pictures -----------------------------------------------------------------------------------
 
 
@@ -158,7 +171,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
     return figure
 
 
-@training(file=out.FILE_OR_STDIN, plot="Save the training history as a picture.")
+@training(file=out.Input(exists=True, allow_dash=True), plot="Save the training history as a picture.")
 @optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
 @count("--min-count", 1, "Drop rarer features.")
 @optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
@@ -178,10 +191,15 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, between commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
+@optional("--shards", click.Path(), "Encode TRAIN into files of this new folder, and train on it shard by shard.")
+@optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file; - is standard input.
 
     One token per line, its columns between spaces or tabs, the label last; blank lines end a sequence.
+
+    Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file of a sequence per row, its
+    cells lists. To train on the shards again, name their folder as TRAIN.
 
     With --warm-start, options that are not given are those of the model, and --max-iter more passes follow. On the file
     that the model was trained on, its run is resumed; on another one, features that the model does not know are left
@@ -189,15 +207,26 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
     labels, size = params.pop("labels", None), params.pop("batch", None)
+    folder, memory = params.pop("shards", None), params.pop("max_memory", None)
+    in_shards = folder is not None or os.path.isdir(path)
     check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
+    if in_shards and (is_stream or is_partial):
+        raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
+    if memory is not None and folder is None:
+        raise click.UsageError("--max-memory needs --shards")
     before, settings = job.start(SequenceModel.load, DEFAULTS, params)
     if is_stream:
         stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)
-    X, y = labelled(read_columns(out.source(path)), path)
-    known = known_columns(y) if is_partial else y
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
+    X: Any
+    known: Any = None  # shards have their labels
+    if in_shards:
+        X = shards_of(path, settings, folder, memory)
+    else:
+        X, y = labelled(read_columns(out.source(path)), path)
+        known = known_columns(y) if is_partial else y
     model, tokens, label_ids = prepare(settings, X, known, before)
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
@@ -206,6 +235,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(
-    command, "partial", "stream", "labels", "batch"
+    command, "partial", "stream", "labels", "batch", "shards", "max_memory"
 )
 TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)

@@ -212,7 +212,9 @@ cdef class Part(DualState):
         free(self.sets)
         self.sets, self.n_sets = whole.sets, 0
         self.whole, self.exchange, self.member = whole, exchange, member
-        self.counts_mu = member == 0    # each thread projects what it knows of all alphas
+        # Each thread projects what it knows of all alphas; into the average goes what the first one sees of that, when
+        # it sees it.
+        self.counts_mu = member == 0
         self.start, self.stop = start, stop
         if problem.groups is None:
             self.groups = np.arange(start, stop + 1, dtype=np.int64)

@@ -2,7 +2,9 @@
 
 The order in which the threads' steps reach each copy of the weights is the machine's: equal seeds lead to the same
 optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are after
-a pass of one thread, so certificates are exact as ever.
+a pass of one thread, so certificates are exact as ever. The average over a pass is of weights at times that threads
+know only roughly; it is returned where its primal objective, an exact one, is the lower. Threads that step at the same
+time correct the same thing twice: two may need two to three times the passes of one to a tight gap.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ class KernelPerceptronState(State):
     @property
     def vectors(self) -> Expansion: ...
     @property
+    def own(self) -> NDArray[np.float64]: ...
+    @property
     def n_labels(self) -> int: ...
     @property
     def n_vectors(self) -> int: ...
@@ -27,6 +29,8 @@ class KernelPerceptronState(State):
         n_labels: int,
         weight: ArrayLike | None = None,
         *,
+        margin: float = 0.0,
+        budget: int = 0,
         cache_size: float = 200.0,
         seed: int = 0,
     ) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from structsvm.features.columns import ColumnPieces, Columns
-from structsvm.features.tables.frames import frame_columns
+from structsvm.features.tables.frames import frame_columns, frame_keys
 
 PARQUET, ARROW = b"PAR1", b"ARROW1"
 
@@ -41,21 +41,32 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
         head = file.read(len(ARROW))
     if not head.startswith((PARQUET, ARROW)):
         return None
+    return _file_batches(os.fspath(source), n_rows, is_parquet=head.startswith(PARQUET))
+
+
+def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
+    """The batches of a Parquet or Arrow file; ValueError, naming the file, for one that is not sound."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise ImportError(
-            f"{os.fspath(source)}: Parquet and Arrow files need pyarrow, which is not installed: "
-            "pip install 'structsvm[data]'"
+            f"{path}: Parquet and Arrow files need pyarrow, which is not installed: pip install 'structsvm[data]'"
         ) from None
     try:
-        if head.startswith(PARQUET):
-            return parquet.ParquetFile(source).iter_batches(batch_size=n_rows)
-        file = pa.ipc.open_file(pa.memory_map(os.fspath(source)))
-        return map(file.get_batch, range(file.num_record_batches))
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{os.fspath(source)}: {error}") from None
+        with pa.OSFile(path) as file:
+            if is_parquet:
+                batches = parquet.ParquetFile(file).iter_batches(batch_size=n_rows)
+            else:
+                table = pa.ipc.open_file(file)
+                batches = map(table.get_batch, range(table.num_record_batches))
+            for batch in batches:
+                batch.validate(full=True)  # Arrow follows offsets of a file without a look at where they lead
+                yield batch
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the contents
+            raise
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
@@ -72,7 +83,7 @@ def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, name
             continue
         held.append(batch)  # the last sequence of a batch may go on in the next one
         rows = pa.Table.from_batches(held)
-        keys = rows[sequence].to_pylist() if sequence in rows.column_names else []
+        keys = frame_keys(rows, sequence)
         cut = next((k for k in range(len(keys) - 1, 0, -1) if keys[k] is not None and keys[k] != keys[k - 1]), 0)
         if cut and keys[cut - 1] is None:  # the row before belongs to a sequence that is named further up
             before = next((key for key in reversed(keys[:cut]) if key is not None), None)
@@ -86,7 +97,7 @@ def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, name
 
 def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:
     """Rows of whole sequences; ValueError for one of which earlier rows had a part."""
-    found = {key for key in rows[sequence].to_pylist() if key is not None} if sequence in rows.column_names else set()
+    found = {key for key in frame_keys(rows, sequence) if key is not None}
     for key in found & done:
         raise ValueError(f"sequence {key!r:.40} of column {sequence!r} goes on after others; sort the table")
     done |= found

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.structures.rules import Rule, Terminal, category_of, format_rule, parse_rules
-from structsvm.structures.trees import Tree
+from structsvm.structures.trees import Tree, check_children, check_label
 
 START = "start symbol"  # a left-hand side that cannot be a label
 MAX_RULES = 1_000_000
@@ -133,6 +133,13 @@ class Grammar:
     @cached_property
     def node_number(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.nodes)}
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        """`nodes`, which trees may have as their labels."""
+        for name in self.nodes:
+            check_label(name)
+        return self.nodes
 
     @cached_property
     def terminal_number(self) -> dict[str, int]:
@@ -308,21 +315,14 @@ class Grammar:
 
     def decode(self, rows: NDArray[np.int32], words: Iterable[Any]) -> Tree:
         """The tree of a derivation over the given words (one per terminal; trees may replace words)."""
-        words = list(words)
-        made: list[
-            list[Any]
-        ] = []  # from the right: a list of children per node (one tree, or those of an intermediate)
+        words, nodes, first_intermediate = list(words), self._labels, len(self.nodes) + len(self.terminals)
+        check_children(words)
+        made: list[Any] = []  # from the right: the children of each node (one tree, or those of an intermediate)
         for symbol, begin, _, chain, rule, split in rows[::-1].tolist():
-            if rule < 0:
-                made.append([words[begin]])
-                continue
-            children = [words[begin]] if split < 0 else made.pop() + made.pop()
-            if symbol >= len(self.nodes) + len(self.terminals):
-                made.append(children)
-                continue
-            labels = (self.nodes[symbol],) if chain < 0 else self.chains[chain]
-            for label in reversed(labels):
-                children = [Tree(label, children)]
+            children = made.pop() + made.pop() if split >= 0 else (words[begin],)
+            if rule >= 0 and symbol < first_intermediate:
+                for label in (nodes[symbol],) if chain < 0 else reversed(self.chains[chain]):
+                    children = (Tree.made(label, children),)
             made.append(children)
         return made[0][0]
 

@@ -245,6 +245,8 @@ class MeaningGrammar:
         self.by_symbol: dict[Symbol, list[tuple[str, Meaning]]] = defaultdict(
             list
         )  # symbol at the root -> (category, pattern)
+        # Of right-hand sides in prefix order: symbol or category -> what may follow; at the end, the left-hand sides.
+        self._patterns: dict[Any, Any] = {}
         # category -> categories derived from it by unit productions
         self.units: dict[str, set[str]] = defaultdict(set)
         for number, line in lines:
@@ -278,6 +280,17 @@ class MeaningGrammar:
             self.units[str(pattern)].add(left)
         else:
             self.by_symbol[symbol_of(pattern)].append((left, pattern))
+            self._remember(left, pattern)
+
+    def _remember(self, left: str, pattern: Meaning) -> None:
+        """Add a right-hand side, from left to right, to the tree of patterns."""
+        node, waiting = self._patterns, [pattern]
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, str):
+                waiting += part[:0:-1]
+            node = node.setdefault(str(part) if isinstance(part, Nonterminal) else symbol_of(part), {})
+        node[left] = None
 
     def categories(self, tree: Meaning) -> set[str]:
         """The set of categories that a tree belongs to."""
@@ -285,11 +298,32 @@ class MeaningGrammar:
 
     def _categories(self, tree: Meaning, known: dict[Meaning, set[str]]) -> set[str]:
         if tree not in known:
-            found = {
-                left for left, pattern in self.by_symbol.get(symbol_of(tree), ()) if self._fits(tree, pattern, known)
-            }
-            known[tree] = self._closed(found)
+            known[tree] = self._closed(self._matching(tree, known))
         return known[tree]
+
+    def _matching(self, tree: Meaning, known: dict[Meaning, set[str]]) -> set[str]:
+        """The categories of the productions whose right-hand sides a tree fits.
+
+        A walk over the subtrees from left to right, and with them down the tree of patterns: a subtree is its root
+        symbol, followed by its parts, or a category. No two walks reach the same pattern, and patterns that differ in
+        what the tree has are not looked at, however many a relation has.
+        """
+        found: set[str] = set()
+        waiting: list[tuple[dict[Any, Any], Any]] = [(self._patterns, (tree, None))]
+        while waiting:
+            node, rest = waiting.pop()
+            if rest is None:
+                found |= node.keys()
+                continue
+            part, rest = rest
+            symbol = symbol_of(part)
+            if len(node) > (symbol in node) and node is not self._patterns:
+                waiting += [(node[category], rest) for category in node.keys() & self._categories(part, known)]
+            if symbol in node:
+                for below in () if isinstance(part, str) else part[:0:-1]:
+                    rest = (below, rest)
+                waiting.append((node[symbol], rest))
+        return found
 
     def _closed(self, categories: Iterable[str]) -> set[str]:
         """The categories, and all that unit productions derive from them."""
@@ -299,17 +333,6 @@ class MeaningGrammar:
             closed |= new
             waiting += new
         return closed
-
-    def _fits(self, tree: Meaning, pattern: Meaning, known: dict[Meaning, set[str]]) -> bool:
-        if isinstance(pattern, Nonterminal):
-            return str(pattern) in self._categories(tree, known)
-        if isinstance(pattern, str) or isinstance(tree, str):
-            return pattern == tree
-        return (
-            len(tree) == len(pattern)
-            and tree[0] == pattern[0]
-            and all(self._fits(part, place, known) for part, place in zip(tree[1:], pattern[1:], strict=True))
-        )
 
     def accepts(self, tree: Meaning) -> bool:
         """Whether a tree belongs to the start symbol."""

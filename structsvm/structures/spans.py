@@ -209,8 +209,11 @@ class SpanTemplates:
         """Terminals and keys as compiled code has them: int32 arrays in one dimension."""
         return np.ascontiguousarray(words[:, 0]), self.keys(words, offsets).ravel().view(np.int32)
 
-    def sentence(self, words: Any) -> tuple[Any, Any]:
-        """The same of one sentence, terminals alone or with their codes; raises ValueError for anything else."""
+    def checked(self, words: Any, offsets: NDArray[np.int64] | None = None) -> tuple[Any, Any]:
+        """The same of terminals, alone or with their codes; raises ValueError for anything else.
+
+        offsets None: there is one sentence.
+        """
         words = np.ascontiguousarray(words, dtype=np.int32)
         if len(words) == 0 or words.ndim > 2:
             raise ValueError("a sentence must have at least one word")
@@ -219,7 +222,7 @@ class SpanTemplates:
             raise ValueError(f"terminals must lie in 0..{self.n_terminals - 1}")
         if rows.shape[1] <= len(self.columns):
             raise ValueError(f"words need {len(self.columns)} codes beside their terminals, got {rows.shape[1] - 1}")
-        return self.sentences(rows, np.array([0, len(rows)]))
+        return self.sentences(rows, np.array([0, len(rows)]) if offsets is None else offsets)
 
     @property
     def length_keys(self) -> NDArray[np.int32]:

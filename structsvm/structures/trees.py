@@ -84,16 +84,21 @@ class Tree:
     children: tuple[Tree | str, ...]
 
     def __init__(self, label: str, children: Iterable[Tree | str]) -> None:
-        if not isinstance(label, str) or _NOT_A_LABEL.search(label):
-            raise ValueError(f"a tree's label must be a str without white space and brackets, got {label!r:.80}")
+        check_label(label)
         children = (children,) if isinstance(children, str) else tuple(children)
         if not children:
             raise ValueError(f"a tree must have children; the node {label!r} has none")
-        for child in children:
-            if not isinstance(child, Tree) and (not isinstance(child, str) or not child or _SPACE.search(child)):
-                raise ValueError(f"a tree's children must be trees and words without white space, got {child!r:.80}")
+        check_children(children)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "children", children)
+
+    @classmethod
+    def made(cls, label: str, children: tuple[Tree | str, ...]) -> Tree:
+        """A tree of a label and children that have been checked."""
+        tree = cls.__new__(cls)
+        object.__setattr__(tree, "label", label)
+        object.__setattr__(tree, "children", children)
+        return tree
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("trees are immutable; make a new one")
@@ -333,6 +338,19 @@ def places_of(tree: Tree) -> list[tuple[float, int, int, str, bool]]:
         (x[k], y[k], parent, item if isinstance(item, str) else item.label, not isinstance(item, str))
         for k, (item, parent) in enumerate(items)
     ]
+
+
+def check_label(label: Any) -> None:
+    """Raise ValueError for what is no label of a tree."""
+    if not isinstance(label, str) or _NOT_A_LABEL.search(label):
+        raise ValueError(f"a tree's label must be a str without white space and brackets, got {label!r:.80}")
+
+
+def check_children(children: Iterable[Any]) -> None:
+    """Raise ValueError for what is neither a tree nor a word."""
+    for child in children:
+        if not isinstance(child, Tree) and (not isinstance(child, str) or not child or _SPACE.search(child)):
+            raise ValueError(f"a tree's children must be trees and words without white space, got {child!r:.80}")
 
 
 def escaped(word: str) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from structsvm.features.dense import is_filled
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
@@ -104,11 +103,11 @@ class KernelMachine:
             )
 
     def suit(self, X: Any, label_ids: Any) -> None:
-        """Let a kernel of distances see columns in units of their deviations, if nearest neighbours say so.
+        """Let an RBF kernel see dense columns in units of their deviations, if nearest neighbours say so.
 
         As they came, columns in large units drown the others; but those of pixels, say, are best left alone.
         """
-        if self.kernel.name == "rbf" and deviations_bring_labels_together(X, label_ids):
+        if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
             self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
 
@@ -351,9 +350,9 @@ def deviations(X: Any) -> NDArray[np.float64]:
 def deviations_bring_labels_together(X: Any, label_ids: Any) -> bool:
     """Whether, in units of columns' deviations, more examples have a nearest neighbour of their own label.
 
-    Of at most `NEIGHBOURS` examples, and by more than a standard error. False for other than dense rows, and for few.
+    Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
     """
-    if not is_filled(X) or len(X) < LEAST:
+    if len(X) < LEAST:
         return False
     chosen = np.linspace(0, len(X) - 1, min(len(X), NEIGHBOURS)).astype(np.intp)
     own, rows = label_ids[chosen], X[chosen].astype(np.float64)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.dense import is_filled
 from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
@@ -93,7 +94,8 @@ class MachineModel(Calibrated, ChoosingModel):
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
         """As `ChoosingModel.train`; where gamma is left open, so are the units of columns."""
-        if choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params)):
+        is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params))
+        if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
             (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
             self.machine.suit(X, label_ids)
         return super().train(data, solver, passes=passes, choose=choose, **options)

@@ -15,9 +15,8 @@ distance k. So g, Wh' g and r are kept up to date, and all concepts are scored b
 
 Training: once the best label is a wrong one, all right labels of words that it competed with should be worth more
 (C.6); a step against the sum of these differences follows, and the sentence ends there (early update). Sentences may
-come with their labels in any order (section C.7): then any label of the bag is right for any word, and leaves the
-bag once it is given; of those that are left, the one that is worth most for a word stands for it in the step. (Steps
-for all pairs of a word and a label that is left, as (C.7) has them, teach every word every label.)
+come with their labels in any order (section C.7): then the right labels are those of a search among the labels of the
+bag alone, where it gives each of them as often as the bag has it, and else those of words by themselves (`aligned`).
 """
 
 from libc.math cimport INFINITY, isfinite
@@ -51,9 +50,6 @@ cdef enum Strategy:
 
 STRATEGIES = {"order_free": ORDER_FREE, "left_right": LEFT_RIGHT, "independent": INDEPENDENT}
 
-# Steps of bags are shorter: what they say of words is true in the mean alone.
-cdef double SLOW = 0.15
-
 # Rows of the table of words that belong to none: what is not known, whose vector is 0, and what lies beyond a sentence.
 UNKNOWN, BEYOND = 0, 1
 # The row of the table of names for what a relation does not say.
@@ -81,7 +77,8 @@ cdef class Scenes:
     targets : int32 array of shape (n_words,), optional
         Label ids.
     ordered : uint8 array of shape (n_sentences,), optional
-        Whether a sentence's labels are those of its words in their order; else they are a bag.
+        Whether a sentence's labels are known to be those of its words in their order; else they are a bag, in an order
+        that the network may change.
     """
 
     cdef readonly Py_ssize_t n_sentences
@@ -149,7 +146,9 @@ cdef class Network:
     cdef float* d_g         # (T, S)
     cdef float* total       # (T, e): sum of coef C(c)
     cdef float* d_word      # (T + 2 v, D)
-    cdef int32_t[::1] bag       # (T,): right labels; of a bag those that are left, -1 where one was taken
+    cdef const int32_t* bag     # (T,): the only labels to give; NULL: any
+    cdef int32_t[::1] found     # (T,): those of the bag in the network's order
+    cdef int32_t[::1] left      # (T,): those of the bag that were not yet found, -1 for others
     cdef double[::1] coef       # pairs of a word and a label, with their coefficients in the step
     cdef int32_t[::1] pair_word
     cdef int32_t[::1] pair_label
@@ -186,7 +185,7 @@ cdef class Network:
         self.total = self.d_g + <Py_ssize_t>sizes[10]
         self.d_word = self.total + <Py_ssize_t>sizes[11]
         self.scenes, self.K, self.n_slots = scenes, scenes.worlds.shape[1], 0
-        self.best, self.label, self.bag = (np.empty(T, dtype=np.int32) for _ in range(3))
+        self.best, self.label, self.found, self.left = (np.empty(T, dtype=np.int32) for _ in range(4))
         self.slot, self.held = np.full(self.K, -1, dtype=np.int32), np.empty(slots, dtype=np.int32)
         self.coef = np.empty(T + 1)
         self.pair_word, self.pair_label = (np.empty(T + 1, dtype=np.int32) for _ in range(2))
@@ -201,13 +200,14 @@ cdef class Network:
         self.enter(scenes)
         with nogil:
             for s in range(scenes.n_sentences):
-                self.search(s, 0.0, &labels[scenes.offsets[s]], &order[scenes.offsets[s]])
+                self.search(s, NULL, 0.0, &labels[scenes.offsets[s]], &order[scenes.offsets[s]])
         return found[0, :len(scenes.words)], found[1, :len(scenes.words)]
 
     # ---- search ---------------------------------------------------------------------------------
 
-    cdef int search(self, Py_ssize_t s, double step, int32_t* labels, int32_t* order) except -1 nogil:
-        """Label sentence s; with a step, learn from the first wrong label and end there.
+    cdef int search(self, Py_ssize_t s, const int32_t* wanted, double step, int32_t* labels,
+                    int32_t* order) except -1 nogil:
+        """Label sentence s; where labels are wanted, learn from the first wrong one and end there.
 
         Returns the number of labels given, or minus it, less 1, where a step was taken.
         """
@@ -223,13 +223,14 @@ cdef class Network:
             if not isfinite(self.value[j]):
                 with gil:
                     raise ValueError("the network has overflowed: set a smaller learning_rate")
-            if step != 0.0 and not self.is_right(s, j, self.best[j]):
-                self.learn(s, j, step)
+            if wanted != NULL and wanted[j] != self.best[j]:
+                self.learn(wanted, j, step)
                 n_wrong += 1
                 if self.strategy != INDEPENDENT:
                     return -<int>(t + 2)
-            if order != NULL:
+            if labels != NULL:
                 labels[j] = self.best[j]
+            if order != NULL:
                 order[j] = <int32_t>t
             self.put(j, self.best[j])
         return -<int>(self.T + 1) if n_wrong > 0 else <int>self.T
@@ -241,9 +242,6 @@ cdef class Network:
         self.x = &self.scenes.words[0] + first
         self.world = &self.scenes.worlds[self.scenes.world_of[s], 0, 0]
         self.leave()
-        if self.scenes.targets is not None:
-            for i in range(self.T):
-                self.bag[i] = self.scenes.targets[first + i]
         for i in range(self.T):
             self.label[i] = -1
             memcpy(self.g + i * self.S, self.g_bias, self.S * sizeof(float))
@@ -259,8 +257,8 @@ cdef class Network:
         return self.words + (<Py_ssize_t>self.x[p] if 0 <= p < self.T else <Py_ssize_t>1) * self.D
 
     cdef void rate(self, Py_ssize_t i) noexcept nogil:
-        """The worth of all labels for word i, and the best of them."""
-        cdef Py_ssize_t b, k
+        """The worth of all labels for word i, and the best of those that it may be given."""
+        cdef Py_ssize_t b, k, t
         cdef float* q = self.q + i * (self.e + 1)
         cdef float* r = self.r + i * (self.e + 1)
         cdef float* proj = self.proj + i * self.m * self.n_names
@@ -274,7 +272,8 @@ cdef class Network:
                 self.part[k] = q[b * self.d + k] + r[b * self.d + k]
             KERNELS.layer_back(self.names, self.D, self.part, self.n_names, proj + b * self.n_names)
         self.best[i] = 0
-        for k in range(self.K):
+        for t in range(self.K if self.bag == NULL else self.T):
+            k = t if self.bag == NULL else self.bag[t]
             if self.world[k * self.m] >= 0:
                 value = self.worth(i, k)
                 if value > highest or not isfinite(value):
@@ -334,37 +333,37 @@ cdef class Network:
 
     # ---- learning -------------------------------------------------------------------------------
 
-    cdef bint is_right(self, Py_ssize_t s, Py_ssize_t j, Py_ssize_t k) noexcept nogil:
-        """Whether word j may have label k; of a bag, k leaves it then."""
-        cdef Py_ssize_t t
+    cdef const int32_t* complete(self, Py_ssize_t s) except NULL nogil:
+        """The right labels of sentence s; of a bag those that the network gives, confined to it, if these are the bag.
+        """
+        cdef Py_ssize_t i, t
+        cdef const int32_t* targets = &self.scenes.targets[0] + self.scenes.offsets[s]
         if self.scenes.ordered[s]:
-            return self.bag[j] == k
-        for t in range(self.T):
-            if self.bag[t] == k:
-                self.bag[t] = -1
-                return True
-        return False
+            return targets
+        self.bag = targets
+        try:
+            self.search(s, NULL, 0.0, &self.found[0], NULL)
+        finally:
+            self.bag = NULL
+        memcpy(&self.left[0], targets, self.T * sizeof(int32_t))
+        for i in range(self.T):
+            for t in range(self.T):
+                if self.left[t] == self.found[i]:
+                    self.left[t] = -1
+                    break
+            else:
+                return targets
+        return &self.found[0]
 
-    cdef double haste(self, Py_ssize_t s) noexcept nogil:
-        """The length of a step of sentence s, in units of others."""
-        return 1.0 if self.scenes.ordered[s] else SLOW
-
-    cdef int learn(self, Py_ssize_t s, Py_ssize_t j, double step) except -1 nogil:
-        """A step by which right labels gain on the best one of word j: of each word that competed its own, or the best
-        of what is left of the bag."""
-        cdef Py_ssize_t n = 0, i, t, z, k, first = 0, last = self.T
+    cdef int learn(self, const int32_t* wanted, Py_ssize_t j, double step) except -1 nogil:
+        """A step by which the right labels of all words that competed gain on the best one of word j."""
+        cdef Py_ssize_t n = 0, i, z, first = 0, last = self.T
         if self.strategy != ORDER_FREE:
             first, last = j, j + 1
         for i in range(first, last):
-            if self.label[i] >= 0:
-                continue
-            k = self.bag[i] if self.scenes.ordered[s] else -1
-            if not self.scenes.ordered[s]:
-                for t in range(self.T):
-                    if self.bag[t] >= 0 and (k < 0 or self.worth(i, self.bag[t]) > self.worth(i, k)):
-                        k = self.bag[t]
-            self.pair_word[n], self.pair_label[n] = <int32_t>i, <int32_t>k
-            n += 1
+            if self.label[i] < 0:
+                self.pair_word[n], self.pair_label[n] = <int32_t>i, wanted[i]
+                n += 1
         for z in range(n):
             self.coef[z] = 1.0 / n
         self.pair_word[n], self.pair_label[n], self.coef[n] = <int32_t>j, self.best[j], -1.0
@@ -479,8 +478,10 @@ cdef class ConceptState(State):
     cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
         """Label sentence i, and learn from the first wrong label."""
         cdef int n
+        cdef const int32_t* wanted
         if self.weight[i] > 0.0:
-            n = self.network.search(i, self.rate * self.weight[i] * self.network.haste(i), NULL, NULL)
+            wanted = self.network.complete(i)
+            n = self.network.search(i, wanted, self.rate * self.weight[i], NULL, NULL)
             self.n_updates += n < 0
             self.n_argmax += n if n >= 0 else -n - 1
         self.n_visits += 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names, stored_positive
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded
@@ -35,9 +35,8 @@ LAYERS = {
 }
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
-# Before training: the size of the vectors of words and names, and by how much more the word itself counts than those
-# around it. Where labels come in bags it must: nothing else says which of the words means which of the labels.
-START, START_OF_BAGS = (0.1, 1.0), (0.3, 30.0)
+# The size of the vectors of words and names before training.
+START = 0.1
 
 
 class ConceptModel(TaskModel):
@@ -59,8 +58,6 @@ class ConceptModel(TaskModel):
         In the order of their ids.
     layers : dict of ndarray
         See `Network`.
-    spread : float
-        The size of the vectors of what is new.
     """
 
     kind = "concepts"
@@ -75,7 +72,7 @@ class ConceptModel(TaskModel):
         self.names: dict[str, int] = {}
         self.labels: list[str] = []
         self.layers: dict[str, np.ndarray] = {}
-        self.seed, self.spread = 0, START[0]
+        self.seed = 0
 
     def follow(self, params: Any) -> None:
         """Raise ValueError if parameters ask for another network than this one."""
@@ -98,16 +95,14 @@ class ConceptModel(TaskModel):
         if not self.layers:
             self.seed = seed_from(solver.random_state)
             self.relations = worlds.relations() if self.relations is None else self.relations
-            start = START if all(isinstance(labels, list) for labels in y) else START_OF_BAGS
-            self.spread, own = start
-            self.layers = first_layers(self.settings, len(self.relations), own, self.seed)
+            self.layers = first_layers(self.settings, len(self.relations), self.seed)
             self.layers |= {"words": self.vectors(2, 0), "names": self.vectors(1, 0)}
             self.layers["words"][UNKNOWN] = 0.0
         labels = {EMPTY, *(label for of_one in y for label in of_one)}
         self.labels += sorted(labels.difference(self.labels))
         self.register(self.words, 2, "words", sorted({word for words in sentences for word in words}))
         self.register(self.names, 1, "names", [*self.labels, *worlds.values(self.relations)])
-        return ConceptProblem(scenes_of(self, sentences, worlds, y), self), sample_weight
+        return ConceptProblem(scenes_of(self, sentences, worlds, y, sample_weight), self), sample_weight
 
     def register(self, rows: dict[str, int], first: int, name: str, texts: Any) -> None:
         """Give rows to texts that are new, the first of all the row `first`, and vectors to these."""
@@ -120,7 +115,7 @@ class ConceptModel(TaskModel):
         """Vectors of n rows of a table before training, from the row `first` on."""
         d = self.settings.dimension
         found = np.zeros((n, rounded(d)), dtype=np.float32)
-        found[:, :d] = self.spread * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
+        found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
@@ -178,7 +173,6 @@ class ConceptModel(TaskModel):
             "names": list(self.names),
             "labels": self.labels,
             "seed": self.seed,
-            "spread": self.spread,
         }
         return header, self.layers
 
@@ -198,7 +192,6 @@ class ConceptModel(TaskModel):
         model.words = {word: 2 + k for k, word in enumerate(words)}
         model.names = {name: 1 + k for k, name in enumerate(names)}
         model.seed = stored_count(header, "seed", 0, 2**64 - 1)
-        model.spread = stored_positive(header, "spread", float) or START[0]
         if EMPTY not in model.labels or not model.names.keys() >= set(model.labels):
             raise ValueError("labels without a name, or none for words that refer to nothing")
         d = settings["dimension"]
@@ -218,8 +211,8 @@ class ConceptModel(TaskModel):
         return model
 
 
-def first_layers(settings: Any, n_relations: int, own: float, seed: int) -> dict[str, NDArray[np.float32]]:
-    """Layers before training: normal numbers, by the number of inputs; those of a word's own vector times `own`."""
+def first_layers(settings: Any, n_relations: int, seed: int) -> dict[str, NDArray[np.float32]]:
+    """Layers before training: normal numbers, by the number of inputs."""
     d, width = settings.dimension, 2 * settings.window + 1
     m = 1 + n_relations
     rng = np.random.default_rng([seed, 0])
@@ -232,10 +225,8 @@ def first_layers(settings: Any, n_relations: int, own: float, seed: int) -> dict
     of_window = width * (1 + m) * d
     h = layer(m * d + 1, inputs=m * d)
     h[m * d] = 0.0
-    g_words = layer(width, d, inputs=of_window)
-    g_words[settings.window] *= own
     return {
-        "g_words": g_words,
+        "g_words": layer(width, d, inputs=of_window),
         "g_names": layer(width, m * d, inputs=of_window),
         "g_bias": np.zeros(rounded(settings.hidden), dtype=np.float32),
         "h": h,

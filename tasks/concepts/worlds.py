@@ -13,6 +13,7 @@ from structsvm._problem import BoundProblem
 from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
 from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
+from structsvm.tasks.concepts.alignment import aligned
 
 # What a word has that refers to no concept.
 EMPTY = "-"
@@ -202,8 +203,11 @@ def check_texts(values: Any, name: str, i: int) -> None:
         raise TypeError(f"sentence {i}: relation {name!r:.40} of its world must be between texts, got {wrong!r:.80}")
 
 
-def scenes_of(model: Any, sentences: Any, worlds: Worlds, y: Any = None) -> Scenes:
-    """Sentences as rows of a model's tables; ValueError for a label that is not in its world."""
+def scenes_of(model: Any, sentences: Any, worlds: Worlds, y: Any = None, weight: Any = None) -> Scenes:
+    """Sentences as rows of a model's tables; ValueError for a label that is not in its world.
+
+    The labels of bags are put into the order of `aligned`, where sentences count by their weights.
+    """
     offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
     words = np.fromiter((model.words.get(word, UNKNOWN) for word in chain.from_iterable(sentences)), dtype=np.int32)
     rows = worlds.encode(model.labels, model.names, model.relations)
@@ -218,4 +222,6 @@ def scenes_of(model: Any, sentences: Any, worlds: Worlds, y: Any = None) -> Scen
         at = int(np.argmax(absent))
         i = int(np.searchsorted(offsets, at, side="right")) - 1
         raise ValueError(f"sentence {i}: its world does not list the concept {model.labels[targets[at]]!r:.40}")
+    weight = np.ones(len(y)) if weight is None else weight
+    targets = aligned(words, targets, offsets, ordered, weight, ids[EMPTY])
     return Scenes(words, offsets, rows, worlds.world_of, targets, ordered)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -37,6 +38,7 @@ from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothi
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
+BATCH = 256  # sentences whose features are computed side by side
 # Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
 SPAN_BITS = (0, 8, 16)
 
@@ -115,9 +117,8 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        parser, weights, counts = self.oracle.parser(), self.oracle.check_weights(self.weights), []
-        for tree in data:
-            found = self.oracle.parse(tree.leaves(), weights, parser=parser)
+        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], self.weights)
+        for tree, found in zip(data, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
@@ -153,26 +154,33 @@ class GrammarModel(CalibratedStructures):
     def predict(self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1) -> Any:
         """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
-        parts = parallel_parts(lambda a, b: self._predict_part(sentences[a:b], a, on_no_parse), len(sentences), n_jobs)
-        return list(chain.from_iterable(parts))
+        weights = self.oracle.check_weights(self.weights)
 
-    def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any) -> Any:
-        trees: list[Any] = []
-        parser, weights = self.oracle.parser(), self.oracle.check_weights(self.weights)
-        for i, sentence in enumerate(sentences, start=first):
-            if is_nothing(sentence):
-                trees.append(None)
+        def part(begin: int, end: int) -> list[Any]:
+            parser = self.oracle.parser()
+            batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
+            return [tree for at in batches for tree in self._predicted(sentences, at, weights, parser, on_no_parse)]
+
+        return list(chain.from_iterable(parallel_parts(part, len(sentences), n_jobs)))
+
+    def _predicted(
+        self, sentences: list[Any], at: range, weights: Any, parser: Any, on_no_parse: str | None
+    ) -> Iterator[Any]:
+        """Yield the trees of the sentences at these indices."""
+        encoded = {}
+        for i in at:
+            if not is_nothing(sentences[i]):
+                with _naming(i):
+                    encoded[i] = self._encoded(sentences[i])
+        terminals, words = zip(*encoded.values(), strict=True) if encoded else ((), ())
+        parsed = self.oracle.parse_all(terminals, weights, words=words, parser=parser)
+        for i in at:
+            if i not in encoded:
+                yield None
                 continue
-            try:
-                terminals, words = self._encoded(sentence)
-                found = self.oracle.parse(terminals, weights, words=words, parser=parser)
-            except ValueError as error:
-                raise ValueError(f"sentence {i}: {error}") from None
-            if found is not None:
-                trees.append(self._plain(found[0]))
-            else:
-                trees.append(self._without_parse(i, sentence, on_no_parse))
-        return trees
+            with _naming(i):
+                found = next(parsed)
+            yield self._without_parse(i, sentences[i], on_no_parse) if found is None else self._plain(found[0])
 
     def _without_parse(self, i: Any, sentence: Any, on_no_parse: Any) -> Any:
         if on_no_parse == "raise":
@@ -190,14 +198,12 @@ class GrammarModel(CalibratedStructures):
             if is_nothing(sentence):
                 yield []
                 continue
-            try:
+            with _naming(i):
                 terminals, words = self._encoded(sentence)
                 ranked = list(self.oracle.kbest(terminals, weights, k, words=words, parser=parser))
                 if probabilities and ranked:
                     log_sum = self.oracle.log_sum(terminals, weights, parser=parser)
                     ranked = [(tree, math.exp(min(score - log_sum, 0.0))) for tree, score in ranked]
-            except ValueError as error:
-                raise ValueError(f"sentence {i}: {error}") from None
             if ranked:
                 yield [(self._plain(tree), score) for tree, score in ranked]
             else:
@@ -340,6 +346,15 @@ class GrammarModel(CalibratedStructures):
         if spans is None and oracle.span_features:
             weights = weights[old_places(grammar, len(weights))]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
+
+
+@contextmanager
+def _naming(i: int) -> Iterator[None]:
+    """Name the sentence in a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"sentence {i}: {error}") from None
 
 
 def old_places(grammar: Any, n_features: int) -> Any:

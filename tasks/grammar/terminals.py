@@ -23,13 +23,19 @@ LONGEST_ENDING, LEAST_WITH_ENDING = 4, 20
 ENGLISH = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
 
 
-@lru_cache(1 << 16)
 def codes_of(word: str) -> tuple[int, ...]:
     """The codes of a word's columns."""
     lower = word.lower()
     return tuple(map(code, (lower, lower[:3], *(lower[-k:] for k in range(1, 5)), shape(word))))
 
 
+@lru_cache(1 << 16)
+def token_of(terminal: str, word: str) -> Token:
+    """A terminal with the codes of its word."""
+    return Token(terminal, codes_of(word))
+
+
+@lru_cache(1 << 16)
 def word_class(word: Any, endings: Any) -> Any:
     """The class of a rare word: capitals, digits, hyphen and the longest of the endings, ``<unk-Cap-s>``."""
     if re.fullmatch(r"[+-]?[\d.,:/]+", word) and re.search(r"\d", word):
@@ -93,11 +99,11 @@ class Terminals:
         word = escaped(word)  # trees that were read have brackets in that form
         terminal = word if word in self.known else word_class(word, self.endings)
         known = grammar is None or terminal in grammar.terminal_number
-        return Token(terminal if known else UNKNOWN, codes_of(word))
+        return token_of(terminal if known else UNKNOWN, word)
 
     def of_pair(self, word: Any, tag: Any) -> Any:
         """The terminal of a word and its tag, a tag."""
-        return tag if self.kind == "tags" else Token(tag, codes_of(escaped(word)))
+        return tag if self.kind == "tags" else token_of(tag, escaped(word))
 
     def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
@@ -123,14 +129,14 @@ class Terminals:
 
         The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.
         """
-        terminals, words = [], []
+        terminals: list[str] = []
+        words: list[str | Tree] = []
         for token in tokens:
-            pair = isinstance(token, (tuple, list))
-            if not (isinstance(token, str) or (pair and len(token) == 2 and all(isinstance(x, str) for x in token))):
+            word, tag = token if isinstance(token, (tuple, list)) and len(token) == 2 else (token, token)
+            if not (isinstance(word, str) and isinstance(tag, str)):
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
-            if self.kind == "both" and not pair:
+            if self.kind == "both" and isinstance(token, str):
                 raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
-            word, tag = token if pair else (token, token)
             if self.kind == "words":
                 terminals.append(self.of_word(word, grammar))
                 words.append(word)

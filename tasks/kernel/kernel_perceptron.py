@@ -13,7 +13,7 @@ from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
 class KernelPerceptronClassifier(KernelClassifier):
-    """Multiclass perceptron with kernels (thesis, algorithm 2): a baseline.
+    """Multiclass perceptron with kernels (thesis, algorithms 2 and 4): a baseline.
 
     Parameters
     ----------
@@ -22,6 +22,11 @@ class KernelPerceptronClassifier(KernelClassifier):
         As for `LaRankClassifier`.
     average : bool, default=True
         Predict with the average of the expansions after each visit of an example.
+    budget : int, optional
+        Most support patterns: when there is one more, the one leaves whose class would be farthest ahead without it.
+        Needs ``average=False``.
+    margin : float, default=0
+        An example makes a step unless the score of its class is ahead of all others by more than this.
     max_iter : int, default=10
         Passes over the data.
     cache_size : float, default=200
@@ -53,6 +58,8 @@ class KernelPerceptronClassifier(KernelClassifier):
         degree: int = 3,
         coef0: float = 0.0,
         average: bool = True,
+        budget: int | None = None,
+        margin: float = 0.0,
         max_iter: int = 10,
         cache_size: float = 200,
         random_state: int | np.random.RandomState | None = None,
@@ -68,6 +75,8 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.average = average
+        self.budget = budget
+        self.margin = margin
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state

@@ -18,11 +18,11 @@ The set of the highest score, plus the loss in training, is found
                     cut. Training takes it as it is. Labels that are whole there are so in a best set: for prediction
                     the search is left with the others.
 
-A cut is an ascending list of numbers: j for a label in which its set differs from the true one, L + j for one that is
-1/2, and 2 L + e for a pair of two such of value 1/2 (it is 0 otherwise, and y_a y_b where either label is whole).
+A cut is an ascending list of numbers: j for a label in which its set differs from the true one, L + j for one that
+is 1/2, and 2 L + e for a pair of two such of value 1/2 (it is 0 otherwise, and y_a y_b where either label is whole).
 
-Sums over all sets have the same three forms: a product over labels, messages of a forest, and the enumeration, less what
-the bound above shows to be negligible.
+Sums over all sets have the same three forms: a product over labels, messages of a forest, and the enumeration, less
+what the bound above shows to be negligible.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p
@@ -32,6 +32,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
 
@@ -66,6 +67,11 @@ cdef enum Structure:
     NONE
     FOREST
     GRAPH
+
+cdef enum Asked:     # of rows
+    BEST
+    MARGINS
+    MARGINALS
 
 SET_LOSSES = {"hamming": HAMMING, "subset": SUBSET, "f1": F1, "log": HAMMING}
 STRUCTURES = {"none": NONE, "forest": FOREST, "graph": GRAPH}
@@ -104,24 +110,34 @@ cdef class LabelSetProblem(Problem):
     cdef const int32_t[::1] order, parent, link     # of a forest: leaves first; parent and edge to it, or -1
     # scratch
     cdef Py_ssize_t at_hand
-    cdef double[::1] s, amount
-    cdef int8_t[::1] y, best_y, other, fixed
-    cdef int32_t[::1] words, ranks, target_words
+    cdef list kept                          # arrays behind pointers
+    cdef double* s
+    cdef double* amount
+    cdef int8_t* y
+    cdef int8_t* best_y
+    cdef int8_t* other
+    cdef int8_t* fixed
+    cdef int32_t* words
+    cdef int32_t* ranks
+    cdef int32_t* target_words
     cdef double[:, :, ::1] table            # (L, 2, 2): of a subtree, by its root's value and whether it differs
     cdef int8_t[:, :, :, ::1] choice        # (L, 2, 2, 3): by the parent's value and whether: own, and both whether
-    cdef double[:, ::1] t, open, attract    # (L, L): pairs; by depth, scores of open labels, half of what attracts them
+    cdef double* t                          # (L, L): pairs
+    cdef double* open                       # (L + 1, L): by depth, scores of open labels
+    cdef double* attract                    # (L + 1, L): half of what attracts them
     cdef double best
     cdef int64_t nodes
     cdef bint must_differ
-    cdef double[::1] prefix
-    # of the relaxation: flows between two nodes a label, and twice its optimum (CUT_HALF: 1/2)
+    cdef double* prefix
+    # of the relaxation: flows between two nodes a label, and its optimum (CUT_HALF: 1/2); NULL: there is none
     cdef flow_graph f
-    cdef object kept                        # arrays behind its pointers
-    cdef double[::1] cost
-    cdef uint8_t[::1] x
-    # of sums: the share of sets with a label, with both labels of a pair
-    cdef double[::1] mean, pair_mean
-    cdef double[:, ::1] share, joint
+    cdef double* cost
+    cdef uint8_t* x
+    # of sums: the share of sets with a label, with both labels of a pair; of `sum_branch`
+    cdef double* mean
+    cdef double* pair_mean
+    cdef double* share
+    cdef double* joint
 
     def __init__(self, oracle, rows, Y, known=None, *, rescaling="margin", penalty="linear"):
         cdef Py_ssize_t L = oracle.n_labels
@@ -143,36 +159,44 @@ cdef class LabelSetProblem(Problem):
         self.edges = oracle.edges
         self.order, self.parent, self.link = oracle.forest
         self.at_hand = -1
-        self.s, self.amount, self.prefix = np.empty(L), np.empty(L), np.empty(L + 2)
-        self.y, self.best_y, self.other = np.zeros(L, np.int8), np.zeros(L, np.int8), np.zeros(L, np.int8)
-        self.fixed = np.full(L, -1, np.int8)
+        self.kept = []
+        self.s, self.amount = <double*>self.room(L, np.float64), <double*>self.room(L, np.float64)
+        self.prefix, self.mean = <double*>self.room(L + 2, np.float64), <double*>self.room(L, np.float64)
+        self.pair_mean = <double*>self.room(self.E, np.float64)
+        self.y, self.best_y = <int8_t*>self.room(L, np.int8), <int8_t*>self.room(L, np.int8)
+        self.other, self.fixed = <int8_t*>self.room(L, np.int8), <int8_t*>self.room(L, np.int8)
         self.fractional = self.inference == "relaxed"
-        self.words, self.ranks = np.empty(L + (self.E if self.fractional else 0), np.int32), np.empty(L, np.int32)
-        self.target_words = np.empty(L, np.int32)
+        self.words = <int32_t*>self.room(L + (self.E if self.fractional else 0), np.int32)
+        self.ranks, self.target_words = <int32_t*>self.room(L, np.int32), <int32_t*>self.room(L, np.int32)
         self.has_tree = self.E > 0 and len(self.order) > 0
         self.table = np.empty((L if self.has_tree else 0, 2, 2))
         self.choice = np.zeros((L if self.has_tree else 0, 2, 2, 3), np.int8)
-        size = L if self.structure == GRAPH else 0
-        self.t, self.open, self.attract = np.zeros((size, size)), np.empty((size + 1, size)), np.empty((size + 1, size))
-        self.mean, self.pair_mean = np.empty(L), np.empty(self.E)
-        self.share, self.joint = (np.empty((0, 0) if self.budget else (size, size)) for _ in range(2))
-        self.cost, self.x = np.empty(0), np.zeros(0, np.uint8)
-        if self.budget and not self.has_tree:
+        size = L * (L + 1) if self.structure == GRAPH else 0
+        self.t, self.open = <double*>self.room(size, np.float64), <double*>self.room(size, np.float64)
+        self.attract = <double*>self.room(size, np.float64)
+        if not self.budget:
+            self.share, self.joint = <double*>self.room(size, np.float64), <double*>self.room(size, np.float64)
+        elif not self.has_tree:
             self.make_flow()
+
+    cdef void* room(self, Py_ssize_t n, kind) except NULL:
+        """Zeros that live as long as this does."""
+        cdef ndarray array = np.zeros(max(n, 1), kind)
+        self.kept.append(array)
+        return array_data(array)
 
     cdef int make_flow(self) except -1:
         """Room for two nodes a label, and four arcs a pair."""
         cdef Py_ssize_t n = 2 * self.L, arcs = 4 * self.E
-        cdef int32_t[::1] whole = np.empty(6 * n + 2 * arcs, np.int32)
-        cdef double[::1] real = np.empty(n + arcs)
-        cdef uint8_t[::1] flags = np.empty(3 * n, np.uint8)
-        self.f.first, self.f.parent, self.f.stamp = &whole[0], &whole[n], &whole[2 * n]
-        self.f.distance, self.f.queue, self.f.orphans = &whole[3 * n], &whole[4 * n], &whole[5 * n]
-        self.f.next, self.f.head = &whole[6 * n], &whole[6 * n + arcs]
-        self.f.terminal, self.f.residual = &real[0], &real[n]
-        self.f.tree, self.f.queued, self.f.orphaned = &flags[0], &flags[n], &flags[2 * n]
-        self.kept = whole.base, real.base, flags.base
-        self.cost, self.x = np.empty(self.L), np.zeros(self.L, np.uint8)
+        cdef int32_t* whole = <int32_t*>self.room(6 * n + 2 * arcs, np.int32)
+        cdef uint8_t* flags = <uint8_t*>self.room(3 * n, np.uint8)
+        self.f.first, self.f.parent, self.f.stamp = whole, whole + n, whole + 2 * n
+        self.f.distance, self.f.queue, self.f.orphans = whole + 3 * n, whole + 4 * n, whole + 5 * n
+        self.f.next, self.f.head = whole + 6 * n, whole + 6 * n + arcs
+        self.f.terminal = <double*>self.room(n + arcs, np.float64)
+        self.f.residual = self.f.terminal + n
+        self.f.tree, self.f.queued, self.f.orphaned = flags, flags + n, flags + 2 * n
+        self.cost, self.x = <double*>self.room(self.L, np.float64), <uint8_t*>self.room(self.L, np.uint8)
         return 0
 
     @property
@@ -198,7 +222,7 @@ cdef class LabelSetProblem(Problem):
     cdef void fill(self, Py_ssize_t i, const double* w) noexcept nogil:
         """s = W^T x"""
         cdef Py_ssize_t e, j, start, L = self.L
-        cdef double* s = &self.s[0]
+        cdef double* s = self.s
         cdef double x
         cdef const double* row
         memset(s, 0, L * sizeof(double))
@@ -238,7 +262,7 @@ cdef class LabelSetProblem(Problem):
         if self.has_tree and not (augmented and self.loss_kind == F1):
             self.decode_forest(truth, t)
         elif self.structure == GRAPH:
-            if self.x.shape[0] > 0 and not (augmented and self.loss_kind != HAMMING):
+            if self.x != NULL and not (augmented and self.loss_kind != HAMMING):
                 self.relax(t)
                 for j in range(self.L):
                     if self.x[j] != CUT_HALF:
@@ -258,7 +282,7 @@ cdef class LabelSetProblem(Problem):
             for j in range(self.L):
                 self.amount[j] = self.s[j] + (1.0 - 2.0 * truth[j])
         else:
-            memcpy(&self.amount[0], &self.s[0], self.L * sizeof(double))
+            memcpy(self.amount, self.s, self.L * sizeof(double))
 
     cdef int relax(self, const double* t) except -1 nogil:
         """x: the best point of the relaxation, of those that agree with `fixed`.
@@ -281,7 +305,7 @@ cdef class LabelSetProblem(Problem):
         for j in range(self.L):
             if self.fixed[j] >= 0:
                 self.cost[j] = -2.0 * far if self.fixed[j] else 2.0 * far
-        cut_solve(&self.f, self.L, &self.edges[0, 0], self.E, &self.cost[0], t, &self.x[0], poll)
+        cut_solve(&self.f, self.L, &self.edges[0, 0], self.E, self.cost, t, self.x, poll)
         return 0
 
     cdef void decode_alone(self, const int8_t* truth) noexcept nogil:
@@ -311,7 +335,7 @@ cdef class LabelSetProblem(Problem):
         """F1 = 2 a / (p + a + b) with the a best of the p true labels and the b best others."""
         cdef Py_ssize_t j, a, b, p = 0, n = 0, best_a = 0, best_b = 0
         cdef double value, high = -INFINITY
-        cdef double* right = &self.prefix[0]
+        cdef double* right = self.prefix
         cdef double* wrong
         self.rank()
         for j in range(self.L):
@@ -405,19 +429,19 @@ cdef class LabelSetProblem(Problem):
         """Branch and bound; labels that are fixed, and those of large scores, first."""
         cdef Py_ssize_t e, j, k, depth, L = self.L
         for e in range(self.E):
-            self.t[self.edges[e, 0], self.edges[e, 1]] = self.t[self.edges[e, 1], self.edges[e, 0]] = t[e]
+            self.t[self.edges[e, 0] * L + self.edges[e, 1]] = self.t[self.edges[e, 1] * L + self.edges[e, 0]] = t[e]
         for j in range(L):
             k = j
             while k > 0 and self.urgency(self.ranks[k - 1]) < self.urgency(j):
                 self.ranks[k] = self.ranks[k - 1]
                 k -= 1
             self.ranks[k] = <int32_t>j
-        memcpy(&self.open[0, 0], &self.amount[0], L * sizeof(double))
-        memset(&self.attract[L, 0], 0, L * sizeof(double))
+        memcpy(self.open, self.amount, L * sizeof(double))
+        memset(self.attract + L * L, 0, L * sizeof(double))
         for depth in range(L - 1, -1, -1):      # attract[depth]: of the labels that are open there
             j = self.ranks[depth]
             for k in range(L):
-                self.attract[depth, k] = self.attract[depth + 1, k] + 0.5 * max(self.t[j, k], 0.0)
+                self.attract[depth * L + k] = self.attract[(depth + 1) * L + k] + 0.5 * max(self.t[j * L + k], 0.0)
         self.best, self.nodes = -INFINITY, 0
         self.branch(truth, with_f1, 0, 0.0, False, 0, 0)
 
@@ -439,18 +463,18 @@ cdef class LabelSetProblem(Problem):
                 score += f1_loss(right, wrong, p)
             if score > self.best:
                 self.best = score
-                memcpy(&self.best_y[0], &self.y[0], L)
+                memcpy(self.best_y, self.y, L)
             return
         if self.best > -INFINITY:
             if self.budget > 0 and self.nodes > self.budget:
                 return
             for m in range(depth, L):
                 k = self.ranks[m]
-                bound += max(0.0, self.open[depth, k] + self.attract[depth, k])
+                bound += max(0.0, self.open[depth * L + k] + self.attract[depth * L + k])
             if bound <= self.best:
                 return
         j = self.ranks[depth]
-        first = self.open[depth, j] + self.attract[depth + 1, j] > 0.0
+        first = self.open[depth * L + j] + self.attract[(depth + 1) * L + j] > 0.0
         for turn in range(2):
             v = first if turn == 0 else 1 - first
             if self.fixed[j] >= 0 and self.fixed[j] != v:
@@ -458,8 +482,8 @@ cdef class LabelSetProblem(Problem):
             self.y[j] = <int8_t>v
             for m in range(depth + 1, L):
                 k = self.ranks[m]
-                self.open[depth + 1, k] = self.open[depth, k] + (self.t[j, k] if v else 0.0)
-            self.branch(truth, with_f1, depth + 1, score + (self.open[depth, j] if v else 0.0),
+                self.open[(depth + 1) * L + k] = self.open[depth * L + k] + (self.t[j * L + k] if v else 0.0)
+            self.branch(truth, with_f1, depth + 1, score + (self.open[depth * L + j] if v else 0.0),
                         differs | (v != truth[j]), right + (v & truth[j]), wrong + (v & (1 - truth[j])))
 
     # ---- the verbs ----------------------------------------------------------------------------------
@@ -484,7 +508,7 @@ cdef class LabelSetProblem(Problem):
         if finite != 0.0:       # not a number
             violation[0] = finite
             return 0
-        memset(&self.fixed[0], -1, self.L)
+        memset(self.fixed, -1, self.L)
         if self.fractional:
             self.augment(truth, augmented)
             self.relax(t)
@@ -495,10 +519,10 @@ cdef class LabelSetProblem(Problem):
                 if self.best_y[j] != truth[j]:
                     self.words[n] = <int32_t>j
                     n += 1
-            loss = self.loss_of(truth, &self.best_y[0])
+            loss = self.loss_of(truth, self.best_y)
         if n == 0:
             return 0
-        cut.words = &self.words[0]
+        cut.words = self.words
         cut.n_words = n
         cut_terms(self.rescaling, self.penalty, loss, cut)
         self.c_dots(i, cut, 1, w, True, &score)
@@ -509,7 +533,7 @@ cdef class LabelSetProblem(Problem):
         return 0
 
     cdef Py_ssize_t pack_halves(self, const int8_t* truth, const double* t, double* loss) noexcept nogil:
-        """The words of x, how many there are, and its loss. A pair of two halves is 1/2 where that is worth something."""
+        """The words of x, their number, and its loss. A pair of two halves is 1/2 where that is worth something."""
         cdef Py_ssize_t j, e, n = 0
         loss[0] = 0.0
         for j in range(self.L):
@@ -587,9 +611,9 @@ cdef class LabelSetProblem(Problem):
                 amount = self.change(truth, cuts[c].words[k], &j)
                 total += self.s[j] * amount
             if self.E > 0:
-                at = self.unpack(i, &cuts[c], &self.y[0])
+                at = self.unpack(i, &cuts[c], self.y)
                 for e in range(self.E):
-                    total += t[e] * (self.true_pair(truth, e) - 0.5 * self.pair_of(&cuts[c], &self.y[0], e, &at))
+                    total += t[e] * (self.true_pair(truth, e) - 0.5 * self.pair_of(&cuts[c], self.y, e, &at))
             out[c] = cuts[c].scale * total
         return 0
 
@@ -600,7 +624,7 @@ cdef class LabelSetProblem(Problem):
         cdef const int8_t* truth = &self.Y[i, 0]
         cdef Py_ssize_t e, k, j, n = 0, at
         coef *= cut.scale
-        memset(&self.amount[0], 0, self.L * sizeof(double))
+        memset(self.amount, 0, self.L * sizeof(double))
         for k in range(cut.n_words):
             if cut.words[k] < 2 * self.L:
                 self.amount[cut.words[k] % self.L] = coef * self.change(truth, cut.words[k], &j)
@@ -608,17 +632,17 @@ cdef class LabelSetProblem(Problem):
                 n += 1
         self.spread(i, n, w)
         if self.E > 0:
-            at = self.unpack(i, cut, &self.y[0])
+            at = self.unpack(i, cut, self.y)
             for e in range(self.E):
                 w[self.F * self.L + e] += coef * (
-                    self.true_pair(truth, e) - 0.5 * self.pair_of(cut, &self.y[0], e, &at))
+                    self.true_pair(truth, e) - 0.5 * self.pair_of(cut, self.y, e, &at))
         return 0
 
     cdef void spread(self, Py_ssize_t i, Py_ssize_t n, double* w) noexcept nogil:
         """w += x_i amount^T, whose amounts are 0 but for the first n labels of `ranks`."""
         cdef Py_ssize_t e, k, j, start, L = self.L
         cdef double x
-        cdef double* amount = &self.amount[0]
+        cdef double* amount = self.amount
         cdef double* row
         if self.indptr.shape[0] == 0:
             for e in range(self.width):
@@ -655,13 +679,13 @@ cdef class LabelSetProblem(Problem):
                 else:
                     q += 1
         else:
-            p, q = self.unpack(i, a, &self.y[0]), self.unpack(i, b, &self.other[0])
+            p, q = self.unpack(i, a, self.y), self.unpack(i, b, self.other)
             for j in range(self.L):
                 shared += (2 * truth[j] - self.y[j]) * (2 * truth[j] - self.other[j])
             for e in range(self.E):
                 true_pair = 2 * self.true_pair(truth, e)
-                pairs += (true_pair - self.pair_of(a, &self.y[0], e, &p)) * (
-                    true_pair - self.pair_of(b, &self.other[0], e, &q))
+                pairs += (true_pair - self.pair_of(a, self.y, e, &p)) * (
+                    true_pair - self.pair_of(b, self.other, e, &q))
         return a.scale * b.scale * 0.25 * (self.square(i) * shared + pairs)
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
@@ -695,11 +719,11 @@ cdef class LabelSetProblem(Problem):
         cdef Py_ssize_t j
         poll(<int64_t>self.c_cost(i))
         self.fill(i, <const double*>w)
-        memcpy(&self.fixed[0], &self.known[i, 0], self.L)
+        memcpy(self.fixed, &self.known[i, 0], self.L)
         self.decode(&self.known[i, 0], False, <const double*>w + self.F * self.L)
         for j in range(self.L):
             self.target_words[j] = self.best_y[j]
-        target.words = &self.target_words[0]
+        target.words = self.target_words
         target.n_words = self.L
         return 0
 
@@ -729,7 +753,7 @@ cdef class LabelSetProblem(Problem):
         """The logarithm of the sum over all sets that agree with `fixed`; `mean`, and `pair_mean` if asked for."""
         cdef Py_ssize_t j, k, e
         cdef double total = 0.0, best
-        cdef int32_t* place = &self.words[0]
+        cdef int32_t* place = self.words
         if self.structure == NONE:
             for j in range(self.L):
                 if self.fixed[j] >= 0:
@@ -741,19 +765,19 @@ cdef class LabelSetProblem(Problem):
             return total
         if self.has_tree:
             return self.sum_forest(t)
-        self.augment(&self.fixed[0], False)
-        self.decode_graph(&self.fixed[0], False, t)
+        self.augment(self.fixed, False)
+        self.decode_graph(self.fixed, False, t)
         best = self.best
-        memset(&self.joint[0, 0], 0, self.L * self.L * sizeof(double))
+        memset(self.joint, 0, self.L * self.L * sizeof(double))
         total = self.sum_branch(0, -best, pairs)
         poll(self.nodes * self.L)
         for k in range(self.L):
             j = self.ranks[k]
-            self.mean[j] = self.share[0, k] / total
+            self.mean[j] = self.share[k] / total
             place[j] = k
         for e in range(self.E if pairs else 0):
             j, k = place[self.edges[e, 0]], place[self.edges[e, 1]]
-            self.pair_mean[e] = (self.joint[j, k] + self.joint[k, j]) / total
+            self.pair_mean[e] = (self.joint[j * self.L + k] + self.joint[k * self.L + j]) / total
         return best + log(total)
 
     cdef double sum_branch(self, Py_ssize_t depth, double score, bint pairs) noexcept nogil:
@@ -767,8 +791,8 @@ cdef class LabelSetProblem(Problem):
         self.nodes += 1
         for m in range(depth, L):
             k = self.ranks[m]
-            bound += LOG_2 + max(0.0, self.open[depth, k] + self.attract[depth, k])
-            self.share[depth, m] = 0.0
+            bound += LOG_2 + max(0.0, self.open[depth * L + k] + self.attract[depth * L + k])
+            self.share[depth * L + m] = 0.0
         if bound < NEGLIGIBLE:
             return 0.0
         for v in range(2):
@@ -776,16 +800,16 @@ cdef class LabelSetProblem(Problem):
                 continue
             for m in range(depth + 1, L):
                 k = self.ranks[m]
-                self.open[depth + 1, k] = self.open[depth, k] + (self.t[j, k] if v else 0.0)
-            part = score + (self.open[depth, j] if v else 0.0)
+                self.open[(depth + 1) * L + k] = self.open[depth * L + k] + (self.t[j * L + k] if v else 0.0)
+            part = score + (self.open[depth * L + j] if v else 0.0)
             part = self.sum_branch(depth + 1, part, pairs) if depth + 1 < L else exp(part)
             total += part
             if v:
-                self.share[depth, depth] = part
+                self.share[depth * L + depth] = part
             for m in range(depth + 1, L):
-                self.share[depth, m] += self.share[depth + 1, m]
+                self.share[depth * L + m] += self.share[(depth + 1) * L + m]
                 if v and pairs:
-                    self.joint[depth, m] += self.share[depth + 1, m]
+                    self.joint[depth * L + m] += self.share[(depth + 1) * L + m]
         return total
 
     cdef double sum_forest(self, const double* t) noexcept nogil:
@@ -836,9 +860,9 @@ cdef class LabelSetProblem(Problem):
             return 0
         for turn in range(2):
             if turn:
-                memcpy(&self.fixed[0], &self.known[i, 0], self.L)
+                memcpy(self.fixed, &self.known[i, 0], self.L)
             else:
-                memset(&self.fixed[0], -1, self.L)
+                memset(self.fixed, -1, self.L)
             log_sum = self.sums(t, m != NULL)
             loss[0] += -log_sum if turn else log_sum
             if m == NULL:
@@ -849,7 +873,8 @@ cdef class LabelSetProblem(Problem):
                 m[k] = <float32_t>self.mean[k] if turn == 0 else m[k] - <float32_t>self.mean[k]
             for k in range(self.E):
                 level += self.pair_mean[k] * t[k]
-                m[self.L + k] = <float32_t>self.pair_mean[k] if turn == 0 else m[self.L + k] - <float32_t>self.pair_mean[k]
+                m[self.L + k] = (
+                    <float32_t>self.pair_mean[k] if turn == 0 else m[self.L + k] - <float32_t>self.pair_mean[k])
             entropy[0] += level - log_sum if turn else log_sum - level
         loss[0] = max(loss[0], 0.0)
         return 0
@@ -890,80 +915,82 @@ cdef class LabelSetProblem(Problem):
         return 0
 
     def moments(self, Py_ssize_t i, w):
-        """``(log_sum, labels, pairs)``: over the sets that agree with what is known, and how often each of both is there."""
-        cdef const double[::1] weights = self._check_weights(w)
+        """``(log_sum, labels, pairs)`` over the sets that agree with what is known: how often each of both is there."""
+        cdef ndarray weights = self._check_weights(w), labels = np.empty(self.L), pairs = np.empty(self.E)
+        cdef const double* at = <const double*>array_data(weights)
         cdef double log_sum
         self._check_example(i)
-        self.fill(i, &weights[0])
-        memcpy(&self.fixed[0], &self.known[i, 0], self.L)
-        log_sum = self.sums(&weights[0] + self.F * self.L, True)
-        return log_sum, np.array(self.mean), np.array(self.pair_mean)
+        self.fill(i, at)
+        memcpy(self.fixed, &self.known[i, 0], self.L)
+        log_sum = self.sums(at + self.F * self.L, True)
+        memcpy(array_data(labels), self.mean, self.L * sizeof(double))
+        memcpy(array_data(pairs), self.pair_mean, self.E * sizeof(double))
+        return log_sum, labels, pairs
 
     def marginals(self, w):
         """The probability of each label, those that are known given: float64 array (n, n_labels)."""
-        cdef const double[::1] weights = self._check_weights(w)
-        cdef double[:, ::1] found = np.empty((self.n_samples, self.L))
-        cdef Py_ssize_t i
-        with nogil:
-            for i in range(self.n_samples):
-                poll(<int64_t>self.c_cost(i))
-                self.fill(i, &weights[0])
-                memcpy(&self.fixed[0], &self.known[i, 0], self.L)
-                self.sums(&weights[0] + self.F * self.L, False)
-                memcpy(&found[i, 0], &self.mean[0], self.L * sizeof(double))
-        return np.asarray(found)
+        return self.every(w, MARGINALS)
 
     # ---- prediction -----------------------------------------------------------------------------------
 
     def answer(self, Py_ssize_t i, w):
         """What `separate` finds: labels (n_labels,) and pairs (n_edges,), float64."""
-        cdef const double[::1] weights = self._check_weights(w)
-        cdef double[::1] pairs = np.empty(self.E)
+        cdef ndarray weights = self._check_weights(w), labels = np.empty(self.L), pairs = np.empty(self.E)
+        cdef double* of_labels = <double*>array_data(labels)
+        cdef double* of_pairs = <double*>array_data(pairs)
         cdef Cut cut
         cdef double violation
         cdef Py_ssize_t e, at
         self._check_example(i)
-        self.c_separate(i, &weights[0], &cut, &violation)
-        at = self.unpack(i, &cut, &self.y[0])
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        at = self.unpack(i, &cut, self.y)
+        for e in range(self.L):
+            of_labels[e] = 0.5 * self.y[e]
         for e in range(self.E):
-            pairs[e] = 0.5 * self.pair_of(&cut, &self.y[0], e, &at)
-        return 0.5 * np.asarray(self.y), np.asarray(pairs)
+            of_pairs[e] = 0.5 * self.pair_of(&cut, self.y, e, &at)
+        return labels, pairs
 
     def decoded(self, w):
         """The set of the highest score of each row that agrees with the labels known: int8 array (n, n_labels)."""
-        cdef const double[::1] weights = self._check_weights(w)
-        cdef int8_t[:, ::1] found = np.empty((self.n_samples, self.L), np.int8)
-        cdef Py_ssize_t i
-        cdef Target target
-        with nogil:
-            for i in range(self.n_samples):
-                self.c_complete(i, &weights[0], &target)
-                memcpy(&found[i, 0], &self.best_y[0], self.L)
-        return np.asarray(found)
+        return self.every(w, BEST).astype(np.int8)
 
     def margins(self, w):
         """The best score with each label less the best score without it: float64 array (n, n_labels)."""
-        cdef const double[::1] weights = self._check_weights(w)
-        cdef double[:, ::1] found = np.empty((self.n_samples, self.L))
+        return self.every(w, MARGINS)
+
+    cdef ndarray every(self, w, Asked asked):
+        """What is asked of each row and label: float64 array (n, n_labels)."""
+        cdef ndarray weights = self._check_weights(w), found = np.empty((self.n_samples, self.L))
+        cdef const double* at = <const double*>array_data(weights)
+        cdef const double* t = at + self.F * self.L
+        cdef double* row = <double*>array_data(found)
         cdef Py_ssize_t i, j
         cdef int v
-        cdef double sides[2]
-        cdef const double* t = &weights[0] + self.F * self.L
+        cdef double[2] sides
         with nogil:
             for i in range(self.n_samples):
                 poll(<int64_t>self.c_cost(i))
-                self.fill(i, &weights[0])
-                if self.structure == NONE:
-                    memcpy(&found[i, 0], &self.s[0], self.L * sizeof(double))
-                    continue
-                for j in range(self.L):
-                    for v in range(2):
-                        memset(&self.fixed[0], -1, self.L)
-                        self.fixed[j] = <int8_t>v
-                        self.decode(&self.known[i, 0], False, t)
-                        sides[v] = self.score_of(&self.best_y[0], t)
-                    found[i, j] = sides[1] - sides[0]
-        return np.asarray(found)
+                self.fill(i, at)
+                memcpy(self.fixed, &self.known[i, 0], self.L)
+                if asked == MARGINALS:
+                    self.sums(t, False)
+                    memcpy(row, self.mean, self.L * sizeof(double))
+                elif asked == BEST:
+                    self.decode(&self.known[i, 0], False, t)
+                    for j in range(self.L):
+                        row[j] = self.best_y[j]
+                elif self.structure == NONE:
+                    memcpy(row, self.s, self.L * sizeof(double))
+                else:
+                    for j in range(self.L):
+                        for v in range(2):
+                            memset(self.fixed, -1, self.L)
+                            self.fixed[j] = <int8_t>v
+                            self.decode(&self.known[i, 0], False, t)
+                            sides[v] = self.score_of(self.best_y, t)
+                        row[j] = sides[1] - sides[0]
+                row += self.L
+        return found
 
     cdef double score_of(self, const int8_t* y, const double* t) noexcept nogil:
         cdef Py_ssize_t j, e

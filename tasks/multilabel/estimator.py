@@ -48,8 +48,9 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     probability : bool, default=False
         Whether training on a margin finds the temperature that `predict_proba` needs: in the end, on rows held out.
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and equal variances, which sum up
-        to 1, so that units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are of the columns as given, C and `result_` of the others.
+        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and equal variances that sum up to
+        1, so that units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are
+        of the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False

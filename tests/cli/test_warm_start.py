@@ -59,7 +59,7 @@ def learnt(path):
     for name in ("machine", "symbols"):
         model = getattr(model, name, model)
     arrays = [model.coef, model.intercept] if hasattr(model, "coef") else [model.weights]
-    return np.concatenate([(a.toarray() if hasattr(a, "toarray") else a).ravel() for a in arrays])
+    return np.concatenate([np.ravel(a.toarray() if hasattr(a, "toarray") else a) for a in arrays])
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,10 @@ def test_class_labels_of_a_data_set(kind):
     for frame in (table, dataset):
         columns = Columns.from_dataframe(frame)
         assert as_lists(columns) == [WORDS, [["O", "B-X", "I-X"], ["O", "I-X"]]]
-    with pytest.raises(ValueError, match="metadata"):
-        Columns.from_dataframe(table.replace_schema_metadata({"huggingface": "[]"}))
+    forged = [{"info": {"features": {"tokens": {"names": names, "_type": "ClassLabel"}}}} for names in (3, "ab", [1])]
+    for metadata in ("[]", "[" * 100_000, *map(json.dumps, forged)):
+        with pytest.raises(ValueError, match="metadata"):
+            Columns.from_dataframe(table.replace_schema_metadata({"huggingface": metadata}))
 
 
 CONLLU = """# sent_id = 1

@@ -1,6 +1,9 @@
 """The table of the kinds of files that the project reads."""
 
+from importlib.util import find_spec
+
 import model_files
+import shard_files
 import text_files
 from runner import FileKind
 
@@ -10,9 +13,15 @@ KINDS = {
         FileKind("model", model_files.seeds, model_files.mutate, model_files.read, ()),
         FileKind("resume", model_files.seeds, model_files.mutate_state, model_files.resume, ()),
         FileKind("checkpoint", model_files.checkpoints, model_files.mutate, model_files.read_checkpoint, ()),
+        FileKind("shards", shard_files.folders, shard_files.mutate, shard_files.read, ()),
         *(
             FileKind(name, seeds.copy, text_files.mutate, text_files.reader(use), (ValueError,))
             for name, (seeds, use) in text_files.TEXTS.items()
         ),
     )
 }
+
+if find_spec("pyarrow") and find_spec("narwhals"):
+    import table_files
+
+    KINDS["tables"] = FileKind("tables", table_files.tables, table_files.mutate, table_files.read, (ValueError,))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 FOLDER = Path(__file__).parent
 TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
 TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "many", "matrix"]
+OTHERS = ["resume", "checkpoint", "shards", *(["tables"] if find_spec("pyarrow") and find_spec("narwhals") else [])]
 
 FAULTY = """
 import os, signal, sys, time
@@ -47,7 +49,9 @@ assert report.outcomes["read"] == sum(len(places[k]) for k in (0, 7, 8, 9))
 
 
 @pytest.mark.parametrize(
-    ("kinds", "count"), [(["model"], 120), (["resume", "checkpoint", *TEXTS], 60)], ids=lambda k: str(k)
+    ("kinds", "count"),
+    [(["model"], 120), ([*OTHERS, *TEXTS], 60)],
+    ids=lambda k: str(k),
 )
 def test_no_mutant_crashes_hangs_or_raises_what_is_not_documented(kinds, count):
     command = [sys.executable, str(FOLDER), "--seed", "0", "--count", str(count), "--kind", *kinds]

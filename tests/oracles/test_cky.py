@@ -55,6 +55,27 @@ def test_the_best_tree_and_all_in_order(case):
     assert all(scores[str(tree)] == pytest.approx(score, **CLOSE) for tree, score in ranked)
 
 
+def test_sentences_side_by_side_are_parsed_as_each_alone():
+    grammar = "S -> S S | A S | S A | T\nT -> A\nA -> 'a'\nS -> 'b' | 'c'"
+    oracle = CKYOracle(grammar, span_features=["first.terminal last.terminal", "split-1.terminal split.terminal"])
+    X = [list(text) for text in ("ab", "a?c", "cabac", "b", "aabcb", "bca")]
+    w = np.random.default_rng(0).normal(size=oracle.n_features)
+    alone = [oracle.parse(x, w) for x in X]
+    assert alone[1] is None and None not in alone[2:]
+    assert list(oracle.parse_all(X, w)) == alone
+    for x, found in zip(X[2:], alone[2:], strict=True):
+        assert oracle.joint_feature(x, found[0]) @ w == pytest.approx(found[1], **CLOSE)
+        assert next(oracle.kbest(x, w, 1))[1] == pytest.approx(found[1], **CLOSE)
+
+
+def test_a_tree_that_text_cannot_hold_is_refused():
+    rules = [Rule("S", (Terminal("a"), Terminal("a")))]
+    with pytest.raises(ValueError, match="white space and brackets, got 'S \\('"):
+        CKYOracle(Grammar([Rule("S (", rules[0].rhs)])).parse(["a", "a"], [0.0])
+    with pytest.raises(ValueError, match="words without white space, got 'a b'"):
+        CKYOracle(Grammar(rules)).parse(["a", "a"], [0.0], words=["a", "a b"])
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_sentences_of_many_trees(seed, span_features):

@@ -35,43 +35,38 @@ class PlainNetwork:
         left = [i for i, label in enumerate(y) if label is None]
         return left if self.strategy == "order_free" else left[:1]
 
-    def best(self, x, y, world):
+    def best(self, x, y, world, allowed=None):
         """Equation (C.3): the best ``(word, label)``."""
         found = [
             (self.worth(x, [*y[:i], k, *y[i + 1 :]], world), i, k)
             for i in self.open_words(y)
-            for k in range(len(world))
+            for k in (range(len(world)) if allowed is None else allowed)
             if world[k][0] >= 0
         ]
         return max(found)[1:]
 
-    def search(self, x, world):
+    def search(self, x, world, allowed=None):
         """Return ``(labels, order)``."""
         y, order = [None] * len(x), [0] * len(x)
         for t in range(len(x)):
-            i, k = self.best(x, y, world)
+            i, k = self.best(x, y, world, allowed)
             y[i], order[i] = k, t
         return y, order
 
+    def completed(self, x, world, bag):
+        """The labels of a bag in the order of a search among them, if it gives each as often as the bag has it."""
+        found = self.search(x, world, set(bag))[0]
+        return found if Counter(found) == Counter(bag) else list(bag)
+
     def first_error(self, x, world, wanted):
         """Return ``(y, good, bad)``: the labels before the first wrong one, the right pairs of a word and a label that
-        a step raises, and the wrong pair; None if there is none. `wanted` is a list, or a Counter as a bag."""
-        y, bag = [None] * len(x), Counter(wanted) if isinstance(wanted, Counter) else None
+        a step raises, and the wrong pair; None if there is none."""
+        y = [None] * len(x)
         for _ in range(len(x)):
             i, k = self.best(x, y, world)
-            if (bag[k] > 0) if bag is not None else wanted[i] == k:
-                y[i] = k
-                if bag is not None:
-                    bag[k] -= 1
-                continue
-            if bag is None:
+            if wanted[i] != k:
                 return y, [(j, wanted[j]) for j in self.open_words(y)], (i, k)
-            left = [label for label, n in bag.items() if n > 0]
-            good = [
-                (j, max(left, key=lambda c, j=j: self.worth(x, [*y[:j], c, *y[j + 1 :]], world)))
-                for j in self.open_words(y)
-            ]
-            return y, good, (i, k)
+            y[i] = k
         return None
 
     def gained(self, x, world, error):

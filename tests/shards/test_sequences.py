@@ -206,6 +206,44 @@ class TestSources:
                 SequenceShards.make(tmp_path / name, tmp_path / "new")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "one", "ragged"]
 
+    @pytest.mark.parametrize("form", ["arrow", "parquet"])
+    def test_forged_tables(self, form, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = pa.table({"w": pa.array(["first", "second"]), "l": pa.array(["A", "B"])})
+        sink = pa.BufferOutputStream()
+        if form == "parquet":
+            parquet.write_table(table, sink, compression="none", use_dictionary=False)
+        else:
+            with pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+        data = sink.getvalue().to_pybytes()
+        forged = data.replace(b"first", b"\xffirst"[:5])  # no text
+        ends = np.array([0, 5, 11], dtype="<i4").tobytes()
+        longer = data.replace(ends, np.array([0, 5, 2**30], dtype="<i4").tobytes())  # a string past its buffer
+        for k, (bad, message) in enumerate([(forged, "UTF8|UTF-8|utf"), (longer, "offset|buffer"), (data[:-9], "")]):
+            if bad == longer and form == "parquet":
+                continue  # which has lengths, not offsets
+            assert bad != data
+            (tmp_path / f"{k}.table").write_bytes(bad)
+            with pytest.raises(ValueError, match=rf"{k}\.table: .*({message})"):
+                SequenceShards.make(tmp_path / f"{k}.table", tmp_path / "new", sequence="w")
+
+    def test_columns_of_types_that_name_no_sequence(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        words = {"w": ["a", "b"], "l": ["A", "B"]}
+        never = pa.array([2**62, 0], type=pa.timestamp("s"))
+        twice = pa.Table.from_arrays([pa.array(["x", "y"])] * 4, names=["s", "s", "w", "l"])
+        for table, message in (
+            (pa.table({"s": [["x"], ["y"]], **words}), "row 0: column 's' holds .*, which cannot name a sequence"),
+            (pa.table({"s": [{"x": 1}, {"x": 2}], **words}), "row 0: column 's' holds .*, which cannot name"),
+            (pa.table({"s": never, **words}), "column 's' holds values that Python does not have"),
+            (twice, "unique|duplicate|twice|times"),
+            (pa.table(words), "the frame has no column 's'; it has 'w', 'l'"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                SequenceShards.make(table, tmp_path / "new", sequence="s")
+
 
 class TestRefusals:
     @pytest.mark.parametrize(

@@ -92,6 +92,24 @@ def test_a_matrix_of_coefficients_that_is_too_large(monkeypatch):
             kind().start(problem(3, n=61))
 
 
+def test_more_passes_on_a_budget():
+    """Patterns that are visited again, or come back: their scores are those of the expansion."""
+    rng = np.random.default_rng(0)
+    data = rng.integers(-3, 4, (50, 2)).astype(float)
+    points = KernelProblem(Gram(Kernel("linear"), Rows(data)), np.arange(50) % 3, 3)
+    run = KernelPerceptron(average=False, budget=7, random_state=0).start(points)
+    while run.n_iter < 5:
+        run.advance()
+    members, slots, label_ids, beta = run.state.coefficients()
+    coefficients = np.zeros((7, 3))
+    coefficients[slots, label_ids] = beta
+    assert len(members) == 7 and run.state.n_vectors > 2 * 7 - 1
+    np.testing.assert_array_equal(run.state.own[:7], data[members] @ data[members].T @ coefficients)
+    # A smaller budget leaves what is best.
+    less = KernelPerceptron(average=False, budget=3).start(points, base=run.state.coefficients())
+    assert set(less.state.coefficients()[0]) < set(members) and less.state.cache.n_members == 3
+
+
 def test_the_kernel_perceptron_starts_from_its_base():
     base = np.arange(2), np.array([0, 1, 1]), np.array([0, 1, 2]), np.array([1.0, 1.0, -1.0])
     vectors = KernelPerceptron(average=False).start(problem(3), base=base).support_vectors

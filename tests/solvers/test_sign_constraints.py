@@ -82,7 +82,9 @@ def test_the_oracle_sees_no_negative_weight(name):
         )
     seen = np.array(made.oracle.calls)
     assert (seen[:, MASK] >= 0.0).all() and (seen[:, ~MASK] < 0.0).any()
-    assert (run.weights[MASK] == 0.0).any() and run.dual <= run.primal
+    # The last weights are projected. What is returned may be their average, which is 0 only where all of them were; of
+    # threads, where those that the first one saw were: it may see what another did in a pass at the end of it.
+    assert (run.state.weights[MASK] == 0.0).any() and (run.weights[MASK] >= 0.0).all() and run.dual <= run.primal
 
 
 def test_the_dual_never_falls():

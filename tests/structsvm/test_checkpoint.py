@@ -64,6 +64,7 @@ MACHINES = [
     Huller(max_iter=6, random_state=1),
     KernelPerceptron(max_iter=6, random_state=1),
     KernelPerceptron(max_iter=6, average=False, random_state=1),
+    KernelPerceptron(max_iter=6, average=False, budget=9, margin=0.5, random_state=1),
     SGDQN(alpha=1e-2, max_iter=6, random_state=1),
     SGDQN(alpha=1e-2, average=True, method="svmsgd2", loss="hinge", max_iter=6, random_state=1),
 ]
@@ -183,6 +184,8 @@ PARAMETERS = [
     (LaSVM(random_state=0, max_iter=5), {"finishing": False}),
     (Huller(random_state=0), {"random_state": 1}),
     (KernelPerceptron(random_state=0), {"average": False}),
+    (KernelPerceptron(average=False, random_state=0), {"budget": 9}),
+    (KernelPerceptron(random_state=0), {"margin": 0.5}),
     (SGDQN(random_state=0), {"alpha": 1e-2}),
     (SGDQN(random_state=0), {"loss": "hinge"}),
 ]  # fmt: skip

@@ -164,6 +164,54 @@ def test_what_may_stand_where():
     assert grammar.categories("nobody") == set()
 
 
+@given(
+    lines=st.lists(st.tuples(st.sampled_from("AB"), st.integers(0, 2**30)), min_size=1, max_size=8),
+    seeds=st.lists(st.integers(0, 2**30), min_size=1, max_size=5),
+)
+def test_categories_are_those_of_the_productions_that_fit(lines, seeds):
+    def term(number, depth, names):
+        number, k = divmod(number, len(names) + 3 * (depth > 0))
+        if k < len(names):
+            return names[k]
+        parts = [term(number // 7**j, depth - 1, names) for j in range(k - len(names))]
+        return f"f({','.join(parts)})"
+
+    def fits(tree, pattern):
+        if isinstance(pattern, meanings.Nonterminal):
+            return str(pattern) in categories(tree)
+        if isinstance(pattern, str) or isinstance(tree, str):
+            return pattern == tree
+        return len(tree) == len(pattern) and all(map(fits, tree, pattern))
+
+    def categories(tree):
+        fitting = {left for left, pattern in rules if type(pattern) is not meanings.Nonterminal and fits(tree, pattern)}
+        for _ in range(2):
+            fitting |= {left for left, pattern in rules if type(pattern) is meanings.Nonterminal and pattern in fitting}
+        return fitting
+
+    texts = [(left, term(number, 2, ["a", "b", "@A", "@B"])) for left, number in lines]
+    rules = [(left, parse_meaning(text, lambda word: word[0] == "@")) for left, text in texts]
+    grammar = MeaningGrammar("\n".join([*(f"{left} -> {text}" for left, text in texts), "Z -> @A"]))
+    for number in seeds:
+        tree = parse_meaning(term(number, 2, ["a", "b"]))
+        assert grammar.categories(tree) - {"Z"} == categories(tree)
+
+
+@pytest.mark.parametrize("pattern", ["f ( c{} )", "f ( @N , c{} )", "f ( @M{} )", "f ( g ( c{} ) )"])
+def test_productions_of_one_relation_are_not_looked_through(pattern, monkeypatch):
+    calls = []
+    monkeypatch.setattr(meanings, "symbol_of", lambda tree: (calls.append(tree), symbol_of(tree))[1])
+    tree, counts = parse_meaning("f(c1,c1)" if "," in pattern else "f(c1)"), []
+    for n in (3, 300):
+        grammar = MeaningGrammar(
+            "\n".join(["S -> f ( @N )", "N -> c1", *(f"S -> {pattern.format(k)}" for k in range(n))])
+        )
+        calls.clear()
+        assert grammar.accepts(tree)
+        counts.append(len(calls))
+    assert counts[0] == counts[1] <= 6
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

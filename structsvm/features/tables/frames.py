@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from numbers import Integral
 from typing import Any
@@ -23,18 +23,16 @@ def frame_columns(
     """The columns of a frame; see `Columns.from_dataframe`."""
     table, named = _opened(frame)
     chosen = [c for c in table.columns if c != sequence] if columns is None else list(columns)
-    for column in [*chosen, *names, *([] if sequence is None else [sequence])]:
-        if column not in table.columns:
-            raise ValueError(f"the frame has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
+    _check_columns(table, [*chosen, *names, *([] if sequence is None else [sequence])])
     if not chosen or not len(table):
         raise ValueError("the frame has no columns of tokens" if not chosen else "the frame has no rows")
     named |= names
-    values = {column: table[column].to_list() for column in chosen}
+    values = {column: _cells(table, column) for column in chosen}
     if sequence is None:
         offsets = _lengths(values)
         values = {column: list(chain.from_iterable(rows)) for column, rows in values.items()}
     else:
-        offsets = _runs(table[sequence].to_list(), sequence)
+        offsets = _runs(_keys(table, sequence), sequence)
     ids = np.empty((int(offsets[-1]), len(chosen)), dtype=np.int32)
     vocabularies = []
     for j, column in enumerate(chosen):
@@ -42,6 +40,38 @@ def frame_columns(
         ids[:, j] = interner.intern(_strings(values[column], column, named.get(column), offsets))
         vocabularies.append(Vocabulary(*interner.to_arrays()))
     return Columns(offsets, ids, tuple(vocabularies), "<frame>")
+
+
+def frame_keys(frame: Any, sequence: str) -> list[Any]:
+    """What the column `sequence` of a frame names, row by row."""
+    table, _ = _opened(frame)
+    _check_columns(table, [sequence])
+    return _keys(table, sequence)
+
+
+def _check_columns(table: Any, wanted: Iterable[str]) -> None:
+    """ValueError for a column that a frame does not have."""
+    for column in wanted:
+        if column not in table.columns:
+            raise ValueError(f"the frame has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
+
+
+def _cells(table: Any, column: str) -> list[Any]:
+    """The values of a column; ValueError for those that are none of Python's: a day after the year 9999."""
+    try:
+        values: list[Any] = table[column].to_list()
+    except (OverflowError, LookupError, TypeError, NotImplementedError) as error:
+        raise ValueError(f"column {column!r} holds values that Python does not have: {error}") from None
+    return values
+
+
+def _keys(table: Any, column: str) -> list[Any]:
+    """The values of a column that names sequences."""
+    keys = _cells(table, column)
+    bad = next((row for row, key in enumerate(keys) if not isinstance(key, Hashable)), None)
+    if bad is not None:
+        raise ValueError(f"row {bad}: column {column!r} holds {keys[bad]!r:.40}, which cannot name a sequence")
+    return keys
 
 
 def _opened(frame: Any) -> tuple[Any, dict[str, Sequence[str]]]:
@@ -58,7 +88,7 @@ def _opened(frame: Any) -> tuple[Any, dict[str, Sequence[str]]]:
     try:
         features = json.loads(metadata[METADATA])["info"]["features"] if METADATA in metadata else {}
         found = {column: names for column, kind in features.items() if (names := _class_names(kind))}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("the table's Hugging Face metadata do not describe its columns") from None
     try:
         return nw.from_native(frame, eager_only=True), found
@@ -73,6 +103,8 @@ def _class_names(kind: Any) -> Sequence[str]:
     while isinstance(kind, list) or (isinstance(kind, dict) and "feature" in kind):
         kind = kind[0] if isinstance(kind, list) else kind["feature"]
     names: Sequence[str] = kind["names"] if isinstance(kind, dict) and kind.get("_type") == "ClassLabel" else ()
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError("names that are no strings")
     return names
 
 

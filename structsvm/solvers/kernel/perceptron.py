@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernel_perceptron import KernelPerceptronState
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
-from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
+from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelRun
 
@@ -36,6 +36,12 @@ class KernelPerceptron(Solver):
     ----------
     average : bool, default=True
         Return the average of the expansions after each visit, which generalises better.
+    budget : int, optional
+        Most support patterns. When there is one more, the one leaves whose class would be farthest ahead without it
+        (thesis, algorithm 4). Needs ``average=False``: an average has all that ever were.
+    margin : float, default=0
+        An example makes a step unless the score of its class is ahead of all others by more than this (with two
+        classes twice the beta of algorithm 4).
     max_iter : int, default=10
         Passes over the data.
     cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
@@ -58,6 +64,8 @@ class KernelPerceptron(Solver):
 
     _constraints = Solver._constraints | {
         "average": FLAG,
+        "budget": (Interval(Integral, 1), Options(None)),
+        "margin": Interval(Real, 0.0),
         "cache_size": POSITIVE,
         "max_iter": Interval(Integral, 1),
     }
@@ -66,6 +74,8 @@ class KernelPerceptron(Solver):
         self,
         *,
         average: bool = True,
+        budget: int | None = None,
+        margin: float = 0.0,
         max_iter: int = 10,
         cache_size: float = 200,
         random_state: int | np.random.RandomState | None = None,
@@ -73,11 +83,20 @@ class KernelPerceptron(Solver):
         checkpoint_every: int = 1,
     ) -> None:
         self.average = average
+        self.budget = budget
+        self.margin = margin
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+
+    def validate(self) -> None:
+        super().validate()
+        if self.budget is not None and self.average:
+            raise ValueError(
+                f"budget={self.budget} needs average=False: an average has all that ever were support vectors"
+            )
 
     def formulation(self) -> Any:
         return KernelProblem.formulation
@@ -89,6 +108,8 @@ class KernelPerceptron(Solver):
             problem.y,
             problem.n_labels,
             sample_weight,
+            margin=self.margin,
+            budget=self.budget or 0,
             cache_size=self.cache_size,
             seed=seed_from(self.random_state),
         )

@@ -63,7 +63,14 @@ CASES = {
     ),
     "alignment": (tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y, PAIRS.X, True),
     "taxonomy": (tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
-    "ambiguous": (tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c} for c in CLASSES], ROWS, False),
+    "ambiguous": (
+        tasks.AmbiguousClassifier,
+        {"standardize": False, "random_state": 0},
+        ROWS,
+        [{c} for c in CLASSES],
+        ROWS,
+        False,
+    ),
     "log loss of bags": (
         tasks.AmbiguousClassifier,
         {"loss": "log", "C": 0.1, "random_state": 0},

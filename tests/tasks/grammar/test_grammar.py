@@ -88,25 +88,36 @@ def test_threads_give_the_same_model():
     assert one.predict(SENTENCES) == two.predict(SENTENCES)
 
 
+def test_batches_are_parsed_as_one(monkeypatch):
+    parser = GrammarParser(0.1, terminals="both", max_iter=1, random_state=0).fit(TRAIN)
+    few = [SENTENCES[0], [], [("ice", "??")], *SENTENCES[1:5]]
+    whole = parser.predict(few)
+    assert whole[1] is None
+    monkeypatch.setattr("structsvm.tasks.grammar.model.BATCH", 2)
+    assert parser.predict(few) == whole
+    with pytest.raises(ValueError, match="sentence 3: a token must be a str or a pair"):
+        parser.predict([*few[:3], [("a", "b", "c")]])
+
+
 def test_threads_that_fail_stop_the_others(monkeypatch):
     model, ended = GrammarParser(0.1, max_iter=1, random_state=0).fit(TRAIN).model_, threading.Event()
     few = [3 * words for words in SENTENCES[:6]]  # charts that are large enough to look whether they are to stop
     assert model.predict(few, on_no_parse="flat", n_jobs=3) == model.predict(few, on_no_parse="flat")
-    first, at_work = model.oracle.parse, threading.Event()
+    first, at_work = model.oracle.parse_all, threading.Event()
 
-    def parse(*arguments, words, parser):
+    def parse_all(*arguments, words, parser):
         number = parsers.index(parser)  # in the order in which threads made them
         if number == 1:
             try:
                 while True:
-                    first(*arguments, words=words, parser=parser)
+                    list(first(*arguments, words=words, parser=parser))
                     at_work.set()
             except KeyboardInterrupt:
                 ended.set()
                 raise
         if number == 0 and at_work.wait():
             raise ValueError("no words")
-        return first(*arguments, words=words, parser=parser)
+        yield from first(*arguments, words=words, parser=parser)
 
     parsers, make, all_have_one = [], model.oracle.parser, threading.Barrier(3, timeout=60.0)
 
@@ -117,7 +128,7 @@ def test_threads_that_fail_stop_the_others(monkeypatch):
         return made
 
     monkeypatch.setattr(model.oracle, "parser", parser)
-    monkeypatch.setattr(model.oracle, "parse", parse)
+    monkeypatch.setattr(model.oracle, "parse_all", parse_all)
     with pytest.raises(ValueError, match=r"sentence \d+: no words"):
         model.predict(few, on_no_parse="flat", n_jobs=3)
     assert ended.wait(60.0) and len(parsers) == 3

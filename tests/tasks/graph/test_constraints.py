@@ -7,8 +7,10 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.optimize import OptimizeResult
 
 from structsvm.tasks import GraphLabeler
+from structsvm.tasks.graph import constraints
 
 rng = np.random.default_rng(0)
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
@@ -69,6 +71,18 @@ def test_what_obeys_and_is_not_known_to_be_best():
             np.testing.assert_array_equal(np.searchsorted(list("abc"), y), best)
             n_changed += bool((y != plain).any())
     assert n_changed
+
+
+def test_a_programme_that_is_not_solved(monkeypatch):
+    """It is no proof that nothing obeys; and what is asked for is the best labelling, not one within 0.01 %."""
+
+    def stopped(*args, options, **others):
+        assert options["mip_rel_gap"] <= 1e-9
+        return OptimizeResult(status=4, x=None, message="numbers went wrong")
+
+    monkeypatch.setattr(constraints, "milp", stopped)
+    with pytest.raises(RuntimeError, match="the integer programme was not solved: numbers went wrong"):
+        trained().predict(TESTS[:1], constraints=[RULES["exactly_one"]])
 
 
 def test_beside_labels_that_are_known():

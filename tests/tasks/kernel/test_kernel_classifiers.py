@@ -299,6 +299,50 @@ def test_the_perceptron_is_the_plain_one(seed, average, is_weighted):
     np.testing.assert_allclose(found, total / n if average else w, atol=1e-9)
 
 
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 3), budget=st.integers(1, 12), margin=st.sampled_from([0.0, 4.0]))
+@settings(max_examples=20)
+def test_the_perceptron_on_a_budget(seed, k, budget, margin):
+    """Algorithm 4, for two classes and more: one pass, beside a list of patterns, on whole numbers."""
+    rng = np.random.default_rng(seed)
+    n, blocks = 40, []
+    data, labels = rng.integers(-3, 4, (n, 3)).astype(float), np.arange(n) % k
+
+    def kernel(A, B):  # as above
+        blocks.append(A)
+        return A @ B.T
+
+    data[:, 2] = np.arange(n)
+    model = KernelPerceptronClassifier(
+        kernel=kernel, average=False, budget=budget, margin=margin, max_iter=1, random_state=seed
+    )
+    model.fit(data, labels)
+    kept = []  # of pattern, coefficients by label; the last takes the place of one that leaves
+    for x in blocks[0]:
+        true = int(x[2]) % k
+        scores = sum((beta * (z @ x) for z, beta in kept), np.zeros(k))
+        rival = max((z for z in range(k) if z != true), key=lambda z: (scores[z], -z))
+        if scores[true] - scores[rival] > margin:
+            continue
+        kept.append((x, np.eye(k)[true] - np.eye(k)[rival]))
+        if len(kept) > budget:
+            ahead = []
+            for x_i, beta_i in kept:
+                scores = sum((beta * (z @ x_i) for z, beta in kept), np.zeros(k)) - beta_i * (x_i @ x_i)
+                own = int(x_i[2]) % k
+                ahead.append(scores[own] - np.delete(scores, own).max())
+            kept[int(np.argmax(ahead))] = kept[-1]
+            kept.pop()
+    found = {
+        int(x[2]): beta.tolist() for x, beta in zip(model.support_vectors_, model.dual_coef_.toarray().T, strict=True)
+    }
+    assert found == {int(x[2]): beta.tolist() for x, beta in kept}
+
+
+def test_a_budget_has_no_average():
+    with pytest.raises(ValueError, match="budget=5 needs average=False"):
+        KernelPerceptronClassifier(budget=5).fit(X, y)
+
+
 def test_the_average_of_the_perceptron_predicts_better():
     plain = KernelPerceptronClassifier(average=False, max_iter=1, random_state=0).fit(X, y)
     averaged = KernelPerceptronClassifier(max_iter=1, random_state=0).fit(X, y)

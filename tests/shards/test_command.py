@@ -1,0 +1,84 @@
+"""``train sequence --shards``: the model is that of `fit` on the same shards; what is refused."""
+
+import numpy as np
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm import SequenceShards
+from structsvm.datasets import make_sequences, write_columns
+from structsvm.tasks import SequenceLabeler
+
+TRAIN = ["train", "sequence", "-C", 0.1, "--max-iter", 2, "--hash-bits", 12, "--loss", "hamming", "--no-probability"]
+
+
+@pytest.fixture
+def work(tmp_path):
+    write_columns(tmp_path / "train.txt", *make_sequences(60, n_labels=4, n_words=80, mean_length=6.0, random_state=0))
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def weights(path):
+    return structsvm.load(path).model_.weights
+
+
+def test_shards_are_made_and_trained_on_and_trained_on_again(work, monkeypatch):
+    made, make = [], SequenceShards.make.__func__
+
+    def counted(cls, source, folder, *, max_memory, **given):
+        assert max_memory == 7 * 10**6
+        made.append(folder)
+        return make(cls, source, folder, max_memory=5000, **given)
+
+    monkeypatch.setattr(SequenceShards, "make", classmethod(counted))
+    given = [*TRAIN, "train.txt", "--shards", "shards", "--max-memory", 7, "--model"]
+    out, _ = run(work, *given, "model")
+    assert "60 sequences" in out
+    shards = SequenceShards.open(work / "shards")
+    assert len(shards) == 60
+    assert shards.n_shards > 2
+    labeler = SequenceLabeler(C=0.1, max_iter=2, hash_bits=12, loss="hamming", probability=False, random_state=0)
+    np.testing.assert_array_equal(weights(work / "model"), labeler.fit(shards).model_.weights)
+    run(work, *TRAIN, "shards", "--model", "again")
+    np.testing.assert_array_equal(weights(work / "again"), weights(work / "model"))
+    _, error = run(work, *given, "other", status=1)
+    assert "shards: is there already" in error
+    assert made == ["shards", "shards"]
+    assert not (work / "other").exists()
+
+
+def test_a_damaged_line_is_named_and_leaves_nothing(work):
+    with open(work / "train.txt", "a") as file:
+        file.write("one\n")
+    n_lines = (work / "train.txt").read_text().count("\n")
+    _, error = run(work, *TRAIN, "train.txt", "--shards", "shards", "--model", "model", status=1)
+    assert f"train.txt:{n_lines}:" in error
+    assert not (work / "shards").exists()
+    assert not (work / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["train.txt", "--max-memory", 7], "--max-memory needs --shards"),
+        (["train.txt", "--shards", "shards", "--partial"], "--partial has no meaning with shards"),
+        (["folder", "--shards", "shards"], "folder is a folder of shards itself"),
+        (["folder", "--max-memory", 7], "--max-memory needs --shards"),
+        (["train.txt", "--shards", "shards", "--max-memory", 0], "'--max-memory'"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(work, options, message):
+    _, error = run(work, *TRAIN, *options, "--model", "model", status=2)
+    assert message in error
+    assert not (work / "shards").exists()
+
+
+def test_a_stream_has_no_shards(work):
+    _, error = run(work, "train", "sequence", "train.txt", "--stream", "--shards", "shards", "-m", "model", status=2)
+    assert "--stream has no meaning with shards" in error
+
+
+def test_a_folder_without_shards_is_named(work):
+    _, error = run(work, *TRAIN, "folder", "--model", "model", status=1)
+    assert "folder/index" in error
