@@ -25,8 +25,6 @@ from structsvm.tasks.semantics.likelihood import make_likelihood
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 
-DEFAULT_C = 0.1
-
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The input's sentences as JSON lines, with their meanings and alignments, or with the most probable meanings."""
@@ -125,7 +123,7 @@ def demo(seed: int) -> Any:
     return figure
 
 
-@training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.", type_of_C=float)
+@training(metavar="BAGS", solvers=(), role_of_C="Longest step; auto: 0.1 for ospas, 0.2 or 0.05 for hybrid.")
 @choice("--method", "hybrid", "ospas", text="Hybrid trees learnt by likelihood, or taggers learnt online.")
 @choice("--strategy", "order_free", "random", "left_right", text="Which word is learnt next.")
 @flag("--average", "Predict with the average of the weights.")
@@ -173,6 +171,6 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None}
+DEFAULTS = defaults(command) | {"max_iter": None, "executor": None}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -138,7 +138,8 @@ class Choice:
             parts = [f"{loss!r} at C = {C:g} ({self._value(score)})" for loss, (C, score, _) in self.losses.items()]
             sums = f"{self._value(self.total[0])} +- {self._value(self.total[1])}"
             return f"losses {' and '.join(parts)}, added (held-out {self.metric} {sums})"
-        best, *others = ranking(self.metric, self.table)
+        others = ranking(self.metric, self.table)
+        best = others.pop([row[0] for row in others].index(self.C))
         text = ""
         if self.gamma is not None:
             text = f"gamma = {self.gamma:.3g} (of {self.gammas[0][0]:.3g} to {self.gammas[-1][0]:.3g}), "
@@ -211,9 +212,9 @@ def rows_from_json(rows: Any) -> list[Row]:
 def at_edge(C: float, table: list[Row]) -> bool:
     """Whether C is the least or the greatest value, and better than the one beside it by a standard error.
 
-    Beyond a C with which nothing is learnt there is nothing.
+    Beyond a C with which nothing is learnt there is nothing; of two values, each is at an edge.
     """
-    if len(table) < 2 or table[1][0] * 1e-3 > C:
+    if len(table) < 3 or table[1][0] * 1e-3 > C:
         return False
     ends = (table[0], table[1]), (table[-1], table[-2])
     return any(end[0] == C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)

@@ -16,9 +16,11 @@ from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.selection import MANY, Choice, Held, Search
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.growth import carried, same
-from structsvm.tasks.semantics.likelihood import HybridProblem, first_weights, hybrid_trees
+from structsvm.tasks.semantics.likelihood import SLOWER, STEP, HybridProblem, first_weights, hybrid_trees
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -39,7 +41,7 @@ WEIGHTS = {
 EMPTY = Symbol("-", None)
 
 
-class HybridModel(BagModel, method="hybrid"):
+class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     """Units, lexicon, features and their weights.
 
     Attributes
@@ -123,6 +125,29 @@ class HybridModel(BagModel, method="hybrid"):
         if not same(old, new):
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
             self.hybrid = new
+
+    # ---- the length of steps --------------------------------------------------------------------
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        return StepSearch(self, data, sample_weight, solver)
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        tokens, bags = data
+        first, second = (([tokens[i] for i in rows], [bags[i] for i in rows]) for rows in (train, test))
+        return first, second
+
+    def judged(self, data: Any) -> Held:
+        tokens, bags = data
+        found = [{d.meaning for d, _ in best} for best in self.kbest(tokens, 1)]
+        in_bags = [not best.isdisjoint(map(self.order.sorted, bag)) for best, bag in zip(found, bags, strict=True)]
+        return Held("share in bags", np.array(in_bags, dtype=float), np.ones(len(bags)))
+
+    def scale(self, data: Any) -> float:
+        """Steps are as long whatever the data."""
+        return 1.0
+
+    def adopt(self, part: Any) -> None:
+        self.hybrid, self.meanings, self.order = part.model.hybrid, part.model.meanings, part.model.order
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -232,6 +257,25 @@ class HybridModel(BagModel, method="hybrid"):
         model.weights = np.zeros(model.hybrid.n_features)
         model.weights[checked["features"]] = checked["weights"]
         return model
+
+
+class StepSearch(Search):
+    """The choice of the length of steps, for a first training on many sentences whose bags hold several meanings."""
+
+    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
+        super().__init__(model, data, weight, solver, (STEP, SLOWER))
+        self.solver.set_params(max_iter=solver.max_iter)
+
+    def choose(self, monitor: Any) -> Choice | None:
+        """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
+        bags = self.data[1]
+        if self.model.is_trained or len(bags) < MANY or all(len(bag) == 1 for bag in bags):
+            return None
+        return super().choose(monitor)
+
+    def choice_of(self, C: float) -> Choice:
+        scores = {row[0]: row[1] for row in self.table}
+        return super().choice_of(STEP if scores[STEP] == scores[C] else C)
 
 
 def check_lengths(sentences: Sequence[Any]) -> None:

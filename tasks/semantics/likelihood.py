@@ -1,6 +1,6 @@
 """The likelihood of bags of meanings, whose derivations are hidden, and stochastic steps that raise it.
 
-    max_w  sum_i log p(bag_i | x_i) - 1/2 |w - w0|^2 / C,    p(bag | x) = sum over its meanings' derivations / over all
+    max_w  sum_i log p(bag_i | x_i) - PENALTY/2 |w - w0|^2,  p(bag | x) = sum over its meanings' derivations / over all
 
 A meaning m counts 1 / pi(m) times in its bag, pi(m) being how often a bag holds it by chance: of the bags that hold m
 and are about x, a share proportional to that means m. Without it what happens all the time explains everything.
@@ -43,6 +43,7 @@ from structsvm.oracles.hybrid import (
 from structsvm.parameters import POSITIVE, seed_from
 from structsvm.solvers.base import Run, Solver
 from structsvm.structures.meaning_units import Units
+from structsvm.tasks.common.solver import AUTO
 
 # Of the weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an
 # unknown word that is copied; a unit without words below others, and one in a span without words.
@@ -53,6 +54,8 @@ PART, LETTERS, ALIKE = re.compile(r"[^\W\d_A-Z]+|[A-Z]+[^\W\d_A-Z]*"), 3, 4
 TWO = re.compile(r"([^\W\d_]{2,})(\d+)")
 # How probable it is of any bag that it lacks the right meaning, and the passes in which nothing is doubted.
 DOUBT, SURE = 0.1, 2
+# The longest step of a weight, roughly, and what is tried beside it; the weight of the penalty.
+STEP, SLOWER, PENALTY = 0.2, 0.05, 1e-3
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
 # Of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
@@ -288,7 +291,7 @@ class LikelihoodSchedule:
             weight = 1.0 if self.weight is None else float(self.weight[i])
             if weight > 0.0:
                 learnt = problem.hybrid.sums.learn(
-                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.rate, weight, doubt
+                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.C, weight, doubt
                 )
                 state.n_argmax += 2
                 if learnt == -np.inf:
@@ -315,6 +318,12 @@ class LikelihoodSchedule:
 class LikelihoodRun(Run):
     """A run whose weights are the average of the last passes."""
 
+    carries = False  # other steps begin anew
+
+    @property
+    def least_passes(self) -> int:  # type: ignore[override]
+        return self.solver.max_iter
+
     def warn_of_left_out(self) -> None:
         """Warn of sentences that no step was made for, as a share of all of them."""
         state = self.state
@@ -339,12 +348,10 @@ class BagLikelihood(Solver):
 
     Parameters
     ----------
-    C : float, default=1000.0
-        Inverse weight of the penalty ``1/2 |w - w0|^2`` in each step.
+    C : float, default=0.2
+        Longest step of a weight, roughly.
     max_iter : int, default=10
         Passes.
-    rate : float, default=0.2
-        Longest step of a weight, roughly.
     random_state : int, RandomState or None
         Seeds the order of the sentences.
     checkpoint, checkpoint_every
@@ -354,21 +361,19 @@ class BagLikelihood(Solver):
     needs = frozenset({"meanings in bags"})
     max_iter: int
 
-    _constraints = Solver._constraints | {"C": POSITIVE, "rate": POSITIVE}
+    _constraints = Solver._constraints | {"C": POSITIVE}
 
     def __init__(
         self,
-        C: float = 1000.0,
+        C: float = STEP,
         *,
         max_iter: int = 10,
-        rate: float = 0.2,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
         self.C = C
         self.max_iter = max_iter
-        self.rate = rate
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -380,16 +385,16 @@ class BagLikelihood(Solver):
         """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
-        state = LikelihoodState(np.array(base, dtype=np.float64), 1.0 / self.C, paces(problem.hybrid))
+        state = LikelihoodState(np.array(base, dtype=np.float64), PENALTY, paces(problem.hybrid))
         schedule = LikelihoodSchedule(problem, state, self, sample_weight, seed_from(self.random_state))
         return LikelihoodRun(self, problem, state, schedule)
 
 
 def make_likelihood(params: Any) -> BagLikelihood:
     """The solver that parameters, read as attributes, ask for."""
-    passes = {} if params.max_iter is None else {"max_iter": params.max_iter}
+    given = {name: getattr(params, name) for name in ("C", "max_iter") if getattr(params, name) not in (AUTO, None)}
     return BagLikelihood(
-        **passes,
+        **given,
         random_state=params.random_state,
         checkpoint=params.checkpoint,
         checkpoint_every=params.checkpoint_every,

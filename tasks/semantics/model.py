@@ -164,10 +164,20 @@ class SemanticModel(BagModel, method="ospas"):
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
+    def train(
+        self,
+        data: Any,
+        solver: Any,
+        *,
+        passes: int | None = None,
+        resume: bool = False,
+        choose: bool = False,
+        **options: Any,
+    ) -> Any:
         """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
 
-        Once all that the bags hold is registered, it makes no difference in what portions sentences come.
+        Once all that the bags hold is registered, it makes no difference in what portions sentences come. With `choose`
+        the solver's C is but the default, and stays it.
         """
         before = self.result
         run = super().train(data, solver, passes=solver.n_passes if passes is None else passes, **options)

@@ -15,6 +15,7 @@ from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver, WeightRun
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.problem import SemanticProblem
 
@@ -164,4 +165,4 @@ class Ospas(Solver):
 def make_ospas(params: Any) -> Any:
     """The solver that parameters, read as attributes, ask for."""
     given = {name: getattr(params, name) for name in Ospas().get_params()}
-    return Ospas(**given | {"max_iter": 1 if given["max_iter"] is None else given["max_iter"]})
+    return Ospas(**{name: value for name, value in given.items() if value not in (AUTO, None)})

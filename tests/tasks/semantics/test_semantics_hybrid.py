@@ -18,6 +18,7 @@ from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
+from structsvm.tasks.semantics.hybrid import HybridModel
 from structsvm.tasks.semantics.likelihood import BELOW, NAMED, first_weights, hybrid_trees, rarities
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
@@ -111,6 +112,77 @@ def test_files_and_copies(parser, tmp_path):
         write_model(tmp_path / "d", "semantics", file.meta | meta, file.arrays | arrays)
         with pytest.raises(ModelFileError, match="not a sound semantics model"):
             structsvm.load(tmp_path / "d")
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Sentences of the house, and bags half of which are those of others."""
+    house, rng = make_ambig_house(300, 2, random_state=0), np.random.default_rng(0)
+    return house.sentences, [house.bags[rng.integers(300) if rng.random() < 0.5 else i] for i in range(300)]
+
+
+@pytest.fixture(scope="module")
+def chosen(noisy):
+    return SemanticParser(max_iter=2, warm_start=True, random_state=0).fit(*noisy)
+
+
+def test_noise_in_bags_asks_for_slower_steps(noisy, chosen, tmp_path):
+    table = chosen.validation_
+    assert (chosen.C_, table["metric"], table["n_held_out"]) == (0.05, "share in bags", 60)
+    assert table["C"].tolist() == [0.05, 0.2] and table["score"][0] > table["score"][1] and set(table["passes"]) == {2}
+    given = SemanticParser(0.05, max_iter=2, random_state=0).fit(*noisy)  # nothing else is passed on
+    np.testing.assert_array_equal(given.model_.weights, chosen.model_.weights)
+    chosen.save(tmp_path / "m")
+    for other in (structsvm.load(tmp_path / "m"), pickle.loads(pickle.dumps(chosen))):
+        np.testing.assert_equal(other.validation_, table)
+        assert other.C_ == 0.05 and other.get_params()["C"] == "auto"
+
+
+def test_the_usual_steps_where_both_are_as_good_and_where_nothing_is_chosen(noisy, monkeypatch):
+    house = make_ambig_house(300, 2, random_state=0)
+    found = SemanticParser(max_iter=2, random_state=0).fit(house.sentences, house.bags)
+    assert found.C_ == 0.2 and found.validation_["score"].tolist() == [1.0, 1.0]
+    assert "C = 0.2 " in found.model_.choice.text
+    monkeypatch.setattr(HybridModel, "judged", lambda *_: pytest.fail("steps are chosen"))
+    X, y = noisy
+    for parser, sentences, bags, C in (
+        (SemanticParser(max_iter=1), X[:-1], y[:-1], 0.2),
+        (SemanticParser(max_iter=1), X, [bag[:1] for bag in y], 0.2),
+        (SemanticParser(0.3, max_iter=1), X, y, 0.3),
+        (SemanticParser(method="ospas"), X, y, 0.1),
+    ):
+        assert parser.fit(sentences, bags).C_ == C
+        with pytest.raises(AttributeError, match="C was given, or there were too few"):
+            _ = parser.validation_
+    stream = SemanticParser(max_iter=1, warm_start=True).partial_fit(X, y)
+    assert stream.C_ == 0.2 == stream.fit(X, y).C_
+
+
+def test_a_choice_outlives_kills_and_is_made_once(noisy, chosen, tmp_path, monkeypatch):
+    parser = SemanticParser(max_iter=2, random_state=0, checkpoint=tmp_path / "c").fit(*noisy)
+    with monkeypatch.context() as patch:
+        patch.setattr(HybridModel, "judged", lambda *_: pytest.fail("steps are chosen again"))
+        for other in (parser.fit(*noisy), copy.deepcopy(chosen).set_params(max_iter=3).fit(*noisy)):
+            assert other.C_ == 0.05
+            np.testing.assert_equal(other.validation_, chosen.validation_)
+    np.testing.assert_array_equal(parser.model_.weights, chosen.model_.weights)
+
+
+def test_ctrl_c_in_the_choice_leaves_a_model_of_a_part(noisy, monkeypatch):
+    judged, n = HybridModel.judged, [0]
+
+    def interrupt(self, data):
+        n[0] += 1
+        if n[0] == 2:
+            raise KeyboardInterrupt
+        return judged(self, data)
+
+    monkeypatch.setattr(HybridModel, "judged", interrupt)
+    parser = SemanticParser(max_iter=1, random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
+        parser.fit(*noisy)
+    assert (parser.result_.status, parser.C_) == ("interrupted", 0.05)
+    assert any(parser.predict(noisy[0][:5]))
 
 
 @pytest.mark.parametrize("level", [0, 2])
