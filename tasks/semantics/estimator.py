@@ -81,6 +81,7 @@ class SemanticParser(StructureEstimator):
         "cityid('new york')"}``), known ones or others like them.
     executor : callable, optional
         Of hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model files.
+        Called in `fit`, too, for what is predicted of held-out sentences where C is chosen.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
