@@ -114,16 +114,18 @@ class _Search:
         while stack:
             key, rank = stack.pop()
             _, symbol, i, j = key
-            _, number, ranks = self.items[key].found[rank]
-            _, chain, ((base_key),) = self.items[key].edges[number]
-            self.ask(base_key, ranks[0])
-            _, number, ranks = self.items[base_key].found[ranks[0]]
-            _, (rule, split), tails = self.items[base_key].edges[number]
+            (chain, ((base_key),)), ranks = self.step(key, rank)
+            ((rule, split), tails), ranks = self.step(base_key, ranks[0])
             rows.append((symbol, i, j, chain, rule, split))
-            for tail, below in reversed(list(zip(tails, ranks, strict=True))):
-                self.ask(tail, below)
-                stack.append((tail, below))
+            stack += reversed(list(zip(tails, ranks, strict=True)))
         return np.array(rows, dtype=np.int32)
+
+    def step(self, key: tuple[int, int, int, int], rank: int) -> Any:
+        """``(what an edge says, ranks below it)`` of an item's derivation of this rank, which there is."""
+        if not self.ask(key, rank):  # a sum that is infinite is no sum of the scores below it
+            raise ValueError("the scores of a derivation overflow: the weights are too large")
+        _, number, ranks = self.items[key].found[rank]
+        return self.items[key].edges[number][1:], ranks
 
 
 def derivations(
@@ -157,6 +159,5 @@ def fragments(parser: Parser, words: NDArray[np.int32], w: NDArray[np.float64]) 
     cover = parser.cover(words, w)
     search, found = _Search(parser, len(words)), []
     for symbol, i, j in cover:
-        search.ask((_FINAL, symbol, i, j), 0)
         found.append(search.rows((_FINAL, symbol, i, j), 0))
     return found

@@ -3,6 +3,7 @@
 import math
 import signal
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tree_reference import ReferenceGrammar, as_text, catalan
 
 from structsvm.execution._stop import Job, look_every
 from structsvm.oracles.cky import CKYOracle, NoParseError
+from structsvm.oracles.enumeration.kbest import fragments
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.rules import Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.structures.trees import parse_tree
@@ -190,6 +192,19 @@ def test_kbest_is_lazy():
     for k in (0, -1, 1.5, "x"):
         with pytest.raises(ValueError, match="k must be an int of at least 1, or None"):
             oracle.kbest(["a"], np.zeros(2), k)
+
+
+def test_sums_of_weights_that_overflow():
+    """A chart whose best sum is infinite may have nothing below it that adds up to that: weights of a forged file."""
+    arrays = {"chain_bottom": np.zeros(0, dtype=np.int32)}
+    chart = SimpleNamespace(
+        tables=SimpleNamespace(arrays=arrays),
+        chains=lambda *_: [(np.inf, -1)],
+        rules=lambda *_: [],
+        cover=lambda *_: [(0, 0, 3)],
+    )
+    with pytest.raises(ValueError, match="the scores of a derivation overflow: the weights are too large"):
+        fragments(chart, np.zeros(3, dtype=np.int32), np.zeros(1))
 
 
 def test_kbest_keeps_its_weights():
