@@ -229,7 +229,7 @@ class TaxonomyOracle(Oracle):
         steps[places[1:-1][(places[1:-1] > full) & (places[1:-1] < full + len(listed))] - full - 1] = 1
         if (
             self.n_full < 0
-            or (np.diff(places) < 0).any()
+            or (places[1:] < places[:-1]).any()
             or (places[0], places[-1]) != (full, full + len(listed))
             or (steps <= 0).any()
             or (len(listed) and not 0 <= listed.min() <= listed.max() < self.attributes.n_attributes)
@@ -375,7 +375,7 @@ class TaxonomyOracle(Oracle):
             raise ValueError("candidates must be contiguous arrays of int32, int64 and int32")
         if len(which) != len(documents):
             raise ValueError(f"there are candidates for {len(which)} documents, and {len(documents)} documents")
-        if not len(bounds) or bounds[0] != 0 or bounds[-1] != len(outputs) or (np.diff(bounds) < 1).any():
+        if not len(bounds) or bounds[0] != 0 or bounds[-1] != len(outputs) or (bounds[1:] <= bounds[:-1]).any():
             raise ValueError("sets of candidates must have one member or more")
         if len(which) and not 0 <= which.min() <= which.max() < len(bounds) - 1:
             raise ValueError(f"sets of candidates lie in {which.min()}..{which.max()}, expected 0..{len(bounds) - 2}")

@@ -69,7 +69,7 @@ def as_rows(X: Any, n_features: int) -> SparseRows:
             np.ascontiguousarray(X.data, dtype=np.float64),
             n_features,
         )
-        if not np.all(np.diff(rows.indptr) >= 0) or rows.indptr[0] != 0 or rows.indptr[-1] > len(rows.indices):
+        if (rows.indptr[1:] < rows.indptr[:-1]).any() or rows.indptr[0] != 0 or rows.indptr[-1] > len(rows.indices):
             raise ValueError("X is a sparse matrix with a wrong indptr")
         if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < n_features:
             raise ValueError(f"X has a column {rows.indices.max()}, expected 0 .. {n_features - 1}")

@@ -266,7 +266,8 @@ class LikelihoodState:
 
 def within(features: NDArray[np.int64], n_features: int) -> bool:
     """Whether indices are ascending and in range."""
-    return not len(features) or bool(features[0] >= 0 and features[-1] < n_features and (np.diff(features) > 0).all())
+    ascend = (features[1:] > features[:-1]).all()  # differences may overflow
+    return not len(features) or bool(features[0] >= 0 and features[-1] < n_features and ascend)
 
 
 class LikelihoodSchedule:

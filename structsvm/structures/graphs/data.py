@@ -109,7 +109,7 @@ class Graphs:
             ("node_bounds", self.node_bounds, n_nodes),
             ("edge_bounds", self.edge_bounds, n_edges),
         ):
-            if not len(bounds) or bounds[0] != 0 or bounds[-1] != size or (np.diff(bounds) < 0).any():
+            if not len(bounds) or bounds[0] != 0 or bounds[-1] != size or (bounds[1:] < bounds[:-1]).any():
                 raise ValueError(f"the graphs' {name} must ascend from 0 to {size}")
         if len(self.node_bounds) != len(self.edge_bounds):
             raise ValueError(f"there are {len(self)} graphs by nodes, {len(self.edge_bounds) - 1} by edges")

@@ -19,7 +19,7 @@ from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
-from structsvm.tasks.semantics.likelihood import BELOW, NAMED, first_weights, hybrid_trees, rarities
+from structsvm.tasks.semantics.likelihood import BELOW, NAMED, first_weights, hybrid_trees, rarities, within
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -455,3 +455,10 @@ def test_sentences_that_are_left_out_are_told(monkeypatch):
     monkeypatch.setattr(likelihood, "EMPTY", 800.0)
     with pytest.warns(AdviceWarning, match="100 % of the sentences were left out of training"):
         SemanticParser(random_state=0, max_iter=2).fit(X, y)
+
+
+def test_features_of_a_state_that_wrap_around():
+    """Their differences are positive in 64 bits."""
+    assert within(np.array([1, 5, 9]), 10) and within(np.empty(0, dtype=np.int64), 10)
+    for wrong in ([1, -(2**63)], [1, 1], [5, 1], [-1, 1], [1, 10]):
+        assert not within(np.array(wrong), 10)
