@@ -310,8 +310,8 @@ class LikelihoodSchedule:
 
     def set_state(self, numbers: Any) -> None:
         numbers = np.asarray(numbers)
-        if numbers.dtype != np.float64 or numbers.shape != (2,) or not (numbers >= 0.0).all():
-            raise ValueError("array 'schedule' of the training state must be 2 numbers, not negative")
+        if numbers.dtype != np.float64 or numbers.shape != (2,) or not ((numbers >= 0.0) & (numbers < 2.0**53)).all():
+            raise ValueError("array 'schedule' of the training state must be 2 numbers, not negative, below 2**53")
         self.n_passes, self.seed = (int(number) for number in numbers)
         self.next = self.n_samples
 

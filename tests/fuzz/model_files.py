@@ -467,7 +467,8 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
                 raise
             return "OracleError"
         except ValueError as error:
-            if "overflow" not in str(error):  # of scores, or of a network
+            # Of scores, or of a network.
+            if "overflow" not in str(error) and "weights are not finite" not in str(error):
                 raise
             return "ValueError of training"
     return "goes on"

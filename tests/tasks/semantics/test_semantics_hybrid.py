@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,15 @@ from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
-from structsvm.tasks.semantics.likelihood import BELOW, NAMED, first_weights, hybrid_trees, rarities, within
+from structsvm.tasks.semantics.likelihood import (
+    BELOW,
+    NAMED,
+    LikelihoodSchedule,
+    first_weights,
+    hybrid_trees,
+    rarities,
+    within,
+)
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -462,3 +471,12 @@ def test_features_of_a_state_that_wrap_around():
     assert within(np.array([1, 5, 9]), 10) and within(np.empty(0, dtype=np.int64), 10)
     for wrong in ([1, -(2**63)], [1, 1], [5, 1], [-1, 1], [1, 10]):
         assert not within(np.array(wrong), 10)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -1.0, np.nan, 2.0**60])
+def test_a_schedule_of_a_state_that_cannot_be(wrong):
+    schedule = LikelihoodSchedule(SimpleNamespace(n_samples=3), None, None, None, 0)
+    schedule.set_state(np.array([4.0, 7.0]))
+    assert (schedule.n_passes, schedule.seed) == (4, 7)
+    with pytest.raises(ValueError, match="array 'schedule' of the training state must be 2 numbers"):
+        schedule.set_state(np.array([wrong, 1.0]))
