@@ -105,9 +105,10 @@ class Vector:
         self.array = np.frombuffer(self._map, dtype=kind)
 
     def release(self, start: int, stop: int) -> None:
-        """Let the pages of entries start .. stop - 1 go; they are read again when they are looked at."""
+        """Let the pages of entries start .. stop - 1 go, of those that there are; they are read again if looked at."""
         if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
             return
+        start, stop = max(start, 0), min(stop, len(self.array))
         first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
         if stop * self.array.itemsize > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)

@@ -296,6 +296,18 @@ class TestRefusals:
             SequenceShards.open(shards.folder)
 
 
+@pytest.mark.parametrize("wrong", [2**62, -(2**62)])
+def test_offsets_that_lead_nowhere(wrong, data, tmp_path):
+    (tmp_path / "train").write_bytes(data[:20].to_bytes())
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", max_memory=1000)
+    ends = np.fromfile(tmp_path / "new" / "indptr", dtype="<i8")
+    ends[len(ends) // 4 : len(ends) // 2] = wrong
+    ends.tofile(tmp_path / "new" / "indptr")
+    assert shards.n_shards > 4
+    with pytest.raises(ValueError, match="sequences"):
+        SequenceLabeler(C=0.1).fit(SequenceShards.open(shards.folder))
+
+
 def test_vocabulary_in_pieces_is_that_of_the_whole(data):
     X = data.drop_last()
     layout = TemplateLayout.resolve(TEMPLATES, X.n_columns)
