@@ -49,10 +49,8 @@ class KernelPart(Part):
     def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
         self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, search.data[0]), train, None, None
         self.model, weight = search.model.again(), search.weight
-        self.model.machine.kernel, self.model.machine.column_scale = (
-            kernel,
-            None,
-        )  # the search's rows are in their units
+        self.model.machine.kernel = kernel
+        self.model.machine.column_scale = None  # the search's rows are in their units
         can = near is not None and kernel.name == "rbf" and near.X.dtype == self.X.dtype
         self.are_powers = can and not near.are_powers and near.values[0].mean() < NEAR_1
         data, self.others = self.model.divide(search.data, train, test, near if self.are_powers else None)
