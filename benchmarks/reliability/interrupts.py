@@ -137,6 +137,7 @@ CASES = {
     "sequences of order 2, 200,000 tokens, 60 labels": (SEQUENCES, {
         "fit": f"SequenceLabeler(order=2, {MANY}).fit(X, y)", "predict": "small.predict(X)",
         "predict, 2 threads": "small.set_params(n_jobs=2).predict(X * 2)",
+        "500 best of 80 tokens": "small.predict_kbest([X[0][:80]], k=500)",
     }),
     **{f"sequences, {solver}": (CHUNKS, {"fit": f"SequenceLabeler(solver={solver!r}, n_jobs={jobs}, {MANY}).fit(X, y)"})
        for solver, jobs in {"larank": 1, "cutting_plane": 2, "frank_wolfe": 2, "passive_aggressive": 1, "perceptron": 1}

@@ -62,7 +62,7 @@ def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[by
         counted = _Counted(file)
         with _undamaged(kind, name), importlib.import_module(module).open(counted) as unfolded:
             while block := unfolded.read(BLOCK):
-                yield block, _limit(counted.n)
+                yield block, unfolding_limit(counted.n)
 
 
 def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tuple[str, str]:
@@ -116,7 +116,7 @@ def decompress(data: bytes, name: str) -> bytes:
     kind, module = _compression(data, name)
     if kind is None:
         return data
-    unfold, limit = importlib.import_module(module).open, _limit(len(data))
+    unfold, limit = importlib.import_module(module).open, unfolding_limit(len(data))
     held, size = io.BytesIO(), 0
     with _undamaged(kind, name):
         for block in _blocks(unfold, data):
@@ -179,7 +179,7 @@ def _blocks(unfold: Any, data: bytes) -> Iterator[bytes]:
             yield block
 
 
-def _limit(size: int) -> int:
+def unfolding_limit(size: int) -> int:
     """Bytes that `size` compressed ones may unfold to."""
     text = os.environ.get(LIMIT)
     if text is None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from structsvm.features.columns import ColumnPieces, Columns
+from structsvm.features.sources import unfolding_limit, unfolds_to_more
 from structsvm.features.tables.frames import frame_columns, frame_keys
 
 PARQUET, ARROW = b"PAR1", b"ARROW1"
+CELL = 8  # bytes of a cell, at least, beside its characters
 
 
 def column_pieces(
@@ -55,18 +57,51 @@ def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
         ) from None
     try:
         with pa.OSFile(path) as file:
+            limit = unfolding_limit(os.path.getsize(path))
             if is_parquet:
-                batches = parquet.ParquetFile(file).iter_batches(batch_size=n_rows)
+                table = parquet.ParquetFile(file)
+                schema, strings = table.schema_arrow, [column.path for column in table.schema]
+                _check_size(_largest_group(table.metadata), limit)
+                batches = parquet.ParquetFile(file, read_dictionary=strings).iter_batches(batch_size=n_rows)
             else:
                 table = pa.ipc.open_file(file)
-                batches = map(table.get_batch, range(table.num_record_batches))
+                schema, batches = table.schema, map(table.get_batch, range(table.num_record_batches))
             for batch in batches:
                 batch.validate(full=True)  # Arrow follows offsets of a file without a look at where they lead
-                yield batch
+                _check_size(sum(map(_cell_bytes, batch.columns)), limit)
+                yield batch.cast(schema)
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the contents
             raise
         raise ValueError(f"{path}: {error}") from None
+
+
+def _largest_group(metadata: Any) -> int:
+    """Bytes that the cells of a Parquet file's largest group of rows take, or more, by what the file says of them."""
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    chunks = [[group.column(k) for k in range(group.num_columns)] for group in groups]
+    sizes = (sum(abs(c.total_uncompressed_size) + CELL * abs(c.num_values) for c in group) for group in chunks)
+    return max(sizes, default=0)
+
+
+def _cell_bytes(column: Any) -> int:
+    """Bytes of the cells of a column, each string as often as it is named: a dictionary holds it once."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    size = CELL * len(column) + int(column.nbytes)
+    if not pa.types.is_dictionary(column.type) or column.type.value_type not in (pa.string(), pa.large_string()):
+        return size
+    lengths = compute.binary_length(column.dictionary)
+    return size + int(compute.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def _check_size(size: int, limit: float) -> None:
+    """ValueError where cells take more than is allowed."""
+    if size > limit:
+        raise ValueError(unfolds_to_more("a group of rows unfolds", limit))
 
 
 def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:

@@ -229,6 +229,30 @@ class TestSources:
             with pytest.raises(ValueError, match=rf"{k}\.table: .*({message})"):
                 SequenceShards.make(tmp_path / f"{k}.table", tmp_path / "new", sequence="w")
 
+    @pytest.mark.parametrize("bomb", ["page", "long strings", "one long row", "run", "arrow"])
+    def test_tables_that_unfold(self, bomb, tmp_path):
+        """To 25 times their size, or more than 32 MiB: files of 80 KB that take gigabytes as objects."""
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        zeros, one_row = pa.array(np.zeros(5000, dtype=np.int8)), pa.array([0, 10**7], type=pa.int32())
+        named = pa.DictionaryArray.from_arrays(zeros, pa.array(["a" * 30_000]))
+        letters = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**7, dtype=np.int8)), pa.array(["a"]))
+        cells = {
+            "page": pa.array(["a" * 2**24] * 2),
+            "one long row": pa.ListArray.from_arrays(one_row, letters),
+            "run": pa.RunEndEncodedArray.from_arrays(pa.array([10**7], type=pa.int32()), pa.array(["a"])),
+        }.get(bomb, named)
+        table, path = pa.table({"w": cells, "l": cells}), tmp_path / "bomb.table"
+        if bomb in ("run", "arrow"):
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+        else:
+            parquet.write_table(table, path, compression="zstd", use_dictionary=bomb != "page", store_schema=False)
+        assert path.stat().st_size < 80_000
+        with pytest.raises(ValueError, match=r"bomb\.table: a group of rows unfolds to more than 33554432; unpack"):
+            SequenceShards.make(path, tmp_path / "new", sequence="w")
+        assert not (tmp_path / "new").exists()
+
     def test_columns_of_types_that_name_no_sequence(self, tmp_path):
         pa = pytest.importorskip("pyarrow")
         words = {"w": ["a", "b"], "l": ["A", "B"]}
