@@ -24,11 +24,10 @@ from structsvm.tasks.ambiguous.model import (
     solver_of,
 )
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
-from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.common.units import Units, distinct_rows
+from structsvm.tasks.common.units import Units
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
@@ -227,7 +226,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
             has_intercept = bool(self.fit_intercept)
-            units = Units.of_rows(distinct_rows(rows_of(X, has_intercept), weight)) if self.standardize else None
+            units = Units.of_matrix(X, has_intercept, weight) if self.standardize else None
             model = AmbiguousModel(labels, X.shape[1], has_intercept=has_intercept, loss=loss, units=units)
             model.columns = columns
         return model, (model.rows(X), bags), weight

@@ -25,7 +25,7 @@ from structsvm.tasks.common.losses import solver_of as solver_of_loss
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import Held, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
-from structsvm.tasks.common.units import Units, rows_in, units_from
+from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
@@ -107,7 +107,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def table(self) -> Any:
         """The weights of columns as they came, by feature and label: array (n_features + has_intercept, n_labels)."""
         weights = self.weights.reshape(-1, len(self.labels))
-        return weights if self.units is None else self.units.undone(weights)
+        return undone(self.units, weights)
 
     def weight_table(self) -> WeightTable:
         names = self.name_columns(self.columns["n_features_in_"])
@@ -195,8 +195,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
             "n_features_in": self.columns["n_features_in_"],
             "loss": self.loss,
         }
-        units = {} if self.units is None else self.units.to_arrays()
-        return header, {"weights": self.weights.reshape(-1, len(self.labels))} | units
+        return header, {"weights": self.weights.reshape(-1, len(self.labels))} | units_arrays(self.units)
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -68,6 +68,11 @@ class Units(NamedTuple):
         return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
+    def of_matrix(cls, X: Any, has_intercept: Any, weight: Any = None, *, short: bool = False) -> Self | None:
+        """`of_rows` of a matrix, each row that differs and has a weight once: copies and weights make no difference."""
+        return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), short=short)
+
+    @classmethod
     def of_tokens(cls, tokens: Any) -> Self:
         """Those of the tokens of sequences; with many zeros, the size of what is not zero."""
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
@@ -124,14 +129,12 @@ class Units(NamedTuple):
             raise ValueError("weights for the columns as they came overflow float32") from error
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `units_from` reads; see `units_arrays` for units that may be None."""
         return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
 
 
-def distinct_rows(rows: Any, weight: Any = None) -> Any:
-    """Those of a weight above 0, each once and in an order of their own: copies and weights make no difference.
-
-    More than `MANY` as they are.
-    """
+def distinct_rows(rows: Any, weight: Any) -> Any:
+    """Those of a weight above 0, each once and in an order of their own; more than `MANY` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
     rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
@@ -149,8 +152,18 @@ def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None)
     return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
 
+def undone(units: Units | None, weights: Any) -> Any:
+    """`Units.undone`, if there are some."""
+    return weights if units is None else units.undone(weights)
+
+
+def units_arrays(units: Units | None) -> dict[str, NDArray[Any]]:
+    """`Units.to_arrays`, if there are some."""
+    return {} if units is None else units.to_arrays()
+
+
 def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:
-    """The inverse of `Units.to_arrays`; None where a file has none."""
+    """The inverse of `units_arrays`."""
     stored = checked_arrays(arrays, ARRAYS, n_columns=n_columns)
     if "units.factor" in stored:
         return Units(1.0 / stored["units.factor"], stored["units.shift"])

@@ -13,9 +13,8 @@ from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
-from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
-from structsvm.tasks.common.units import Units, distinct_rows
+from structsvm.tasks.common.units import Units
 from structsvm.tasks.multilabel.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
@@ -204,7 +203,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
             )
             model.columns = columns
             if self.standardize:
-                model.units = Units.of_rows(distinct_rows(rows_of(X, model.has_intercept), weight), short=True)
+                model.units = Units.of_matrix(X, model.has_intercept, weight, short=True)
         else:
             check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
         return model, (model.rows(X), Y), weight

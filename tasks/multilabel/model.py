@@ -24,7 +24,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
-from structsvm.tasks.common.units import Units, rows_in, units_from
+from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 INTERACTIONS = ("auto", "none", "tree", "full")
@@ -76,7 +76,7 @@ class MultilabelModel(CalibratedStructures):
         """Weights of columns as they came, that of an intercept last, by label: array (n_rows, n_labels)."""
         L = len(self.labels)
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
-        return weights if self.units is None else self.units.undone(weights)
+        return undone(self.units, weights)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
@@ -174,8 +174,7 @@ class MultilabelModel(CalibratedStructures):
             "has_intercept": self.has_intercept,
             "n_features_in": self.columns["n_features_in_"],
         }
-        units = {} if self.units is None else self.units.to_arrays()
-        return header, {"weights": self.weights, "edges": self.oracle.edges} | units
+        return header, {"weights": self.weights, "edges": self.oracle.edges} | units_arrays(self.units)
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

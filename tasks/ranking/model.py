@@ -18,12 +18,11 @@ from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.inspection.weights import WeightTable
-from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import Units, distinct_rows, rows_in, units_from
+from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -116,7 +115,7 @@ class GroupModel(ChoosingModel):
     @property
     def own_weights(self) -> Any:
         """Weights of columns as they came, and that of an intercept."""
-        return self.weights if self.units is None else self.units.undone(self.weights[:, np.newaxis])[:, 0]
+        return undone(self.units, self.weights[:, np.newaxis])[:, 0]
 
     @property
     def coef(self) -> Any:
@@ -140,7 +139,7 @@ class GroupModel(ChoosingModel):
 
     def set_units(self, X: Any, weight: Any = None) -> None:
         """Standardise dense columns."""
-        self.units = Units.of_rows(distinct_rows(rows_of(X, self.has_intercept), weight))
+        self.units = Units.of_matrix(X, self.has_intercept, weight)
 
     def scores(self, X: Any) -> Any:
         """Scores of the rows of a matrix."""
@@ -156,7 +155,7 @@ class GroupModel(ChoosingModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {"loss": self.loss, "k": self.k, "n_features_in": self.n_features}
-        return header, {"weights": self.weights} | ({} if self.units is None else self.units.to_arrays())
+        return header, {"weights": self.weights} | units_arrays(self.units)
 
     @classmethod
     def of_header(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], **about: Any) -> Self:

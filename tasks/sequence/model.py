@@ -39,7 +39,7 @@ from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
 from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
-from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.common.units import Units, units_arrays, units_from
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import (
@@ -559,7 +559,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
             arrays |= {f"phrases.{name}": array for name, array in of_phrases.items()}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
         arrays |= {f"oracle.{name}": mask for name, mask in zip(MASKS, oracle.allowed) if mask is not None}
-        arrays |= {} if self.units is None else self.units.to_arrays()
+        arrays |= units_arrays(self.units)
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
         of_margin, arrays_of_margin = self.margin_to_file()

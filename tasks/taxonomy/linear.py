@@ -21,7 +21,7 @@ from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
-from structsvm.tasks.common.units import Units, rows_in, units_from
+from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
@@ -217,7 +217,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         oracle, n = self.oracle, self.oracle.attributes.n_attributes
         full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
         if self.rows.row is None:
-            return full.T if self.units is None else self.units.undone(full).T
+            return undone(self.units, full).T
         from scipy.sparse import csr_array, vstack
 
         shape = (self.rows.n_rows - oracle.n_full, n)
@@ -277,7 +277,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         header, arrays = super().to_file()
         rows, (of_margin, arrays_of_margin) = self.rows, self.margin_to_file()
         arrays["weights"] = self.weights
-        arrays |= {} if self.units is None else self.units.to_arrays()
+        arrays |= units_arrays(self.units)
         if rows.row is not None:
             arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
         return header | {"n_rows": rows.n_rows} | of_margin, arrays | arrays_of_margin
