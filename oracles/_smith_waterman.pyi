@@ -2,9 +2,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
-from structsvm.oracles.alignment import FREE as FREE
-from structsvm.oracles.alignment import References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.structures.alignments import FREE as FREE
+from structsvm.structures.alignments import References, Strings
 
 MAX_BYTES: int
 

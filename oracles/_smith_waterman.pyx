@@ -19,7 +19,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
-from structsvm.oracles.alignment import FREE
+from structsvm.structures.alignments import FREE
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "kernels.h" nogil:

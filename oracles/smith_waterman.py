@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
-from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 from structsvm.oracles.enumeration.suboptimal import alignments_by_score
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
+from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 
 # The table of scores of all pairs of symbols is filled anew for each example.
 MAX_SYMBOLS = 1024

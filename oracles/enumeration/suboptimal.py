@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment
+from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment
 
 Cell = tuple[int, int, int]  # (state, i, j)
 Way = tuple[float, Cell | None, int]  # score; the cell before and the rank of the way into that, None at the start

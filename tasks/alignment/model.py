@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.oracles.alignment import FREE, PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, check_k
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.stored_values import Array, checked_arrays
+from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder

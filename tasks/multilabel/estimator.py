@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
+from structsvm.oracles.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.units import Units
-from structsvm.tasks.multilabel.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
 

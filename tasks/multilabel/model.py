@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
+from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
 from structsvm.tasks.common.labels import (
@@ -25,7 +26,6 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
-from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")

@@ -19,19 +19,19 @@ from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
 from structsvm.oracles._dependency import TreeFinder
-from structsvm.oracles.alignment import Alignment, Strings
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.hybrid import HybridTrees, Lexicon
+from structsvm.oracles.label_sets import LabelSetOracle, all_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.structures.alignments import Alignment, Strings
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import parse_meaning
-from structsvm.tasks.multilabel.label_sets import LabelSetOracle, all_pairs
 
 
 class Ring(Exception):

@@ -14,9 +14,9 @@ from structures_table import FORMULATIONS, Alignments, Decoys, agrees
 from structsvm import UnsupportedFormulation
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import MAX_BYTES
-from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.enumeration import suboptimal
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
+from structsvm.structures.alignments import Alignment, References, Strings
 
 MODES = ("global", "semi_global", "local")
 CLOSE = {"rel": 1e-9, "abs": 1e-9}

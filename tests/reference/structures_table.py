@@ -30,7 +30,6 @@ from tree_reference import agrees as agrees_in_part
 
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.tokens import Tokens
-from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.assignment import AssignmentOracle, Pairs
@@ -38,15 +37,16 @@ from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.graph import GraphOracle
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.oracles.ranking import RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.structures.alignments import Alignment, References, Strings
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.spans import Token
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import Tree, parse_tree
-from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 

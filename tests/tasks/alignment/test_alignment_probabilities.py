@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import structsvm
 from structsvm.datasets import make_alignment, write_alignments
-from structsvm.oracles.alignment import FREE, PAIR, SKIP_X, SKIP_Z
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z
 from structsvm.tasks import SequenceAligner
 
 TRAIN, FRESH = make_alignment(12, random_state=0), make_alignment(15, random_state=1)

@@ -12,8 +12,8 @@ from sklearn.svm import LinearSVC
 
 import structsvm
 from structsvm import LaRank, datasets
+from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.tasks import MultilabelClassifier
-from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6))

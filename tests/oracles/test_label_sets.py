@@ -13,7 +13,7 @@ from sklearn.metrics import mutual_info_score
 from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.dual._rounds import completions
 from structsvm.features.sparse import as_rows
-from structsvm.tasks.multilabel.label_sets import LabelSetOracle, all_pairs, chow_liu, forest_of
+from structsvm.oracles.label_sets import LabelSetOracle, all_pairs, chow_liu, forest_of
 from structsvm.testing import check_oracle
 
 

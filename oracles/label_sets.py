@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, mini
 
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.sparse import SparseRows, as_rows
+from structsvm.oracles._label_sets import SET_LOSSES, LabelSetProblem
 from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
-from structsvm.tasks.multilabel._label_sets import SET_LOSSES, LabelSetProblem
 
 __all__ = ["LabelSetOracle"]
 
@@ -60,7 +60,7 @@ class LabelSetOracle(Oracle):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.tasks.multilabel.label_sets import LabelSetOracle
+    >>> from structsvm.oracles.label_sets import LabelSetOracle
     >>> LabelSetOracle(2, 1, edges=[(0, 1)]).argmax([1.0], np.array([0.4, -0.3, 0.5])).tolist()
     [1, 1]
     """
