@@ -118,28 +118,32 @@ def searches(X, times):
     cells = sum(map(len, queries)) * sum(map(len, targets))
     rows = []
     for mode in ("global", "local"):
-        model = SequenceAligner.from_costs("BLOSUM62", OPEN, EXTEND, mode=mode).model_
-        pool = StringPool(model.encoder)
-        places = [[pool.add(string, "string") for string in strings] for strings in (queries, targets)]
-        pairs = np.array([[x, z] for x in places[0] for z in places[1]])
-        scorer = model.oracle.aligner(pool.strings(), pairs, traceback=False)
-        # Costs of a quarter have the same best alignments, and are no integers.
-        quarters, exact = repeat(lambda: scorer.scores(model.weights / 4.0, pairs), times)
-        assert scorer.n_striped == 0
-        scores, ours = repeat(lambda: scorer.scores(model.weights, pairs), times)
-        assert scorer.n_striped == len(pairs) and np.array_equal(scores, 4.0 * quarters)
-        found = [("structsvm, 16 bits", ours), ("structsvm, float64", exact)]
-        if package_version("parasail") is not None:
-            values, clock = repeat(lambda: parasail_profiles(queries, targets, mode), times)
-            assert np.array_equal(scores, values), "the scores differ"
-            found.append(("parasail, striped, 16 bits, profiles of the queries", clock))
-        for what, clock in found:
+        clocks = search_clocks(queries, targets, mode, times)
+        ours = next(iter(clocks.values()))
+        for what, clock in clocks.items():
             ratio = {} if clock is ours else {"score_ratio": clock.cpu / ours.cpu}
             rows.append({"what": what, "mode": mode, "score": cells / clock.cpu / 1e6} | ratio)
-    title = (
-        f"One against many: {len(queries)} queries against {len(targets)} strings each, {cells / 1e6:.0f} million cells"
-    )
+    title = f"One against many: {len(queries)} queries, {len(targets)} strings each, {cells / 1e6:.0f} million cells"
     return Table(title, SEARCH, rows, notes(SEARCH_NOTES))
+
+
+def search_clocks(queries, targets, mode, times):
+    model = SequenceAligner.from_costs("BLOSUM62", OPEN, EXTEND, mode=mode).model_
+    pool = StringPool(model.encoder)
+    places = [[pool.add(string, "string") for string in strings] for strings in (queries, targets)]
+    pairs = np.array([[x, z] for x in places[0] for z in places[1]])
+    scorer = model.oracle.aligner(pool.strings(), pairs, traceback=False)
+    scores, ours = repeat(lambda: scorer.scores(model.weights, pairs), times)
+    assert scorer.n_striped == len(pairs)
+    # Costs of a quarter have the same best alignments, and are no integers.
+    quarters, exact = repeat(lambda: scorer.scores(model.weights / 4.0, pairs), times)
+    assert scorer.n_striped == 0 and np.array_equal(scores, 4.0 * quarters)
+    clocks = {"structsvm, 16 bits": ours, "structsvm, float64": exact}
+    if package_version("parasail") is not None:
+        values, clock = repeat(lambda: parasail_profiles(queries, targets, mode), times)
+        assert np.array_equal(scores, values), "the scores differ"
+        clocks["parasail, striped, 16 bits, profiles of the queries"] = clock
+    return clocks
 
 
 def parasail_profiles(queries, targets, mode):
@@ -182,9 +186,9 @@ compared in the same run and are equal. structsvm: scores alone in 16 bits, thes
 float64.
 """
 SEARCH_NOTES = """
-What `SequenceAligner.decision_function` does: each query has one profile. One core, best CPU time of the runs, on encoded
-strings (structsvm) and on str; profiles are part of the time. All scores are compared and are equal. Costs that are no
-integers are summed in float64.
+What `SequenceAligner.decision_function` does: each query has one profile. One core, best CPU time of the runs, on
+encoded strings (structsvm) and on str; profiles are part of the time. All scores are compared and are equal. Costs that
+are no integers are summed in float64.
 """
 ROUND_NOTES = """
 What a batch solver pays for a round at the costs of BLOSUM62: the most violated alignment of every pair.
