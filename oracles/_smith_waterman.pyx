@@ -5,8 +5,8 @@ symbols, and two columns for the first and the further letters of a gap. A cut i
 histograms of operations, in the default encoding of `Problem`.
 """
 
-from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.math cimport INFINITY, fabs, sqrt, trunc
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -25,6 +25,7 @@ from structsvm.protocol import UnsupportedFormulation
 cdef extern from "kernels.h" nogil:
     enum:
         ALIGN_GLOBAL
+        ALIGN_LOCAL
         ALIGN_MARGIN
         ALIGN_PAIR
         ALIGN_SKIP_X
@@ -55,7 +56,14 @@ cdef extern from "kernels.h" nogil:
         double log, mean
     ctypedef struct align_sums:
         pass
+    ctypedef struct striped_task:
+        int64_t mode, m, open, extend, least
+        int16_t* profile
+        int16_t* columns
     ctypedef struct kernels:
+        void (*align_profile)(striped_task* s, const int32_t* x, const double* pair, int64_t side,
+                              int64_t off) noexcept nogil
+        int (*align_striped)(const striped_task* s, const int32_t* z, int64_t n, double* score) except -1 nogil
         int (*align_log_sum)(const align_task* s, double beta, align_sums* rows, align_sum* found) except -1 nogil
         int (*align_forward)(const align_task* s, align_end* ends) except -1 nogil
         int (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
@@ -72,6 +80,10 @@ cdef str DISAGREES = "no alignment in the band agrees with what is known; widen 
 
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30
+
+# Scores in 16 bits (align_striped.h): values stay within these bounds; the cells of a column are filled up to whole
+# vectors, of at most so many lanes; a profile has a column per symbol.
+cdef int64_t MOST_SCORE = 32000, MOST_LANES = 16, MOST_PROFILED = 128
 
 # Diagonals in a block, at least: shorter ones cost more in copies than they save.
 cdef int64_t SHORTEST_BLOCK = 64
@@ -103,6 +115,9 @@ cdef class Aligner:
     cdef const int32_t[:, ::1] extend_features
     cdef int64_t[::1] band              # low, high; empty: all cells
     cdef align_task task
+    cdef striped_task striped
+    cdef int64_t least_pair, most_pair  # of the scores of pairs and 0
+    cdef readonly Py_ssize_t n_striped  # pairs that were scored in 16 bits
     cdef bint traceback
     cdef double[::1] pair
     cdef double[:, ::1] gaps            # first letter, further letters, by symbol
@@ -339,18 +354,69 @@ cdef class Aligner:
                 out[k] = self.count_hits(&end, at, s.m + s.n)
         return np.asarray(out)
 
+    cdef bint is_whole(self) noexcept nogil:
+        """Whether all costs are integers, and gaps cost what align_striped.h asks for."""
+        cdef striped_task* s = &self.striped
+        cdef double value, o = self.gaps[0, 0], e = self.gaps[1, 0]
+        cdef Py_ssize_t a, b
+        if self.band.shape[0] > 0 or not self.task.same_gaps or self.n_symbols > MOST_PROFILED:
+            return False
+        if not (-MOST_SCORE <= o <= e <= 0.0) or trunc(o) != o or trunc(e) != e:
+            return False
+        self.least_pair = self.most_pair = 0
+        for a in range(self.n_symbols):
+            for b in range(self.n_symbols):
+                value = self.pair[a * self.side + b]
+                if not fabs(value) <= MOST_SCORE or trunc(value) != value:
+                    return False
+                self.least_pair = min(self.least_pair, <int64_t>value)
+                self.most_pair = max(self.most_pair, <int64_t>value)
+        s.mode, s.open, s.extend = self.mode, <int64_t>o, <int64_t>e
+        return True
+
+    cdef bint fits(self, int64_t m, int64_t n) noexcept nogil:
+        """Whether no sum leaves 16 bits. No H is less than that of two gaps, nor any X but by what gaps extend it."""
+        cdef striped_task* s = &self.striped
+        cdef int64_t rows = m + 2 * MOST_LANES
+        s.least = self.least_pair + s.open
+        if self.mode != ALIGN_LOCAL:
+            s.least += 2 * s.open + s.extend * (rows + n)
+        return self.most_pair * min(m, n) <= MOST_SCORE and s.least + s.open + s.extend * rows >= -MOST_SCORE
+
     def scores(self, w, const int64_t[:, ::1] pairs):
-        """The score of the best alignment of each pair of strings, float64 array."""
+        """The score of the best alignment of each pair of strings, float64 array.
+
+        Integer costs are summed in 16 bits where they fit, with a profile for each run of pairs with one x.
+        """
         cdef ndarray weights = self.structure.check_weights(w)
         cdef double[::1] out = np.empty(pairs.shape[0])
-        cdef Py_ssize_t k
+        cdef int16_t[::1] lanes
+        cdef int64_t longest = 0, before = -1, m, n
+        cdef Py_ssize_t k, x, z
+        cdef bint whole
         for k in range(pairs.shape[0]):
             self.check(pairs[k, 0], pairs[k, 1])
+            longest = max(longest, self.task.m)
+        self.prepare(<const double*>array_data(weights))
+        longest += MOST_LANES
+        whole = self.is_whole() and 2 * (self.n_symbols + 3) * longest <= MAX_BYTES
+        lanes = np.empty((self.n_symbols + 3) * longest if whole else 1, dtype=np.int16)
+        self.striped.columns, self.striped.profile = &lanes[0], &lanes[0] + (3 * longest if whole else 0)
+        self.n_striped = 0
         with nogil:
-            self.prepare(<const double*>array_data(weights))
             for k in range(pairs.shape[0]):
-                self.load(pairs[k, 0], pairs[k, 1])
-                out[k] = self.forward()
+                x, z = pairs[k, 0], pairs[k, 1]
+                m, n = self.offsets[x + 1] - self.offsets[x], self.offsets[z + 1] - self.offsets[z]
+                if whole and self.fits(m, n):
+                    if x != before:
+                        self.striped.m, before = m, x
+                        KERNELS.align_profile(&self.striped, &self.symbols[0] + self.offsets[x], &self.pair[0],
+                                              self.side, self.least_pair)
+                    KERNELS.align_striped(&self.striped, &self.symbols[0] + self.offsets[z], n, &out[k])
+                    self.n_striped += 1
+                else:
+                    self.load(x, z)
+                    out[k] = self.forward()
         return np.asarray(out)
 
     def align(self, w, Py_ssize_t x, Py_ssize_t z):

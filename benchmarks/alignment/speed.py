@@ -1,4 +1,4 @@
-"""Cells per second: structsvm in float64, Biopython, and parasail if it is installed."""
+"""Cells per second: structsvm, Biopython, and parasail if it is installed; one query against many strings."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ COLUMNS = {
     "score_ratio": ("structsvm is x times as fast", ".1f"),
     "align_ratio": ("with alignment", ".1f"),
 }
+SEARCH = {
+    "what": ("", ""),
+    "mode": ("mode", ""),
+    "score": ("scores only, Mcells/s", ",.0f"),
+    "score_ratio": ("structsvm in 16 bits is x times as fast", ".1f"),
+}
 TRAINING = {
     "what": ("one round of the oracle over the training pairs", ""),
     "cpu": ("CPU s", ".3f"),
@@ -28,11 +34,15 @@ TRAINING = {
 }
 
 
+PARASAIL = {"global": "nw", "local": "sw"}
+
+
 def run(options):
     data = fetch_prefab()
     X = data.X_test[: 20 if options.quick else None]
     cells = sum(len(x) * len(z) for x, z in X)
     yield speeds(X, cells, options.repeat)
+    yield searches(X, options.repeat)
     yield training(data.X_train, data.y_train, options)
 
 
@@ -41,7 +51,7 @@ def speeds(X, cells, times):
     for mode in ("global", "local"):
         ours = structsvm_rates(X, cells, mode, times)
         scores = ours.pop("scores")
-        rows.append({"what": "structsvm, float64", "mode": mode, **ours})
+        rows.append({"what": "structsvm", "mode": mode, **ours})
         for name, measure in (("Biopython, PairwiseAligner", biopython_rates), ("parasail", parasail_rates)):
             for what, rates in measure(X, cells, mode, times, scores):
                 ratios = {f"{k}_ratio": ours[k] / v for k, v in rates.items()}
@@ -83,11 +93,7 @@ def parasail_rates(X, cells, mode, times, wanted):
         return
     import parasail
 
-    kind = {"global": "nw", "local": "sw"}[mode]
-    values = fetch_substitution_matrix("BLOSUM62")
-    matrix = parasail.matrix_create(values.alphabet, 1, -1)
-    for place, value in np.ndenumerate(values.values):
-        matrix[place] = int(value)
+    kind, matrix = PARASAIL[mode], parasail_matrix(parasail)
     X = known_letters(X)
     for variant, suffix in ((", scalar", ""), (", striped, 16 bits", "_striped_16")):
         score, trace = (getattr(parasail, kind + part + suffix) for part in ("", "_trace"))
@@ -95,6 +101,57 @@ def parasail_rates(X, cells, mode, times, wanted):
         _, whole = repeat(lambda f=trace: [f(x, z, -int(OPEN), -int(EXTEND), matrix).cigar.seq for x, z in X], times)
         assert np.array_equal(scores, wanted), "the scores differ"
         yield variant, {"score": cells / only.cpu / 1e6, "align": cells / whole.cpu / 1e6}
+
+
+def parasail_matrix(parasail):
+    values = fetch_substitution_matrix("BLOSUM62")
+    matrix = parasail.matrix_create(values.alphabet, 1, -1)
+    for place, value in np.ndenumerate(values.values):
+        matrix[place] = int(value)
+    return matrix
+
+
+def searches(X, times):
+    """Each tenth x against all z."""
+    X = known_letters(X)
+    queries, targets = [x for x, _ in X[::10]], [z for _, z in X]
+    cells = sum(map(len, queries)) * sum(map(len, targets))
+    rows = []
+    for mode in ("global", "local"):
+        clocks = search_clocks(queries, targets, mode, times)
+        ours = next(iter(clocks.values()))
+        for what, clock in clocks.items():
+            ratio = {} if clock is ours else {"score_ratio": clock.cpu / ours.cpu}
+            rows.append({"what": what, "mode": mode, "score": cells / clock.cpu / 1e6} | ratio)
+    title = f"One against many: {len(queries)} queries, {len(targets)} strings each, {cells / 1e6:.0f} million cells"
+    return Table(title, SEARCH, rows, notes(SEARCH_NOTES))
+
+
+def search_clocks(queries, targets, mode, times):
+    model = SequenceAligner.from_costs("BLOSUM62", OPEN, EXTEND, mode=mode).model_
+    pool = StringPool(model.encoder)
+    places = [[pool.add(string, "string") for string in strings] for strings in (queries, targets)]
+    pairs = np.array([[x, z] for x in places[0] for z in places[1]])
+    scorer = model.oracle.aligner(pool.strings(), pairs, traceback=False)
+    scores, ours = repeat(lambda: scorer.scores(model.weights, pairs), times)
+    assert scorer.n_striped == len(pairs)
+    # Costs of a quarter have the same best alignments, and are no integers.
+    quarters, exact = repeat(lambda: scorer.scores(model.weights / 4.0, pairs), times)
+    assert scorer.n_striped == 0 and np.array_equal(scores, 4.0 * quarters)
+    clocks = {"structsvm, 16 bits": ours, "structsvm, float64": exact}
+    if package_version("parasail") is not None:
+        values, clock = repeat(lambda: parasail_profiles(queries, targets, mode), times)
+        assert np.array_equal(scores, values), "the scores differ"
+        clocks["parasail, striped, 16 bits, profiles of the queries"] = clock
+    return clocks
+
+
+def parasail_profiles(queries, targets, mode):
+    import parasail
+
+    matrix, align = parasail_matrix(parasail), getattr(parasail, f"{PARASAIL[mode]}_striped_profile_16")
+    profiles = (parasail.profile_create_16(query, matrix) for query in queries)
+    return [align(profile, z, -int(OPEN), -int(EXTEND)).score for profile in profiles for z in targets]
 
 
 def known_letters(X):
@@ -125,7 +182,13 @@ def training(X, y, options):
 
 NOTES = """
 One core, best CPU time of the runs, on encoded strings (structsvm) and on str (the others). The scores of all are
-compared in the same run and are equal.
+compared in the same run and are equal. structsvm: scores alone in 16 bits, these costs being integers; alignments in
+float64.
+"""
+SEARCH_NOTES = """
+What `SequenceAligner.decision_function` does: each query has one profile. One core, best CPU time of the runs, on
+encoded strings (structsvm) and on str; profiles are part of the time. All scores are compared and are equal. Costs that
+are no integers are summed in float64.
 """
 ROUND_NOTES = """
 What a batch solver pays for a round at the costs of BLOSUM62: the most violated alignment of every pair.

@@ -14,17 +14,11 @@ typedef double dense_d __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float dense_4f __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int64_t dense_4i __attribute__((vector_size(32)));
 
-#if defined(__clang__) || __GNUC__ >= 12
-#define DENSE_PICK(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define DENSE_PICK(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
-#endif
-
 /* The sums of the lanes of 4 vectors, each as two halves: lane k and lane 4 + k belong to vector k. */
 ROWS_INLINE rows_v dense_halves(rows_v a, rows_v b, rows_v c, rows_v d) {
-    rows_v ab = DENSE_PICK(rows_i, a, b, 0, 8, 2, 10, 4, 12, 6, 14) + DENSE_PICK(rows_i, a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-    rows_v cd = DENSE_PICK(rows_i, c, d, 0, 8, 2, 10, 4, 12, 6, 14) + DENSE_PICK(rows_i, c, d, 1, 9, 3, 11, 5, 13, 7, 15);
-    return DENSE_PICK(rows_i, ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + DENSE_PICK(rows_i, ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+    rows_v ab = ROWS_PICK(rows_i, a, b, 0, 8, 2, 10, 4, 12, 6, 14) + ROWS_PICK(rows_i, a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    rows_v cd = ROWS_PICK(rows_i, c, d, 0, 8, 2, 10, 4, 12, 6, 14) + ROWS_PICK(rows_i, c, d, 1, 9, 3, 11, 5, 13, 7, 15);
+    return ROWS_PICK(rows_i, ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + ROWS_PICK(rows_i, ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
 /* out[k] = <row k of W, x>, k < n, a multiple of 8. */
@@ -37,8 +31,8 @@ static void dense_products(const float *W, int64_t width, const float *x, int64_
             for (int r = 0; r < 8; r++) a[r] += v * *(const rows_v *)(W + r * width + f);
         }
         rows_v low = dense_halves(a[0], a[1], a[2], a[3]), high = dense_halves(a[4], a[5], a[6], a[7]);
-        *(rows_v *)(out + k) = DENSE_PICK(rows_i, low, high, 0, 1, 2, 3, 8, 9, 10, 11)
-                             + DENSE_PICK(rows_i, low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+        *(rows_v *)(out + k) = ROWS_PICK(rows_i, low, high, 0, 1, 2, 3, 8, 9, 10, 11)
+                             + ROWS_PICK(rows_i, low, high, 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 
@@ -78,9 +72,9 @@ static void dense_products_d(const double *W, int64_t width, const double *x, in
             }
         }
         for (int r = 0; r < 4; r++) a[r] += b[r];
-        dense_d low = DENSE_PICK(dense_4i, a[0], a[1], 0, 4, 2, 6) + DENSE_PICK(dense_4i, a[0], a[1], 1, 5, 3, 7);
-        dense_d high = DENSE_PICK(dense_4i, a[2], a[3], 0, 4, 2, 6) + DENSE_PICK(dense_4i, a[2], a[3], 1, 5, 3, 7);
-        *(dense_d *)(out + k) = DENSE_PICK(dense_4i, low, high, 0, 1, 4, 5) + DENSE_PICK(dense_4i, low, high, 2, 3, 6, 7);
+        dense_d low = ROWS_PICK(dense_4i, a[0], a[1], 0, 4, 2, 6) + ROWS_PICK(dense_4i, a[0], a[1], 1, 5, 3, 7);
+        dense_d high = ROWS_PICK(dense_4i, a[2], a[3], 0, 4, 2, 6) + ROWS_PICK(dense_4i, a[2], a[3], 1, 5, 3, 7);
+        *(dense_d *)(out + k) = ROWS_PICK(dense_4i, low, high, 0, 1, 4, 5) + ROWS_PICK(dense_4i, low, high, 2, 3, 6, 7);
     }
 }
 

@@ -24,7 +24,7 @@ const kernels NAMED(KERNELS) = {
 #endif
 #ifdef KERNELS_FOR_align
     .align_forward = align_forward, .align_walk = align_walk, .align_table = align_table, .align_is_hit = align_is_hit,
-    .align_log_sum = align_log_sum,
+    .align_log_sum = align_log_sum, .align_profile = align_profile, .align_striped = align_striped,
 #endif
 #ifdef KERNELS_FOR_cky
     .inside = cky_inside, .sums_inside = cky_sums_inside, .sums_outside = cky_sums_outside,

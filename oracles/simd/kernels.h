@@ -10,6 +10,7 @@
 #define STRUCTSVM_KERNELS_H
 
 #include "align.h"
+#include "align_striped.h"
 #include "align_sums.h"
 #include "arborescence.h"
 #include "arcs.h"
@@ -61,6 +62,8 @@ typedef struct {
                       int64_t *at, align_end *detour);
     int (*align_table)(const align_task *s, double *table);
     int (*align_log_sum)(const align_task *s, double beta, align_sums *rows, align_sum *found);
+    void (*align_profile)(striped_task *s, const int32_t *x, const double *pair, int64_t side, int64_t off);
+    int (*align_striped)(const striped_task *s, const int32_t *z, int64_t n, double *score);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
     int (*inside)(cky_chart *h);
     int (*sums_inside)(cky_chart *h, cky_sums *f, double *log_sum);

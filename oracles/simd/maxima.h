@@ -23,6 +23,8 @@ MAXIMA_TYPES(16, f, float, int32_t)
 MAXIMA_TYPES(2, d, double, int64_t)
 MAXIMA_TYPES(4, d, double, int64_t)
 MAXIMA_TYPES(8, d, double, int64_t)
+MAXIMA_TYPES(8, s, int16_t, int16_t)
+MAXIMA_TYPES(16, s, int16_t, int16_t)
 #undef MAXIMA_TYPES
 
 #define MAXIMA(LANES, ...) \
@@ -58,10 +60,15 @@ MAXIMA_TWO(4d, __m128d, _mm_max_pd)
 MAXIMA_SELECT(8f)
 MAXIMA_SELECT(4d)
 #endif
+#ifdef __AVX2__
+MAXIMA_ONE(16s, __m256i, _mm256_max_epi16)
+#endif
 #ifdef __SSE2__
+MAXIMA_ONE(8s, __m128i, _mm_max_epi16)
 MAXIMA_ONE(4f, __m128, _mm_max_ps)
 MAXIMA_ONE(2d, __m128d, _mm_max_pd)
 #else
+MAXIMA_SELECT(8s)
 MAXIMA_SELECT(4f)
 MAXIMA_SELECT(2d)
 #endif

@@ -19,6 +19,12 @@
 
 #define ROWS_INLINE static inline __attribute__((always_inline))
 
+#if defined(__clang__) || __GNUC__ >= 12
+#define ROWS_PICK(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ROWS_PICK(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
+#endif
+
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 

@@ -83,6 +83,55 @@ def test_scores_without_alignments(case):
     assert aligner.scores(case.w, np.array([[0, 1]])) == pytest.approx(case.scores.max(), **CLOSE)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    mode=st.sampled_from(MODES),
+    gaps=st.sampled_from(["affine", "linear"]),
+    extend=st.integers(0, 3),
+    more=st.sampled_from([0, 1, 9]),
+)
+def test_scores_in_16_bits(seed, mode, gaps, extend, more):
+    """Strings of several vectors and of less than one, against float64, which scores in sixteenths are summed in."""
+    rng = np.random.default_rng(seed)
+    oracle = SmithWatermanOracle(3, mode=mode, gaps=gaps)
+    w = rng.integers(-6, 7, oracle.n_features).astype(np.float64)
+    w[[oracle.first_gap, -1]] = -extend - more, -extend
+    start = rng.integers(0, 3, 70)
+    cut = [np.concatenate([start[:a], start[a + gap :]]) for a, gap in rng.integers(0, 60, (5, 2)).tolist()]
+    strings = Strings.of([*cut, rng.integers(0, 3, 1), rng.integers(0, 3, 17), rng.integers(0, 3, 33)])
+    pairs = np.array([[x, z] for x in range(8) for z in range(8)])
+    aligner = oracle.aligner(strings, pairs, traceback=False)
+    found = aligner.scores(w, pairs)
+    assert aligner.n_striped == len(pairs)
+    assert np.array_equal(found, aligner.scores(w / 16.0, pairs) * 16.0)
+    assert aligner.n_striped == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sums_that_leave_16_bits(mode):
+    """As far as sums surely fit, and one step further: the scores are those of float64."""
+    oracle = SmithWatermanOracle(2, mode=mode)
+    strings = Strings.of([[0] * 40, [1] * 40, [0, 1] * 20])
+    pairs = np.array([[0, 0], [0, 1], [2, 2], [2, 0]])
+    aligner = oracle.aligner(strings, pairs, traceback=False)
+    striped = []
+    for pair, mismatch, gap in [
+        (800, -3, -7), (801, -3, -7), (5, -7, -12000), (5, -32001, -7), (5, -20000, -100), (1, -3, -400), (2, 0.5, -1),
+        (2, -1, 1), (40000, -1, -1),
+    ]:  # fmt: skip
+        w = np.zeros(oracle.n_features)
+        w[[oracle.pair_features[0, 0], oracle.pair_features[3, 0]]] = pair
+        w[oracle.pair_features[1, 0]] = mismatch
+        w[oracle.first_gap :] = gap
+        found = aligner.scores(w, pairs)
+        striped.append(aligner.n_striped)
+        assert np.array_equal(found, aligner.scores(w / 2.0**20, pairs) * 2.0**20)
+        assert aligner.n_striped == 0
+    local = mode == "local"
+    assert striped == [4, 0, 0, 0, 4 * local, 4 * local, 0, 0, 0]
+
+
 @settings(max_examples=40)
 @given(cases(whole=True))
 def test_ties_are_broken_in_one_way(case):
