@@ -19,6 +19,7 @@ import numpy as np
 from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
+from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
@@ -51,24 +52,7 @@ cdef extern from "polytope.h" nogil:
     int junction_best(const graph_scores* g, junction_tree* t, int32_t* labels, double* value) except -1
     int junction_sums(const graph_scores* g, junction_tree* t, const double* features, int64_t n_features,
                       double* log_sum, double* nodes, double* counts) except -1
-    ctypedef struct flow_graph:
-        int32_t* first
-        int32_t* next
-        int32_t* head
-        double* residual
-        double* terminal
-        int32_t* parent
-        int32_t* stamp
-        int32_t* distance
-        int32_t* queue
-        int32_t* orphans
-        uint8_t* tree
-        uint8_t* queued
-        uint8_t* orphaned
-    int CUT_HALF
     void cut_potentials(const graph_scores* g, const int32_t* y, int32_t alpha, double* cost, double* couple)
-    int cut_solve(flow_graph* f, int64_t n, const int32_t* edges, int64_t n_edges, const double* cost,
-                  const double* couple, uint8_t* x, int (*poll)(int64_t work) except -1 nogil) except -1
     void cut_round(const flow_graph* f, int64_t n, const double* cost, uint8_t* x)
     int expansion_moves(const graph_scores* g, flow_graph* f, double* cost, double* couple, uint8_t* x,
                         int32_t* labels, int32_t* other, double* value) except -1
