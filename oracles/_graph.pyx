@@ -19,6 +19,7 @@ import numpy as np
 from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
+from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
@@ -51,24 +52,7 @@ cdef extern from "polytope.h" nogil:
     int junction_best(const graph_scores* g, junction_tree* t, int32_t* labels, double* value) except -1
     int junction_sums(const graph_scores* g, junction_tree* t, const double* features, int64_t n_features,
                       double* log_sum, double* nodes, double* counts) except -1
-    ctypedef struct flow_graph:
-        int32_t* first
-        int32_t* next
-        int32_t* head
-        double* residual
-        double* terminal
-        int32_t* parent
-        int32_t* stamp
-        int32_t* distance
-        int32_t* queue
-        int32_t* orphans
-        uint8_t* tree
-        uint8_t* queued
-        uint8_t* orphaned
-    int CUT_HALF
     void cut_potentials(const graph_scores* g, const int32_t* y, int32_t alpha, double* cost, double* couple)
-    int cut_solve(flow_graph* f, int64_t n, const int32_t* edges, int64_t n_edges, const double* cost,
-                  const double* couple, uint8_t* x, int (*poll)(int64_t work) except -1 nogil) except -1
     void cut_round(const flow_graph* f, int64_t n, const double* cost, uint8_t* x)
     int expansion_moves(const graph_scores* g, flow_graph* f, double* cost, double* couple, uint8_t* x,
                         int32_t* labels, int32_t* other, double* value) except -1
@@ -137,6 +121,8 @@ cdef class GraphDecoder:
 
     cdef readonly object oracle, graphs, plans
     cdef readonly list methods
+    cdef uint8_t[::1] has_rules
+    cdef const uint8_t* allowed             # the labels that may stand in the graph at hand, or NULL
     cdef Memory memory
     cdef Py_ssize_t n_graphs, K, F, Fe, P, first_edge_weight
     cdef const int64_t[::1] node_bounds, edge_bounds
@@ -199,6 +185,10 @@ cdef class GraphDecoder:
         self.entries = <const double*>array_data(values)
         self.edges = <const int32_t*>array_data(edges)
         self.edge_features = <const double*>array_data(features)
+
+        self.has_rules = np.zeros(self.n_graphs + 1, dtype=np.uint8)
+        for i, own in enumerate(graphs.rules or ()):
+            self.has_rules[i] = len(own.sums) > 0
 
         n_nodes, n_edges = np.diff(graphs.node_bounds), np.diff(graphs.edge_bounds)
         cdef int64_t n = n_nodes.max(initial=0), E = 0 if self.no_pairs else n_edges.max(initial=0), K = self.K
@@ -273,7 +263,8 @@ cdef class GraphDecoder:
                 self.q.degree = <int32_t*>memory.take(n, np.int32)
                 self.q.first = <int32_t*>memory.take(n + 1, np.int32)
                 self.q.incident = <int32_t*>memory.take(2 * E, np.int32)
-                relaxed &= [polytope_steps(a, b, K) > 0 for a, b in zip(n_nodes, n_edges)]
+                if graphs.rules is None:
+                    relaxed &= [polytope_steps(a, b, K) > 0 for a, b in zip(n_nodes, n_edges)]
                 n, E = n_nodes[relaxed].max(initial=0), n_edges[relaxed].max(initial=0)
                 self.q.mu_old = <double*>memory.take(n * K, np.float64)
                 self.q.mu_sum = <double*>memory.take(n * K, np.float64)
@@ -313,6 +304,7 @@ cdef class GraphDecoder:
         cdef const double* z
         cdef const double* row
         self.select(i)
+        self.allowed = NULL
         first = self.node_bounds[i]
         memset(self.unary, 0, self.g.n * K * sizeof(double))
         for v in range(self.g.n):
@@ -355,6 +347,7 @@ cdef class GraphDecoder:
         cdef int64_t v, e
         cdef Py_ssize_t p
         cdef double low = -INFINITY, total = 1.0
+        self.allowed = allowed
         if self.method[i] != JUNCTION:
             for v in range(self.g.n * self.K):
                 total += fabs(self.unary[v])
@@ -386,6 +379,43 @@ cdef class GraphDecoder:
 
         `excess` is how far the true bound lies above the value of what is found: 0 but for relaxations.
         """
+        if not self.has_rules[i] or self.g.n == 0:
+            return self.infer(i, whole, fractional, excess)
+        self.infer(i, False, fractional, excess)
+        with gil:
+            rules = self.graphs.rules[i]
+            # What is best of all labellings, and obeys, is best of those that do.
+            if fractional[0] or self.method[i] == EXPANSION or excess[0] > 0.0 or rules.broken(self.at_hand()):
+                fractional[0] = self.obey(rules, whole or self.method[i] != RELAXED)
+                excess[0] = 0.0
+        return 0
+
+    cdef bint obey(self, rules, bint whole) except -1:
+        """The best labels that obey rules, or the best point of the relaxation; whether it is fractional."""
+        cdef int64_t n = self.g.n, n_edges = self.g.n_edges, n_tables = n_edges if self.edge_step else min(n_edges, 1)
+        cdef ndarray scores = np.zeros((n, self.K)), own = np.zeros((n_tables, self.P))
+        cdef ndarray ends = np.zeros((n_edges, 2), dtype=np.int32), may = np.ones((n, self.K), dtype=bool)
+        cdef ndarray mu, m, labels
+        memcpy(array_data(scores), self.unary, n * self.K * sizeof(double))
+        memcpy(array_data(own), self.theta, n_tables * self.P * sizeof(double))
+        memcpy(array_data(ends), self.g.edges, 2 * n_edges * sizeof(int32_t))
+        if self.allowed != NULL:
+            memcpy(array_data(may), self.allowed, n * self.K)
+        pair = np.asarray(self.pair_index)
+        tables = np.where(pair >= 0, own[:, pair], 0.0) if self.P else np.zeros((n_tables, self.K, self.K))
+        tables = np.broadcast_to(tables, (n_edges, self.K, self.K))
+        nodes, pairs = rules.best(np.where(may, scores, 0.0), ends, tables, may, whole=whole)
+        labels = nodes.argmax(axis=1).astype(np.int32)
+        memcpy(self.labels, array_data(labels), n * sizeof(int32_t))
+        if whole or nodes.max(axis=1).min() > 1.0 - 1e-7:
+            return False
+        mu, m = np.ascontiguousarray(nodes), np.ascontiguousarray(pairs)
+        memcpy(self.q.mu, array_data(mu), n * self.K * sizeof(double))
+        memcpy(self.q.m, array_data(m), n_edges * self.K * self.K * sizeof(double))
+        return True
+
+    cdef int infer(self, Py_ssize_t i, bint whole, bint* fractional, double* excess) except -1 nogil:
+        """`best` without rules."""
         cdef int64_t v
         cdef double value = 0.0, bound = 0.0
         cdef bint half = False, is_point
@@ -663,6 +693,11 @@ cdef class GraphProblem(Problem):
         self.may = (np.zeros((1, 1)) if allowed is None else np.ascontiguousarray(allowed)).astype(np.uint8)
         unknown = np.concatenate([[0], np.cumsum(labels < 0)])[graphs.node_bounds]
         self.is_open = np.append(np.diff(unknown) > 0, False).view(np.uint8)
+        for i, own in enumerate(graphs.rules or ()):
+            rule = None if self.is_open[i] else own.broken(
+                labels[graphs.node_bounds[i]:graphs.node_bounds[i + 1]])
+            if rule is not None:
+                raise ValueError(f"graph {own.graph}: its labels do not obey constraint {rule.number}")
         costs = np.ones(oracle.n_labels) if oracle.label_costs is None else oracle.label_costs
         cost = costs[labels] if allowed is None else np.where(allowed, costs, np.inf).min(axis=1)
         if graphs.node_weights is not None:
@@ -687,7 +722,7 @@ cdef class GraphProblem(Problem):
     @property
     def offers(self):
         offered = {"completions"}
-        if all(not isinstance(plan, str) for plan in self.decoder.plans):
+        if self.graphs.rules is None and all(not isinstance(plan, str) for plan in self.decoder.plans):
             offered |= {"expectations"}
             if np.any(self.is_open):
                 offered |= {"marginals"}

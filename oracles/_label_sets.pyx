@@ -35,28 +35,10 @@ from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
+from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
-
-cdef extern from "polytope.h" nogil:
-    ctypedef struct flow_graph:
-        int32_t* first
-        int32_t* next
-        int32_t* head
-        double* residual
-        double* terminal
-        int32_t* parent
-        int32_t* stamp
-        int32_t* distance
-        int32_t* queue
-        int32_t* orphans
-        uint8_t* tree
-        uint8_t* queued
-        uint8_t* orphaned
-    int CUT_HALF
-    int cut_solve(flow_graph* f, int64_t n, const int32_t* edges, int64_t n_edges, const double* cost,
-                  const double* couple, uint8_t* x, int (*poll)(int64_t work) except -1 nogil) except -1
 
 cdef enum SetLoss:
     HAMMING         # and the log loss

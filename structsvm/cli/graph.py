@@ -148,6 +148,7 @@ def demo(seed: int) -> Any:
 @count("--max-table", 2**16, "Entries of the largest table of junction trees.", least=2)
 @flag("--probability", "Find the temperature of a margin (graphs near to trees).")
 @optional("--label", str, "The entry of nodes that is their label.  [default: label]")
+@optional("--constraints", out.FILE, "Rules that labels obey, a list of JSON per line.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Label the nodes of graphs.
 
@@ -155,14 +156,15 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     "edges" ([0, 1] or [0, 1, [features]]); or a GraphML file. Labels that are missing or null are completed. - is
     standard input.
     """
-    name = params.pop("label", None)
+    name, rules = params.pop("label", None), params.pop("constraints", None)
     before, settings = job.start(GraphModel.load, DEFAULTS, params)
     solver = make_solver(settings)
     solver.validate()
     lines = read(path, name or (LABEL if before is None else before.label))
     if before is None and settings.interactions == "auto" and not lines.is_directed and settings.method != "cut":
         settings.interactions = "symmetric"
-    model, data = prepare(settings, lines.X, lines.y, before)
+    constraints = None if rules is None else read_rules(rules, lines.ids)
+    model, data = prepare(settings, lines.X, lines.y, before, constraints=constraints)
     if before is None:
         model.label = name or LABEL
     graphs = data[0]
@@ -171,5 +173,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, data, solver, vars(settings))
 
 
-DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label")
+DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label", "constraints")
 TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo, has_constraints=True)

@@ -173,7 +173,7 @@ class GraphLabeler(StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, constraints: Any = None) -> Self:
         """Train on graphs and the labels of their nodes.
 
         Parameters
@@ -181,6 +181,9 @@ class GraphLabeler(StructureEstimator):
         X, y : see the notes of the class
         sample_weight : array-like of shape (n_graphs,), optional
             Factor on each graph's C.
+        constraints : list, optional
+            Per graph what its labels obey, as `predict` takes it: training compares them with none that do not. With
+            ``method="relaxed"``, or "auto" where it is that, with the points of the relaxation that obey.
 
         Returns
         -------
@@ -190,8 +193,8 @@ class GraphLabeler(StructureEstimator):
         ------
         ValueError
             For a parameter out of range, an edge that joins a node with itself or what another edge joins, numbers of
-            nodes or features that do not fit, values that are not finite, labels of one kind only (the message names
-            parameter, or graph and edge).
+            nodes or features that do not fit, values that are not finite, labels of one kind only, constraints that the
+            labels do not obey (the message names parameter, or graph and edge or constraint).
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
 
@@ -200,10 +203,12 @@ class GraphLabeler(StructureEstimator):
         AdviceWarning
             Where the relaxation leaves many nodes without a whole label.
         """
-        return self._train(X, y, sample_weight)
+        return self._train(X, y, sample_weight, constraints=constraints)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, constraints: Any = None
+    ) -> Self:
         """One pass over a batch of graphs, starting from the present weights.
 
         The first call settles features, their units, and labels (`classes` names labels that come later). The batch's
@@ -211,14 +216,16 @@ class GraphLabeler(StructureEstimator):
         that problem.
         """
         check_stream_weight(self.class_weight)
-        return self._train(X, y, sample_weight, passes=1, classes=classes)
+        return self._train(X, y, sample_weight, passes=1, classes=classes, constraints=constraints)
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Fit `temperature_` to labelled graphs that the model was not trained on, by their likelihood."""
         return self._calibrated(X, y)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
-        model, data = prepare(self, X, y, before, classes=classes)
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None, constraints: Any = None
+    ) -> tuple[Any, Any, Any]:
+        model, data = prepare(self, X, y, before, classes=classes, constraints=constraints)
         return model, data, checked_sample_weight(sample_weight, len(data[0]))
 
     # ---- prediction -----------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -41,7 +42,7 @@ from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import Units, units_from
-from structsvm.tasks.graph.constraints import best_under, obeys, rules_of
+from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form
 from structsvm.tasks.graph.units import EdgeUnits, distances
@@ -259,46 +260,17 @@ class GraphModel(CalibratedStructures):
         if known is not None:
             found, _ = by_node([known] if is_one and not isinstance(known, str) else known, inputs.forms)
             ids = encode_labels(found, self.labels)[1]
-        label_ids = self.predict_many(graphs, ids, n_jobs)
         if constraints is not None:
-            self.constrain(graphs, inputs.forms, [constraints] if is_one else constraints, ids, label_ids)
+            graphs = replace(
+                graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, self.labels)
+            )
+        label_ids = self.predict_many(graphs, ids, n_jobs)
         bounds = graphs.node_bounds.tolist()
         labelled = [
             in_form(label_ids[a:b], self.labels, form, self.is_named)
             for (a, b), form in zip(pairwise(bounds), inputs.forms, strict=True)
         ]
         return labelled[0] if is_one else labelled
-
-    def constrain(self, graphs: Any, forms: Any, constraints: Any, known: Any, label_ids: Any) -> None:
-        """Put the best labels that obey constraints into `label_ids`, which has the best ones without."""
-        if not hasattr(constraints, "__len__") or len(constraints) != len(forms):
-            raise ValueError(f"constraints must hold a list of constraints per graph, of {len(forms)}")
-        oracle, K = self.decoding, len(self.labels)
-        tables = oracle.split(self.weights)[1]
-        for i, form in enumerate(forms):
-            rules = rules_of(constraints[i], form, self.labels, i)
-            here = slice(*graphs.node_bounds[i : i + 2])
-            if not rules or not form.n_nodes:
-                continue
-            own = graphs[i : i + 1]
-            decoder = oracle.decoder(own)
-            value, bound = decoder.values(label_ids[here], self.weights)[0], decoder.bounds(self.weights)[0]
-            is_best = value >= bound - 1e-9 * (1.0 + abs(bound))
-            if is_best and obeys(label_ids[here], rules, K):
-                continue
-            allowed = None
-            if known is not None:
-                allowed = np.where(known[here, None] >= 0, known[here, None] == np.arange(K), True)
-            found = best_under(
-                rules,
-                decoder.scores(self.weights),
-                own.edges,
-                np.tensordot(own.edge_features, tables, axes=1),
-                allowed,
-            )
-            if found is None:
-                raise ValueError(f"graph {i}: no labelling obeys all constraints")
-            label_ids[here] = found
 
     def predict_many(self, graphs: Any, known: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
@@ -462,7 +434,9 @@ def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
     return GraphOracle(len(model.labels), **own | others)
 
 
-def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[GraphModel, Any]:
+def prepare(
+    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, constraints: Any = None
+) -> tuple[GraphModel, Any]:
     """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and graphs and labels encoded.
 
     Parameters
@@ -473,7 +447,18 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         The model to resume; ValueError if the parameters ask for other features or another structure.
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
+    constraints : list, optional
+        Per graph what its labels obey.
     """
+    model, (graphs, label_ids), inputs, is_one = _prepared(params, X, y, before, classes)
+    if constraints is not None:
+        if model.loss == "log" or params.probability:
+            raise ValueError("constraints are for a margin: loss='log' and probability=True sum over all labellings")
+        graphs = replace(graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, model.labels))
+    return model, (graphs, label_ids)
+
+
+def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, Any, Inputs, bool]:
     found, is_one = as_list(X)
     label = y if isinstance(y, str) else LABEL if before is None else before.label
     inputs = collect(found, params.neighbours, label)
@@ -484,7 +469,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         graphs = before.encode(inputs)
-        return before, (graphs, encode_labels(labels, before.labels)[1])
+        return before, (graphs, encode_labels(labels, before.labels)[1]), inputs, is_one
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")
@@ -538,7 +523,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         is_named=is_named,
         label=label,
     )
-    return model, (graphs, label_ids)
+    return model, (graphs, label_ids), inputs, is_one
 
 
 def by_graph(encode: Any, rows: Any) -> Any:
@@ -579,7 +564,7 @@ def assembled(inputs: Inputs, nodes: Any, n_edge_features: int) -> Graphs:
 
 def with_edges(graphs: Graphs, features: Any) -> Graphs:
     """The same graphs with other features of edges."""
-    return Graphs(graphs.nodes, graphs.node_bounds, graphs.edges, graphs.edge_bounds, features, graphs.node_weights)
+    return replace(graphs, edge_features=features)
 
 
 def sums_before(counts: Any) -> NDArray[np.int64]:
@@ -646,5 +631,11 @@ def fragments(graphs: Graphs, label_ids: Any, n_parts: int) -> tuple[Graphs, Any
         at[ends[chosen]].astype(np.int32),
         sums_before(np.bincount(part_of[ends[chosen, 0]], minlength=len(used))),
         graphs.edge_features[chosen],
+        rules=None
+        if graphs.rules is None
+        else tuple(
+            graphs.rules[graph].within(order[a:b] - graphs.node_bounds[graph])
+            for graph, (a, b) in zip((used // n_parts).tolist(), pairwise(bounds.tolist()), strict=True)
+        ),
     )
     return taken, label_ids[order], used // n_parts

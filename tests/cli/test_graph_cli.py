@@ -101,6 +101,29 @@ def test_the_k_best_and_labels_under_constraints(tmp_path):
     (tmp_path / "rules").write_text(10 * (json.dumps(rules) + "\n"))
     out, _ = run(tmp_path, "predict", "m", "g", "--constraints", "rules")
     assert all(json.loads(line)["labels"].count("warm") == 1 for line in out.splitlines())
+    most = [["at_most_one", [[v, "warm"] for v in range(4) if X[0][0][v, 0] <= 0.0]]]
+    (tmp_path / "known").write_text(json.dumps(most) + 9 * "\n[]")
+    run(
+        tmp_path,
+        "train",
+        "graph",
+        "g",
+        "-m",
+        "ruled",
+        "-C",
+        "0.1",
+        "--constraints",
+        "known",
+        "--max-iter",
+        "2",
+        "--quiet",
+    )
+    model = GraphLabeler(C=0.1, max_iter=2, random_state=0)
+    model.fit(X, [np.where(rows[:, 0] > 0.0, "warm", "cold") for rows, _ in X], constraints=[most, *[None] * 9])
+    np.testing.assert_array_equal(structsvm.load(tmp_path / "ruled").model_.weights, model.model_.weights)
+    (tmp_path / "known").write_text("[]")
+    err = run(tmp_path, "train", "graph", "g", "-m", "no", "--constraints", "known", status=1)[1]
+    assert "constraints must hold a list of constraints per graph, of 10" in err
     (tmp_path / "named").write_text(
         json.dumps({"nodes": [{"id": c, "features": [-1.0, 0.0]} for c in "abc"], "edges": [["a", "b"], ["b", "c"]]})
     )

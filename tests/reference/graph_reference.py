@@ -62,8 +62,8 @@ def scores(x, w, K, interactions):
     return rows @ W, pairs
 
 
-def relaxation(unary, edges, pairs):
-    """The value of the linear programme over the local marginal polytope, by HiGHS."""
+def relaxation(unary, edges, pairs, sums=()):
+    """The value of the linear programme over the local marginal polytope, by HiGHS; with sums of nodes that are 1."""
     (n, K), m = unary.shape, len(edges)
     node = lambda v, k: v * K + k  # noqa: E731
     pair = lambda e, k, l: n * K + (e * K + k) * K + l  # noqa: E731
@@ -76,6 +76,8 @@ def relaxation(unary, edges, pairs):
             rows.append({**{pair(e, k, l): 1.0 for l in range(K)}, node(a, k): -1.0})
             rows.append({**{pair(e, l, k): 1.0 for l in range(K)}, node(b, k): -1.0})
             right += [0.0, 0.0]
+    rows += sums
+    right += [1.0] * len(sums)
     A = np.zeros((len(rows), n * K + m * K * K))
     for r, row in enumerate(rows):
         A[r, list(row)] = list(row.values())

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.ranges import take_ranges
+from structsvm.structures.graphs.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +29,8 @@ class Graphs:
         A column of ones, where edges have none of their own.
     node_weights : float64 array of shape (n_nodes,), optional
         What a wrong label of each node costs, >= 0. Default: 1.
+    rules : tuple of Rules, optional
+        What the labels of each graph must obey.
     """
 
     nodes: Any
@@ -36,6 +39,7 @@ class Graphs:
     edge_bounds: NDArray[np.int64]
     edge_features: NDArray[np.float64]
     node_weights: NDArray[np.float64] | None = None
+    rules: tuple[Rules, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.node_bounds) - 1
@@ -63,6 +67,7 @@ class Graphs:
             edges - edges[0],
             self.edge_features[between],
             None if self.node_weights is None else self.node_weights[at],
+            None if self.rules is None else self.rules[start:stop],
         )
 
     def take(self, graphs: Any) -> tuple[Graphs, NDArray[np.int64]]:
@@ -70,10 +75,11 @@ class Graphs:
         node_bounds, nodes = take_ranges(self.node_bounds, graphs)
         edge_bounds, edges = take_ranges(self.edge_bounds, graphs)
         weights = None if self.node_weights is None else self.node_weights[nodes]
-        taken = Graphs(
-            self.nodes.take(nodes), node_bounds, self.edges[edges], edge_bounds, self.edge_features[edges], weights
-        )
-        return taken, nodes
+        rules = None if self.rules is None else tuple(self.rules[i] for i in np.arange(len(self))[graphs].tolist())
+        features = self.edge_features[edges]
+        return Graphs(
+            self.nodes.take(nodes), node_bounds, self.edges[edges], edge_bounds, features, weights, rules
+        ), nodes
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
@@ -81,7 +87,8 @@ class Graphs:
         rows = self.nodes
         own = rows.arrays if hasattr(rows, "arrays") else (rows.values, np.array([rows.has_intercept]))
         weights = np.zeros(0) if self.node_weights is None else self.node_weights
-        return *own, self.node_bounds, self.edges, self.edge_bounds, self.edge_features, weights
+        rules = [array for own in self.rules or () for array in own.arrays]
+        return *own, self.node_bounds, self.edges, self.edge_bounds, self.edge_features, weights, *rules
 
     def place_of_edge(self, edge: int) -> tuple[int, int]:
         """The graph of an edge of all, and its number there."""

@@ -1,16 +1,22 @@
 """Labels under constraints: against the enumeration of all labellings, and what is refused."""
 
 import copy
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
+import graph_reference as reference
 import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult
 
+from structsvm.dual._rounds import completions, violations
+from structsvm.oracles.graph import GraphOracle
 from structsvm.tasks import GraphLabeler
-from structsvm.tasks.graph import constraints
+from structsvm.tasks.graph.constraints import all_rules
+from structsvm.tasks.graph.inputs import Form
+from structsvm.tasks.graph.model import fragments
 
 rng = np.random.default_rng(0)
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
@@ -80,8 +86,8 @@ def test_a_programme_that_is_not_solved(monkeypatch):
         assert options["mip_rel_gap"] <= 1e-9
         return OptimizeResult(status=4, x=None, message="numbers went wrong")
 
-    monkeypatch.setattr(constraints, "milp", stopped)
-    with pytest.raises(RuntimeError, match="the integer programme was not solved: numbers went wrong"):
+    monkeypatch.setattr("scipy.optimize.milp", stopped)
+    with pytest.raises(RuntimeError, match="the programme of graph 0 was not solved: numbers went wrong"):
         trained().predict(TESTS[:1], constraints=[RULES["exactly_one"]])
 
 
@@ -133,3 +139,112 @@ def test_what_is_no_constraint(rule, message):
         model.predict(TESTS[:1], constraints=[[rule]])
     with pytest.raises(ValueError, match="constraints must hold a list of constraints per graph, of 6"):
         model.predict(TESTS, constraints=[[rule]])
+
+
+# ---- training -----------------------------------------------------------------------------------
+
+
+def once(y):
+    """Of each label: exactly one of the nodes that do not have it, and one that has."""
+    return [
+        ("exactly_one", [(v, str(k)) for v in range(5) if y[v] != k or v == list(y).index(k)]) for k in sorted(set(y))
+    ]
+
+
+OWN = [once(y) for y in Y]
+
+
+def ways(rules):
+    return [z for z in product("abc", repeat=5) if all(is_met(kind, pairs, z) for kind, pairs in rules)]
+
+
+@pytest.mark.parametrize("method", ["junction", "relaxed", "expansion"])
+def test_the_most_violated_of_those_that_obey(method):
+    """Against the enumeration, or of the relaxation the linear programme with the rules as further rows."""
+    oracle = GraphOracle(3, 3, 1, interactions="full", method=method)
+    forms, rows = [Form(5)] * 6, [(*x, np.ones((5, 1))) for x in X[:6]]
+    plain = oracle.as_graphs(rows)
+    graphs = replace(plain, rules=all_rules(OWN[:6], forms, list("abc")))
+    labels = [np.searchsorted(list("abc"), y) for y in Y[:6]]
+    w = np.random.default_rng(1).normal(size=oracle.n_features)
+    problem = oracle.bind(graphs, labels)
+    found, free = violations(problem, w), violations(oracle.bind(plain, labels), w)
+    assert not np.array_equal(found, free) and "expectations" not in problem.offers
+    for i, y in enumerate(labels):
+        unary, pairs = reference.scores(rows[i], w, 3, "full")
+        true = reference.joint_feature(rows[i], y, 3, "full") @ w
+        if method == "relaxed":
+            sums = [{v * 3 + "abc".index(k): 1.0 for v, k in members} for _, members in OWN[i]]
+            best = reference.relaxation(unary + (np.arange(3) != y[:, None]), EDGES, pairs, sums)
+        else:
+            numbers = [np.searchsorted(list("abc"), z) for z in ways(OWN[i])]
+            best = max((z != y).sum() + reference.joint_feature(rows[i], z, 3, "full") @ w for z in numbers)
+        assert found[i] == pytest.approx(best - true, abs=1e-6)
+        b, psi = problem.separate(i, w)
+        assert b - psi @ w == pytest.approx(best - true, abs=1e-6)
+    assert problem.fingerprint() != oracle.bind(plain, labels).fingerprint()
+    np.testing.assert_allclose(violations(oracle.bind(graphs[2:4], labels[2:4]), w), found[2:4])
+    np.testing.assert_allclose(
+        violations(oracle.bind(graphs.take([5, 0])[0], [labels[5], labels[0]]), w), found[[5, 0]]
+    )
+
+
+def test_training_under_constraints():
+    """The objective is that of the labellings that obey, which is below that of all."""
+    X_own, Y_own = X[:6], Y[:6]
+    model = GraphLabeler(C=1.0, interactions="potts", max_iter=2, random_state=0)
+    model.fit(X_own, Y_own, constraints=OWN[:6])
+    own, result = model.model_, model.result_
+    graphs = own.encode(own.inputs(X_own)[0])
+    primal = np.full(2, 0.5 * own.weights @ own.weights)
+    for i, y in enumerate(np.searchsorted(list("abc"), Y_own)):
+        decoder = own.oracle.decoder(graphs[i : i + 1])
+        for k, rules in enumerate((OWN[i], [])):
+            found = [np.searchsorted(list("abc"), z) for z in ways(rules)]
+            primal[k] += max(decoder.values(z, own.weights)[0] + (z != y).sum() for z in found)
+        primal -= decoder.values(y, own.weights)[0]
+    assert result.inference == "exact" and result.primal == pytest.approx(primal[0]) and primal[0] < 0.99 * primal[1]
+    assert result.dual <= result.primal
+
+
+def test_completions_obey():
+    """Nodes whose labels nobody knows; and parts of graphs keep the rules that speak of their nodes alone."""
+    oracle = GraphOracle(3, 3, 1, interactions="full")
+    free = oracle.as_graphs([(*x, np.ones((5, 1))) for x in X[:6]])
+    graphs = replace(free, rules=all_rules(OWN[:6], [Form(5)] * 6, list("abc")))
+    w = np.random.default_rng(2).normal(size=oracle.n_features)
+    known = [np.where(np.arange(5) < 2, np.searchsorted(list("abc"), y), -1) for y in Y[:6]]
+    found = completions(oracle.bind(graphs, known), w)[1].reshape(6, 5)
+    assert (found != completions(oracle.bind(free, known), w)[1].reshape(6, 5)).any()
+    for i, y in enumerate(found):
+        decoder, obeying = oracle.decoder(graphs[i : i + 1]), [np.searchsorted(list("abc"), z) for z in ways(OWN[i])]
+        scores = {tuple(z.tolist()): decoder.values(z, w)[0] for z in obeying if (z[:2] == known[i][:2]).all()}
+        assert scores[tuple(y.tolist())] == pytest.approx(max(scores.values()))
+    lost = [("exactly_one", [(2, "a"), (3, "a")]), ("or", [(2, "b")]), ("or", [(3, "b")])]
+    part = [np.array(["b", "b", None, None, None], dtype=object), *Y]
+    with pytest.raises(ValueError, match="graph 0: no labelling obeys all constraints"):
+        GraphLabeler(C=0.1, random_state=0).fit([X[0], *X], part, constraints=[lost, *[None] * 24])
+    graphs = replace(
+        GraphOracle(3, 3).as_graphs(X[:2]),
+        rules=all_rules([[("or", [(1, "a"), (4, "b")])], OWN[1]], [Form(5)] * 2, list("abc")),
+    )
+    kept, labels, _ = fragments(graphs, np.array([0, -1, 1, 2, 0, 2, 1, -1, -1, 1]), 1)
+    assert kept.rules is not None and [len(own.sums) for own in kept.rules] == [0, 0]
+    kept, labels, _ = fragments(graphs, np.array([-1, 0, 1, 2, 1, -1, -1, -1, -1, 1]), 1)
+    assert kept.rules[0].sums[0].nodes.tolist() == [0, 3] and labels.tolist() == [0, 1, 2, 1, 1]
+
+
+def test_refusals_of_training():
+    broken = [None] * 3 + [[("or", [(0, "a")]), ("at_most_one", [(v, str(Y[3][0])) for v in range(5)])]] + [None] * 20
+    broken[3] = [("or", [(0, str(Y[3][0]))]), ("or", [(0, "abc".replace(str(Y[3][0]), "")[0])])]
+    for constraints, params, message in (
+        (broken, {}, "graph 3: its labels do not obey constraint 1"),
+        (OWN[:3], {}, "constraints must hold a list of constraints per graph, of 24"),
+        (OWN, {"loss": "log"}, "constraints are for a margin"),
+        (OWN, {"probability": True}, "constraints are for a margin"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GraphLabeler(C=0.1, random_state=0, **params).fit(X, Y, constraints=constraints)
+    impossible = [None] * 5 + [[("exactly_one", [(0, k), (1, k)]) for k in "abc"]]
+    with pytest.raises(ValueError, match="graph 5: no labelling obeys all constraints"):
+        copy.deepcopy(trained()).set_params(n_jobs=2).predict(TESTS, constraints=impossible)
