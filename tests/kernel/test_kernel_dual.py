@@ -95,6 +95,33 @@ def test_invariants(schedule, selection, general, seed, tau):
         assert dual <= primal + 1e-9 * max(1.0, primal)
 
 
+@pytest.mark.parametrize("schedule", [(1, 0), (0, 1)], ids=["process_old", "optimize"])
+def test_the_bound_on_the_steps_of_larank(schedule):
+    """LaRank's theorem: a step of slope above tau with room above kappa gains min(tau^2 / 2 nu, kappa tau / 2) or more,
+    nu = |Phi(x, y) - Phi(x, z)|^2, and the dual is n C at most."""
+    found, machine = problem(3, n=12)
+    state = state_of(found, machine, seed=3)
+    tau, nu = 0.1, 2.0 * np.diag(machine.K).max()
+    state.tau, n_steps, kappa, dual = tau, 0, np.inf, 0.0
+    before = machine.dense(state.coefficients()[:4])
+    for _ in range(150):
+        plan = FixedSchedule(state, *schedule)
+        plan.start_pass()
+        for _ in range(2):  # ProcessNew; then one step on an old example, and perhaps another ProcessNew
+            plan.run(0.0)
+            after, least = machine.dense(state.coefficients()[:4]), 0.0
+            for i in np.flatnonzero((after != before).any(axis=1)):
+                plus = np.argmax(after[i] - before[i])
+                room = (machine.C[i] if plus == machine.y[i] else 0.0) - before[i, plus]
+                least += min(tau**2 / (2.0 * nu), room * tau / 2.0)
+                n_steps, kappa = n_steps + 1, min(kappa, room)
+            assert state.dual - dual >= least * (1.0 - 1e-9)
+            before, dual = after, state.dual
+    total = machine.C.sum()
+    assert dual <= total
+    assert 12 <= n_steps <= max(2.0 * nu * total / tau**2, 2.0 * total / (kappa * tau))
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 @pytest.mark.parametrize("general", [False, True], ids=["flat", "attributes"])
 @example(seed=39, selection="gain")  # a pattern that selection by gain alone never comes to
