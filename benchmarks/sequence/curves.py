@@ -44,8 +44,8 @@ def larank(n_reprocess):
 def scaling(task, sizes):
     """Figure 5.3: CPU seconds of a pass, and of a batch solver to the thesis's gap."""
     solvers = {name: (inference, larank(1), None) for name, inference in INFERENCES.items()}
-    batch = CuttingPlane(C=C, tol=1e-12, max_iter=10**4, random_state=SEED)
-    written = clone(batch).set_params(optimize="constraint", qp_tol=1e-3)
+    common = {"C": C, "tol": 1e-12, "max_iter": 10**4, "random_state": SEED}
+    batch, written = CuttingPlane(**common), CuttingPlane(**common, optimize="constraint", qp_tol=1e-3)
     solvers |= {"CuttingPlane": ("exact", batch, StopAtGap()), AS_WRITTEN: ("exact", written, StopAtGap())}
     rows = []
     for name, (inference, solver, monitor) in solvers.items():
