@@ -3,9 +3,9 @@
     python benchmarks/multiclass.py [--part tables|gala|operations|curves|ww|peers|all] [--quick] [--repeat N]
         [--only TEXT]
 
-Prints tables and stores them in benchmarks/results/multiclass.json and multiclass.md, pictures in multiclass_*.png. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. ThunderSVM takes part if it is
-installed.
+Prints tables and stores them in benchmarks/results/multiclass.json and multiclass.md, pictures in multiclass_*.png.
+The data come from `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. ThunderSVM takes
+part if it is installed.
 """
 
 from common.parts import main

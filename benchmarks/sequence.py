@@ -3,8 +3,8 @@
     python benchmarks/sequence.py [--part tables|peers|log|targets|scaling|serving|curves|all] [--quick] [--repeat N]
         [--fresh]
 
-Prints tables and stores them in benchmarks/results/sequence.json and sequence.md, the curves in sequence_curves.png. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
+Prints tables and stores them in benchmarks/results/sequence.json and sequence.md, the curves in sequence_curves.png.
+The data come from `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
 """
 
 from common.parts import main

@@ -64,8 +64,8 @@ def digits(kept):
             panels.append(found)
     (cache,) = kept.tables("cache")
     times = {"SVC": "svc", "LaSVM x1": "lasvm", "Huller x1": "huller"}
-    rows = [{"size": row["size"], "machine": name, "cpu": row[key]} for row in cache.rows for name, key in times.items()]
-    lines = lines_of(rows, "machine", "size", "cpu")
+    sizes = [row["size"] for row in cache.rows]
+    lines = {name: (sizes, [row[key] for row in cache.rows]) for name, key in times.items()}
     return [*panels, Panel("4.4, 4.9: digit 8", "cache (MB)", LABELS["cpu"], lines, axes=LOG | {"yscale": "log"})]
 
 

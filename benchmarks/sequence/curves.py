@@ -1,4 +1,4 @@
-"""Figures 5.3 to 5.6 of the thesis: scaling beside a batch solver, sparsity, reprocessing, and the order of the chain."""
+"""Figures 5.3 to 5.6 of the thesis: scaling beside a batch solver, sparsity, reprocessing, the order of the chain."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def sparsity(task):
     columns = {"machine": ("machine", ""), "sentences": ("sentences seen", ",d"), "examples": ("examples", ",d")}
     columns |= {"patterns": ("support patterns", ",d"), "share": ("of the examples, %", ".1f")}
     columns |= {"vectors": ("support vectors", ",d"), "each": ("per pattern", ".2f")}
-    about = """One pass over the first sentences of CoNLL-2000, n_R of table 5.4. An example is a sentence, and with greedy
+    about = """One pass over the first sentences of CoNLL-2000, n_R of table 5.4. An example is a sentence, with greedy
     inference a token; a support vector is a wrong output with a multiplier above 0.
 
     The finding of the thesis: LaRankExact keeps a large share of its examples, LaRankGreedy a small one, and
@@ -128,10 +128,11 @@ def orders(folds):
     exact = {"machine": "LaRankExact"} | accuracy(folds, "exact", setting.exact_n_reprocess)
     rows += [exact | {"order": order} for order in (ORDERS[0], ORDERS[-1])]
     columns = {"machine": ("machine", ""), "order": ("order k", "d"), "accuracy": ("accuracy %", ".2f")}
+    columns |= {"cpu": ("CPU s", ".3f")}
     about = f"""OCR, one pass, n_R of table 5.4, means of {len(folds)} folds. LaRankExact has order 1 throughout.
 
-    The finding of the thesis: greedy inference makes up for its loss by orders above 1, and ends above the exact one."""
-    return Table("Accuracy by Markov order (thesis, figure 5.6)", columns | {"cpu": ("CPU s", ".3f")}, rows, notes(about))
+    The finding of the thesis: greedy inference makes up for its loss by orders above 1, and ends above exact."""
+    return Table("Accuracy by Markov order (thesis, figure 5.6)", columns, rows, notes(about))
 
 
 def panels(scaling, sparsity, reprocessing, orders):

@@ -34,10 +34,10 @@ class KernelLaRank(KernelSolver):
         (`LaRank` has ten: beside an argmax they are cheaper here); "adaptive" whatever gains most for its cost
         (algorithm 5), by a deterministic count of kernel values and updates of derivatives, which stands for the
         seconds of "adaptive-clock". "decode-once" solves the whole row of an example while its scores are at hand, then
-        `n_reprocess` rows of random support patterns over their own labels. "working-set" takes all examples in each pass, and after each step on one of them goes over
-        all support vectors until none is left to move: SVMstruct's algorithm 1, much slower, for comparisons. A pair
-        says how many ProcessOld and how many Optimize there are on average: ``(0, 0)`` gives passive-aggressive steps
-        (MIRA), ``(n, 50 * n)`` is "fixed".
+        `n_reprocess` rows of random support patterns over their own labels. "working-set" takes all examples in each
+        pass, and after each step on one of them goes over all support vectors until none is left to move: SVMstruct's
+        algorithm 1, much slower, for comparisons. A pair says how many ProcessOld and how many Optimize there are on
+        average: ``(0, 0)`` gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
