@@ -19,5 +19,5 @@ if __name__ == "__main__":
         PARTS,
         __doc__,
         only="""of hybrid trees and bags, only tables with this text in their titles; of concepts, rows of table C.2, or
-        one of C.1, C.3, C.7, curve""",
+        one of C.1, C.3, C.7, RoboCup, curve""",
     )

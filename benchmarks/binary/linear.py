@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from operator import matmul
 
 import numpy as np
 from scipy.optimize import minimize
@@ -33,9 +34,10 @@ COLUMNS = {
     "cpu": ("CPU s", ".3f"),
 }
 FLOOR = {
+    "data": ("data", ""),
     "type": ("type", ""),
     "what": ("one pass of", ""),
-    "wall": ("ms", ".2f"),
+    "cpu": ("CPU ms", ".2f"),
     "ratio": ("reads of the data", ".2f"),
 }
 
@@ -48,12 +50,12 @@ def dense(quick, condition, correlation):
     return f"condition {condition:g}, correlation {correlation:g}", *train, *test, 1e-5
 
 
-def w8a(quick):
+def w8a():
     data = fetch_w8a()
     return "w8a", data.X_train, data.y_train, data.X_test, data.y_test, 1e-4
 
 
-def text(quick):
+def text():
     """Reviews of the largest class against the rest, as tf-idf."""
     data = fetch_amazon_reviews()
     names, counts = np.unique(data.y_train, return_counts=True)
@@ -151,35 +153,33 @@ def one_pass(schedule):
     schedule.run(np.inf)
 
 
-def floor(X, y, times):
+def floor(data_name, X, y, times):
     """A pass beside one read of the data, for both dtypes."""
     for dtype in (np.float32, np.float64):
         data = X.astype(dtype)
         rows, w = Rows(data), np.ones(X.shape[1], dtype)
-        seconds = {"one read (X @ w)": repeat(partial(np.matmul, data, w), times)[1].best}
+        seconds = {"one read (X @ w)": repeat(partial(matmul, data, w), times)[1].cpu}
         for name, params in {
+            "SGD": {"method": "svmsgd2", "skip": 1},
             "SVMSGD2": {"method": "svmsgd2"},
             "SGD-QN": {},
             "SGD-QN, averaged": {"average": True},
         }.items():
             state = GradientDescent(rows, (y + 1) // 2, 2, np.ones(len(y)), ridge=1e-5, t0=1e5, **params)
             schedule = SubgradientSchedule(state)
-            seconds[name] = repeat(partial(one_pass, schedule), times)[1].best
+            seconds[name] = repeat(partial(one_pass, schedule), times)[1].cpu
         read = next(iter(seconds.values()))
-        for what, wall in seconds.items():
-            yield {"type": np.dtype(dtype).name, "what": what, "wall": 1e3 * wall, "ratio": wall / read}
+        for what, cpu in seconds.items():
+            yield {"data": data_name, "type": np.dtype(dtype).name, "what": what, "cpu": 1e3 * cpu, "ratio": cpu / read}
 
 
 def run(options):
-    X, y = dense(options.quick, 1e4, 0.0)[1:3]
-    yield Table("A pass beside the memory floor", FLOOR, list(floor(X, y, options.repeat)), FLOOR_ABOUT)
-    del X, y
-    for make in (
-        lambda: dense(options.quick, 1e4, 0.0),
-        lambda: dense(options.quick, 1e2, 0.3),
-        lambda: w8a(options.quick),
-        lambda: text(options.quick),
-    ):
+    sets = (partial(dense, options.quick, 1e4, 0.0), partial(dense, options.quick, 1e2, 0.3), w8a, text)
+    floor_title = "A pass beside the memory floor"
+    if options.only in floor_title:
+        rows = [row for make in (sets[0], text) for row in floor(*make()[:3], options.repeat)]
+        yield Table(floor_title, FLOOR, rows, FLOOR_ABOUT)
+    for make in sets if options.only in "Linear machines" else ():
         rows = list(rows_of(*make()))
         title = f"Linear machines: {rows[0]['data']} (thesis, figures 3.1 and 3.2)"
         yield Table(title, COLUMNS, rows, [target(rows), *ABOUT])
@@ -197,8 +197,12 @@ def target(rows):
     return verdict(wanted, how, first["cpu"] < 0.5 * last["cpu"])
 
 
-FLOOR_ABOUT = notes("""100,000 x 500, in random order of runs of 16 rows; best wall time of some runs, one core. One
-read is numpy's product with a vector, which goes through the data in order.""")
+FLOOR_ABOUT = notes("""The dense set is 100,000 x 500, in random order of runs of 16 rows; best CPU time of some runs,
+one core. One read is the product with a vector, which goes through the data in order. SGD: plain, a regularisation step
+with every example.
+
+The thesis: SGD 0.13 s, SVMSGD2 0.10 and SGD-QN 0.21 on 100,000 dense examples of 500 features; 36.8, 0.20 and 0.37 on
+781,265 texts of 47,152 features.""")
 ABOUT = notes("""Squared hinge; alpha is 1e-5 on the dense sets and the text, 1e-4 on w8a; C of liblinear is
 1 / (2 n alpha), and its bias is regularised as ours is. Each row is a run from the beginning; ours include the choice
 of t0 on a tenth of the examples, and a last look at the objective. SGDClassifier is averaged, at the constant gain of

@@ -9,6 +9,7 @@ cdef class KernelDual(State):
     cdef readonly Expansion vectors
     cdef readonly Py_ssize_t n_labels
     cdef public double tau
+    cdef readonly int64_t n_optimize
     cdef int32_t[::1] y                     # true labels
     cdef double[::1] box                    # C of each example
     cdef double[:, ::1] loss                # (n_labels, n_labels), or None: zero-one

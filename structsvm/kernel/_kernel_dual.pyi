@@ -22,6 +22,8 @@ class KernelDual(State):
     @property
     def n_labels(self) -> int: ...
     tau: float
+    @property
+    def n_optimize(self) -> int: ...
     def __init__(
         self,
         gram: Gram,

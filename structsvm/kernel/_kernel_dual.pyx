@@ -78,6 +78,8 @@ cdef class KernelDual(State):
     ----------
     tau : float
         A pair with less slope is left alone (section 3.4 of the paper).
+    n_optimize : int
+        Optimize of this run.
     """
 
     kind = "kernel_dual"
@@ -197,6 +199,7 @@ cdef class KernelDual(State):
             selected = self.selected
             m = 1 if self.by_gain else min(n, 10)
             n -= m
+            self.n_optimize += m
             moving = 0
             for k in range(m):
                 slot = self.pick()
@@ -415,6 +418,7 @@ cdef class KernelDual(State):
         cdef ClassVectors* c
         cdef double gain, best = 0.0
         cdef bint removes, best_removes = False
+        self.selected = -1
         if self.n_labels < 3:
             return
         third = <int32_t>random_below(&self.random, self.n_labels - 2)

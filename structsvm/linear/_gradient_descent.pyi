@@ -42,6 +42,7 @@ class GradientDescent(State):
         method: str = "sgdqn",
         intercept: bool = True,
         average: bool = False,
+        skip: int = 0,
         seed: int = 0,
     ) -> None: ...
     def set_t0(self, t0: float) -> None: ...

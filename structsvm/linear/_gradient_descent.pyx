@@ -153,12 +153,9 @@ cdef class GradientDescent(State):
     intercept : bool
         Whether examples have one more feature, of value 1.
     average : bool
-    seed : int
-
-    Attributes
-    ----------
     skip : int
-        Visits between two regularisation steps.
+        Visits between two regularisation steps; 0: as many as pay, 1: plain SGD.
+    seed : int
     """
 
     kind = "descent"
@@ -192,7 +189,7 @@ cdef class GradientDescent(State):
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,
-                 uint64_t seed=0):
+                 Py_ssize_t skip=0, uint64_t seed=0):
         cdef double filled
         n = rows.n_rows
         self.rows, self.n_samples, self.width = rows, n, rows.n_features + 1
@@ -200,7 +197,7 @@ cdef class GradientDescent(State):
         if self.y.shape[0] != n or self.weight.shape[0] != n:
             raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
         filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
-        self.skip = max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
+        self.skip = skip if skip > 0 else max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
         self.n_machines = 1 if n_labels == 2 else n_labels

@@ -95,6 +95,80 @@ def test_invariants(schedule, selection, general, seed, tau):
         assert dual <= primal + 1e-9 * max(1.0, primal)
 
 
+@pytest.mark.parametrize("schedule", [(1, 0), (0, 1)], ids=["process_old", "optimize"])
+def test_the_bound_on_the_steps_of_larank(schedule):
+    """LaRank's theorem: a step of slope above tau with room above kappa gains min(tau^2 / 2 nu, kappa tau / 2) or more,
+    nu = |Phi(x, y) - Phi(x, z)|^2, and the dual is n C at most."""
+    found, machine = problem(3, n=12)
+    state = state_of(found, machine, seed=3)
+    tau, nu = 0.1, 2.0 * np.diag(machine.K).max()
+    state.tau, n_steps, kappa, dual = tau, 0, np.inf, 0.0
+    before = machine.dense(state.coefficients()[:4])
+    for _ in range(150):
+        plan = FixedSchedule(state, *schedule)
+        plan.start_pass()
+        for _ in range(2):  # ProcessNew; then one step on an old example, and perhaps another ProcessNew
+            plan.run(0.0)
+            after, least = machine.dense(state.coefficients()[:4]), 0.0
+            for i in np.flatnonzero((after != before).any(axis=1)):
+                plus = np.argmax(after[i] - before[i])
+                room = (machine.C[i] if plus == machine.y[i] else 0.0) - before[i, plus]
+                least += min(tau**2 / (2.0 * nu), room * tau / 2.0)
+                n_steps, kappa = n_steps + 1, min(kappa, room)
+            assert state.dual - dual >= least * (1.0 - 1e-9)
+            before, dual = after, state.dual
+    total = machine.C.sum()
+    assert dual <= total
+    assert 12 <= n_steps <= max(2.0 * nu * total / tau**2, 2.0 * total / (kappa * tau))
+
+
+def test_galas_selection_against_the_algorithm_written_out():
+    """Algorithm 2 of GaLa after each ProcessNew: of the patterns with one of the two labels just moved and a random
+    third one the best step, before all one that removes a vector; none, which is a random pattern, if none gains."""
+    none = 0
+    for seed in range(6):
+        found, machine = problem(seed, n=12)
+        state = state_of(found, machine, selection="gain", seed=seed)
+        before, had_one = machine.dense(state.coefficients()[:4]), False
+        for _ in range(30):
+            plan = FixedSchedule(state, 0, 0)
+            plan.start_pass()
+            plan.run(0.0)  # one example
+            B = machine.dense(state.coefficients()[:4])
+            change = (B - before).sum(axis=0) if (before != B).any() else None
+            before = B
+            if change is None or machine.k < 3:
+                continue
+            moved = np.flatnonzero(change)
+            chosen, *pair = state.get_state()["counters"][5:]
+            others = np.setdiff1d(range(machine.k), moved)
+            best = {third: best_gain(machine, B, moved, third) for third in others}
+            if chosen < 0:
+                assert min(best.values()) == (False, 0.0)
+                none += had_one
+            else:
+                assert pair[0] in moved and pair[1] in others
+                assert gain_of(machine, B, chosen, *pair) == pytest.approx(best[pair[1]])
+            had_one = chosen >= 0
+    assert none > 0
+
+
+def best_gain(machine, B, moved, third):
+    """The best step between a label just moved and a third one: whether it removes a vector, and its gain."""
+    both = [(i, label) for label in moved for i in np.flatnonzero((B[:, label] != 0.0) & (B[:, third] != 0.0))]
+    assert all(sum(label == one for _, one in both) <= 5 for label in moved)  # the few that are looked at
+    steps = [gain_of(machine, B, i, label, third) for i, label in both]
+    return max((step for step in steps if step[1] > 0.0), default=(False, 0.0))
+
+
+def gain_of(machine, B, i, a, b):
+    g = machine.gradient(B)[i]
+    plus, slope = (a if g[a] >= g[b] else b), abs(g[a] - g[b])
+    room = (machine.C[i] if plus == machine.y[i] else 0.0) - B[i, plus]
+    amount = min(slope / (2.0 * machine.K[i, i]), room)
+    return bool(amount == room and plus != machine.y[i]), amount * (slope - amount * machine.K[i, i])
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 @pytest.mark.parametrize("general", [False, True], ids=["flat", "attributes"])
 @example(seed=39, selection="gain")  # a pattern that selection by gain alone never comes to

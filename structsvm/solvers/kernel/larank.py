@@ -29,15 +29,15 @@ class KernelLaRank(KernelSolver):
     Parameters
     ----------
     C : float, default=1.0
-    schedule : {"fixed", "adaptive", "decode-once", "working-set"} or pair of float, default="fixed"
+    schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once", "working-set"} or pair of float, default="fixed"
         What follows the ProcessNew of a fresh example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
         (`LaRank` has ten: beside an argmax they are cheaper here); "adaptive" whatever gains most for its cost
-        (algorithm 5), by a deterministic count of kernel values and updates of derivatives. "decode-once" solves the
-        whole row of an example while its scores are at hand, then `n_reprocess` rows of random support patterns over
-        their own labels. "working-set" takes all examples in each pass, and after each step on one of them goes over
-        all support vectors until none is left to move: SVMstruct's algorithm 1, much slower, for comparisons. A pair
-        says how many ProcessOld and how many Optimize there are on average: ``(0, 0)`` gives passive-aggressive steps
-        (MIRA), ``(n, 50 * n)`` is "fixed".
+        (algorithm 5), by a deterministic count of kernel values and updates of derivatives, which stands for the
+        seconds of "adaptive-clock". "decode-once" solves the whole row of an example while its scores are at hand, then
+        `n_reprocess` rows of random support patterns over their own labels. "working-set" takes all examples in each
+        pass, and after each step on one of them goes over all support vectors until none is left to move: SVMstruct's
+        algorithm 1, much slower, for comparisons. A pair says how many ProcessOld and how many Optimize there are on
+        average: ``(0, 0)`` gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
@@ -70,7 +70,7 @@ class KernelLaRank(KernelSolver):
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": (
-            Options("decode-once", "fixed", "adaptive", "working-set"),
+            Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
             Kind((tuple, list), "a pair of floats"),
         ),
         "n_reprocess": N_REPROCESS,
@@ -135,7 +135,7 @@ class KernelLaRank(KernelSolver):
             return WorkingSetSchedule(state)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, N_OPTIMIZE * self.n_reprocess)
-        return AdaptiveSchedule(state)
+        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")
 
     def prepare_pass(self, run: Any) -> None:
         run.state.tau = max(FIRST_TAU * SHRINK**run.n_iter, LAST_TAU)
