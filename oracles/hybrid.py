@@ -378,12 +378,12 @@ class HybridTrees(Oracle):
 
     @property
     def chart(self) -> Chart:
-        """This thread's chart for searches."""
+        """The chart for searches, of this thread."""
         return self._chart("searches")
 
     @property
     def sums(self) -> Chart:
-        """This thread's chart for sums, also in between."""
+        """The chart for sums, also in between, of this thread."""
         return self._chart("sums")
 
     def _chart(self, name: str) -> Chart:
@@ -563,9 +563,7 @@ class HybridTrees(Oracle):
         forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
         return self.sums.log_sum(self.encode(words), forest, w)
 
-    def expect(
-        self, x: Any, w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None
-    ) -> tuple[float, Any]:
+    def expect(self, x: Any, w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> tuple[float, Any]:
         """``(log_sum, expectation)`` of the joint feature, over the derivations of `log_sum`; (-inf, None) of none."""
         encoded, copies, leaves = self._read_sentence(x)
         forest = self.free(leaves, copies) if meanings is None else self.known(meanings, copies)
@@ -585,11 +583,13 @@ class HybridTrees(Oracle):
         others = sum(a != b for a, b in zip(y_true.owners, y.owners, strict=True))
         return sum(filling not in true for filling in y.fillings) + others / (n + 1)
 
-    def complete(self, x: Any, known: Iterable[Meaning], w: NDArray[np.float64]) -> Parse | None:
-        """The best derivation of any of some meanings; None if there is none.
+    def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse | None:
+        """The best derivation of any of some meanings; None if there is none. A `Parse` is known whole.
 
         A dict has priors, which are added to the scores of its meanings.
         """
+        if isinstance(known, Parse):
+            return known
         encoded, copies, _ = self._read_sentence(x)
         forest = self.known(known, copies, known if isinstance(known, dict) else None)
         return next(self._parses(encoded, forest, copies, w), None)

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
-from structsvm.solvers import LatentSVM, Solver
+from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING, check_settled
-from structsvm.tasks.common.solver import AUTO, DEFAULT_C, SOLVERS, check_alone
+from structsvm.tasks.common.solver import AUTO, DEFAULT_C, SOLVERS, check_alone, inner_of
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.features import MAX_WINDOW
@@ -352,6 +352,8 @@ def make_learner(params: Any) -> Any:
     given = {name: value for name, value in named.items() if value not in (None, AUTO)}
     if isinstance(params.solver, Solver):
         check_alone(params.solver, given)
+        if isinstance(inner_of(params.solver), ConditionalLikelihood):
+            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
         return params.solver
     if params.solver in LEARNERS:
         return make_likelihood(params)

@@ -301,9 +301,10 @@ class StepSearch(Search):
     def choose(self, monitor: Any) -> Choice | None:
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
         bags = self.data[1]
-        if type(self.solver) is not BagLikelihood or self.model.is_trained or len(bags) < MANY or all(len(bag) == 1 for bag in bags):
-            return None
-        return super().choose(monitor)
+        is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
+        if is_first and len(bags) >= MANY and any(len(bag) > 1 for bag in bags):
+            return super().choose(monitor)
+        return None
 
     def choice_of(self, C: float) -> Choice:
         scores = {row[0]: row[1] for row in self.table}
