@@ -67,6 +67,7 @@ class Layout:
     n_present: int
     n_borders: int
     n_pairs: int
+    n_inside: int
     n_features: int
     word: int
     begin: int
@@ -78,8 +79,16 @@ class Layout:
     order: int
     pair: int
     present: int
+    inside: int
     def __init__(
-        self, n_units: int, n_slots: int, n_attributes: int, n_present: int, n_borders: int, n_pairs: int
+        self,
+        n_units: int,
+        n_slots: int,
+        n_attributes: int,
+        n_present: int,
+        n_borders: int,
+        n_pairs: int,
+        inside: bool = False,
     ) -> None: ...
 
 class Chart:
@@ -87,7 +96,13 @@ class Chart:
     depth: int
     def __new__(cls, layout: Layout, depth: int = 4) -> Self: ...
     def log_sum(
-        self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64], *, best: bool = False
+        self,
+        sentence: tuple[NDArray[np.int32], ...],
+        forest: Forest,
+        w: NDArray[np.float64],
+        *,
+        best: bool = False,
+        losses: tuple[NDArray[np.float64], ...] | None = None,
     ) -> float: ...
     def expect(
         self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64]
@@ -119,6 +134,7 @@ class Learner:
     def __init__(self, weights: NDArray[np.float64], penalty: float, paces: NDArray[np.float64]) -> None: ...
     @property
     def average(self) -> NDArray[np.float64]: ...
+    def move(self, features: NDArray[np.int64], values: NDArray[np.float64], rate: float) -> None: ...
 
 def restored_learner(
     weights: NDArray[np.float64],

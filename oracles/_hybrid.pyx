@@ -163,13 +163,15 @@ cdef class Layout:
     n_attributes, n_present, n_borders : int
         Attributes of words, those of them that a word may have first, and those of the places between words.
     n_pairs : int
+    inside : bool, default=False
+        Whether units have features of all words of their spans, and of their number.
     """
 
-    cdef readonly Py_ssize_t n_units, n_slots, n_attributes, n_present, n_borders, n_pairs, n_features
-    cdef readonly Py_ssize_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present
+    cdef readonly Py_ssize_t n_units, n_slots, n_attributes, n_present, n_borders, n_pairs, n_inside, n_features
+    cdef readonly Py_ssize_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present, inside
 
     def __init__(self, Py_ssize_t n_units, Py_ssize_t n_slots, Py_ssize_t n_attributes, Py_ssize_t n_present,
-                 Py_ssize_t n_borders, Py_ssize_t n_pairs):
+                 Py_ssize_t n_borders, Py_ssize_t n_pairs, bint inside=False):
         self.n_units, self.n_slots = n_units, n_slots
         self.n_attributes, self.n_present = n_attributes, n_present
         self.n_borders, self.n_pairs = n_borders, n_pairs
@@ -183,15 +185,18 @@ cdef class Layout:
         self.order = self.empty + n_units
         self.pair = self.order + 2 * n_slots
         self.present = self.pair + n_pairs
-        self.n_features = self.present + n_units * n_present
+        self.inside = self.present + n_units * n_present
+        self.n_inside = n_present + 1 if inside else 0
+        self.n_features = self.inside + n_units * self.n_inside
 
     def __reduce__(self):
-        return Layout, (self.n_units, self.n_slots, self.n_attributes, self.n_present, self.n_borders, self.n_pairs)
+        return Layout, (self.n_units, self.n_slots, self.n_attributes, self.n_present, self.n_borders, self.n_pairs,
+                        self.n_inside > 0)
 
 
 cdef struct Blocks:     # a Layout
-    int64_t n_attributes, n_present, n_borders
-    int64_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present
+    int64_t n_attributes, n_present, n_borders, n_inside
+    int64_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present, inside
 
 
 cdef class Chart:
@@ -211,6 +216,10 @@ cdef class Chart:
     cdef const int32_t* root_pair
     cdef const int32_t* span
     cdef const double* prior
+    # Losses of fillers, of roots, and of words [node][n], or all NULL.
+    cdef const double* fill_loss
+    cdef const double* root_loss
+    cdef const double* word_loss
     cdef const int32_t* word_ptr
     cdef const int32_t* word_attribute
     cdef const int32_t* border_ptr
@@ -226,6 +235,7 @@ cdef class Chart:
         self.blocks.slot_begin, self.blocks.slot_end = layout.slot_begin, layout.slot_end
         self.blocks.wordless, self.blocks.empty = layout.wordless, layout.empty
         self.blocks.order, self.blocks.pair = layout.order, layout.pair
+        self.blocks.n_inside, self.blocks.inside = layout.n_inside, layout.inside
 
     def __dealloc__(self):
         release(self.memory)
@@ -237,12 +247,18 @@ cdef class Chart:
     def depth(self):
         return self.h.depth
 
-    cdef int bind(self, object sentence, Forest forest) except -1:
+    cdef int bind(self, object sentence, Forest forest, object losses) except -1:
         """Set sizes and pointers; `sentence` is four int32 arrays: attributes of words, attributes of borders."""
-        cdef ndarray word_ptr, word_attribute, border_ptr, border_attribute
+        cdef ndarray word_ptr, word_attribute, border_ptr, border_attribute, of_fill, of_root, of_word
         cdef hybrid_chart* h = &self.h
         word_ptr, word_attribute, border_ptr, border_attribute = sentence
-        self.held = sentence, forest
+        self.held = sentence, forest, losses
+        self.fill_loss = self.root_loss = self.word_loss = NULL
+        if losses is not None:
+            of_fill, of_root, of_word = losses
+            self.fill_loss = <const double*> array_data(of_fill)
+            self.root_loss = <const double*> array_data(of_root)
+            self.word_loss = <const double*> array_data(of_word)
         self.word_ptr = <const int32_t*> array_data(word_ptr)
         self.word_attribute = <const int32_t*> array_data(word_attribute)
         self.border_ptr = <const int32_t*> array_data(border_ptr)
@@ -310,6 +326,7 @@ cdef class Chart:
         cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
         cdef Py_ssize_t n = h.n, N = h.N, u, t, s, k
+        cdef const double* inside
         cdef double top
         memset(h.word, 0, h.n_weights * sizeof(double))
         for u in range(h.n_nodes):
@@ -319,6 +336,8 @@ cdef class Chart:
                 if self.kind[u] != self.unit[u]:
                     h.word[u * N + t] += summed(w + lay.word + self.kind[u] * lay.n_attributes, self.word_attribute,
                                                 self.word_ptr[t], self.word_ptr[t + 1])
+                if self.word_loss != NULL:
+                    h.word[u * N + t] += self.word_loss[u * n + t]
             self.look_at_ends(w + lay.begin + self.kind[u] * lay.n_borders, h.begin + u * N)
             top = 0.0
             for t in range(n):
@@ -329,6 +348,14 @@ cdef class Chart:
             for t in range(n + 1):
                 h.begin[u * N + t] *= top
             self.look_at_ends(w + lay.end + self.kind[u] * lay.n_borders, h.end + u * N)
+            if lay.n_inside > 0:    # a sum over [i, j) is that of all words before j less that before i
+                inside = w + lay.inside + self.kind[u] * lay.n_inside
+                top = 0.0
+                for t in range(n + 1):
+                    h.begin[u * N + t] *= exp(-top)
+                    h.end[u * N + t] *= exp(top)
+                    k = self.first_attribute(t) if t < n else -1
+                    top += inside[lay.n_present] + (inside[k] if k >= 0 else 0.0)
             h.wordless[u] = exp(w[lay.wordless + self.kind[u]])
             h.empty[u] = exp(w[lay.empty + self.kind[u]])
             if self.span[2 * u] >= 0:
@@ -353,10 +380,12 @@ cdef class Chart:
             h.order[2 * s] = exp(w[lay.order + 2 * self.slot[s]])
             h.order[2 * s + 1] = exp(w[lay.order + 2 * self.slot[s] + 1])
             for k in range(h.fill_ptr[s], h.fill_ptr[s + 1]):
-                h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
+                top = w[lay.pair + self.pair[k]] if self.pair[k] >= 0 else 0.0
+                h.pair[k] = exp(top + (self.fill_loss[k] if self.fill_loss != NULL else 0.0))
             poll(40 * n + 10 * (h.fill_ptr[s + 1] - h.fill_ptr[s]))
         for k in range(h.n_roots):
-            h.root_pair[k] = exp(self.prior[k] + (w[lay.pair + self.root_pair[k]] if self.root_pair[k] >= 0 else 0.0))
+            top = self.prior[k] + (self.root_loss[k] if self.root_loss != NULL else 0.0)
+            h.root_pair[k] = exp(top + (w[lay.pair + self.root_pair[k]] if self.root_pair[k] >= 0 else 0.0))
         return 0
 
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:
@@ -398,6 +427,16 @@ cdef class Chart:
                            mark)
             self.scatter_ends(c, h.end + W + u * N, lay.end + self.kind[u] * lay.n_borders, gradient, touched,
                               n_touched, mark)
+            if lay.n_inside > 0:
+                total = 0.0         # spans that cover the word
+                for t in range(n):
+                    total += h.begin[W + u * N + t] - h.end[W + u * N + t]
+                    k = self.first_attribute(t)
+                    if k >= 0:
+                        add_to(c * total, lay.inside + self.kind[u] * lay.n_inside + k, gradient, touched, n_touched,
+                               mark)
+                    add_to(c * total, lay.inside + self.kind[u] * lay.n_inside + lay.n_present, gradient, touched,
+                           n_touched, mark)
             add_to(c * h.wordless[W + u], lay.wordless + self.kind[u], gradient, touched, n_touched, mark)
             add_to(c * h.empty[W + u], lay.empty + self.kind[u], gradient, touched, n_touched, mark)
             poll(60 * n)
@@ -427,9 +466,13 @@ cdef class Chart:
 
     # ---- verbs ----------------------------------------------------------------------------------
 
-    def log_sum(self, object sentence, Forest forest, const double[::1] w, *, bint best=False):
-        """The log of the sum over all derivations of exp of their score; with `best`, the highest score."""
-        self.bind(sentence, forest)
+    def log_sum(self, object sentence, Forest forest, const double[::1] w, *, bint best=False, object losses=None):
+        """The log of the sum over all derivations of exp of their score; with `best`, the highest score.
+
+        `losses` are added to the scores: float64 arrays of what fills slots (as `forest.fill`), of roots, and of the
+        words of each node, shape (n_nodes, n).
+        """
+        self.bind(sentence, forest, losses)
         with nogil:
             self.look_up(&w[0])
             KERNELS.hybrid_fill(&self.h, best)
@@ -626,6 +669,17 @@ cdef class Learner:
             g[touched[k]] = 0.0
             mark[touched[k]] = 0
         self.n_touched = 0
+
+    def move(self, const int64_t[::1] features, const double[::1] values, double rate):
+        """One step with a gradient that is given, at distinct features."""
+        cdef double[::1] gradient = self.gradient
+        cdef int32_t[::1] touched = self.touched
+        cdef unsigned char[::1] mark = self.mark
+        cdef Py_ssize_t k
+        self.drop()
+        for k in range(features.shape[0]):
+            add_to(values[k], features[k], &gradient[0], &touched[0], &self.n_touched, &mark[0])
+        self.step(rate, 1.0)
 
     cdef void step(self, double rate, double factor):
         cdef double[::1] w = self.weights, g = self.gradient, s = self.squares, total = self.sum, start = self.start

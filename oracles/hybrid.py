@@ -3,11 +3,20 @@
 A unit (a relation, a name) covers a stretch of words: its own words and, nested, those of its arguments in any order.
 Some have no word. Which words say what is hidden: the score of a meaning is the log of the sum over all such
 derivations.
+
+As an oracle its outputs are derivations, what is known of a true one is its meaning, or a bag of meanings. The loss is
+
+    the number of units that the true derivation does not have in that slot
+    + the number of words of another unit than there / (n + 1),  n being the words of the sentence,
+
+which counts what fills each slot and whose each word is, and so is a part of the scores of both inside the chart.
 """
 
 from __future__ import annotations
 
 import heapq
+import re
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, pairwise
@@ -18,14 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
+from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, Unit, Units
 from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 
-__all__ = ["Derivation", "HybridTrees", "Lexicon"]
+__all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
 # Begins the attributes of words in phrases of the lexicon.
 LISTED = "g:"
+
+DIGITS, SMALL, LETTERS = re.compile(r"\d+"), re.compile(r"[a-z]+"), re.compile(r"[^\W\d_a]+")
 
 # Of a name that is looked for in a sentence: words at most.
 LONGEST_NAME = 6
@@ -71,6 +83,45 @@ class Derivation(NamedTuple):
     meaning: Meaning
     score: float
     nodes: list[tuple[str, int, list[int]]]
+
+
+class Sentence(NamedTuple):
+    """Words, and those of them that are taken for words that are not known.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.hybrid import Sentence
+    >>> Sentence(["stop", "zoe"], frozenset({"zoe"})).words
+    ['stop', 'zoe']
+    """
+
+    words: Sequence[str]
+    unknown: Any = frozenset()
+
+
+class Parse(NamedTuple):
+    """A derivation as an output of the oracle.
+
+    A unit is its number, or the tree of a name that is copied. `fillings` are pairs of a slot and the unit that fills
+    it, `owners` the unit that each word belongs to, `features` the joint feature: its indices and values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
+    >>> from structsvm.structures.meaning_units import Units
+    >>> units = Units([("f", "a")])
+    >>> trees = HybridTrees(units, Lexicon(units, {}, [1]), ["w:x"], [])
+    >>> trees.argmax(["x"], np.zeros(trees.n_features)).fillings
+    [(-1, 0), (0, 1)]
+    """
+
+    meaning: Meaning
+    score: float
+    nodes: list[tuple[str, int, list[int]]]
+    fillings: list[tuple[int, Any]]
+    owners: list[Any]
+    features: tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class Lexicon:
@@ -241,7 +292,7 @@ class Lexicon:
         return found - {-1}
 
 
-class HybridTrees:
+class HybridTrees(Oracle):
     """Sums and best derivations of meanings for sentences.
 
     A sentence is a list of words. Features: of a unit with its words, and these with the words beside them; with the
@@ -257,6 +308,13 @@ class HybridTrees:
         Names of the attributes of words and of the places between words.
     depth : int, default=4
         Units without words that may stand one above the other.
+    inside : bool, default=False
+        Whether a unit has features of all words of its span, those of its arguments too, and of their number.
+
+    Notes
+    -----
+    An input is a list of words or a `Sentence`, an output a `Parse`, or None where no tree covers the sentence.
+    Inference is exact, and for bags with priors (`complete`) approximate: those are no part of the joint feature.
 
     Examples
     --------
@@ -271,7 +329,14 @@ class HybridTrees:
     """
 
     def __init__(
-        self, units: Units, lexicon: Lexicon, attributes: Sequence[str], borders: Sequence[str], depth: int = 4
+        self,
+        units: Units,
+        lexicon: Lexicon,
+        attributes: Sequence[str],
+        borders: Sequence[str],
+        depth: int = 4,
+        *,
+        inside: bool = False,
     ) -> None:
         self.units, self.lexicon, self.depth = units, lexicon, depth
         self.attributes = {name: k for k, name in enumerate(attributes)}
@@ -281,13 +346,14 @@ class HybridTrees:
         if any(not name.startswith("w:") for name in attributes[:n_present]):
             raise ValueError("attributes of single words must come first")
         n_pairs = (len(units.slots) + 1) * n_kinds
-        self.layout = Layout(n_kinds, len(units.slots), len(attributes), n_present, len(borders), n_pairs)
+        self.layout = Layout(n_kinds, len(units.slots), len(attributes), n_present, len(borders), n_pairs, inside)
+        self.n_features = self.layout.n_features
         if self.layout.n_features > MOST_FEATURES:
             raise ValueError(
                 f"{self.layout.n_features} features are more than {MOST_FEATURES}: too many units or words"
             )
-        # One for searches, one for sums in between.
-        self.chart, self.sums = Chart(self.layout, depth), Chart(self.layout, depth)
+        self._charts = threading.local()
+        self.shapes = any(name.startswith("h:") for name in attributes)
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
@@ -307,15 +373,27 @@ class HybridTrees:
         return rows_of(inner), {u: rows_of(rows) for u, rows in leaves.items()}
 
     @property
-    def n_features(self) -> int:
-        return self.layout.n_features
+    def inside(self) -> bool:
+        return self.layout.n_inside > 0
 
-    def again(self) -> HybridTrees:
-        """The same with a chart of its own, for another thread."""
-        return HybridTrees(self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
+    @property
+    def chart(self) -> Chart:
+        """The chart for searches, of this thread."""
+        return self._chart("searches")
+
+    @property
+    def sums(self) -> Chart:
+        """The chart for sums, also in between, of this thread."""
+        return self._chart("sums")
+
+    def _chart(self, name: str) -> Chart:
+        found = vars(self._charts).get(name)
+        if found is None:
+            found = vars(self._charts)[name] = Chart(self.layout, self.depth)
+        return found
 
     def __reduce__(self) -> Any:
-        return HybridTrees, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
+        return rebuilt, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth, self.inside)
 
     # ---- sentences and forests ------------------------------------------------------------------
 
@@ -326,7 +404,7 @@ class HybridTrees:
         of_words = [
             [
                 known[name]
-                for name in word_attributes(around, t, () if words[t - 1] in unknown else known)
+                for name in word_attributes(around, t, () if words[t - 1] in unknown else known, self.shapes)
                 if name in known
             ]
             for t in range(1, len(around) - 1)
@@ -485,21 +563,154 @@ class HybridTrees:
         forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
         return self.sums.log_sum(self.encode(words), forest, w)
 
-    def expect(
-        self, words: Sequence[str], w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None
-    ) -> tuple[float, Any]:
+    def expect(self, x: Any, w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> tuple[float, Any]:
         """``(log_sum, expectation)`` of the joint feature, over the derivations of `log_sum`; (-inf, None) of none."""
-        forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
-        return self.sums.expect(self.encode(words), forest, w)
+        encoded, copies, leaves = self._read_sentence(x)
+        forest = self.free(leaves, copies) if meanings is None else self.known(meanings, copies)
+        return self.sums.expect(encoded, forest, w)
 
-    def complete(self, words: Sequence[str], known: Iterable[Meaning], w: NDArray[np.float64]) -> Derivation | None:
-        """The best derivation of any of some meanings; None if there is none."""
-        copies = self.copies(words)
-        return next(self._search(self.encode(words), self.known(known, copies), copies, w, 1), None)
+    def _read_sentence(self, x: Any) -> tuple[Any, list[Copy], set[int]]:
+        """Attributes of an input, names that may be copied, leaves that are called."""
+        words, unknown = x if isinstance(x, Sentence) else (x, ())
+        return self.encode(words, unknown), self.copies(words, unknown), self.lexicon.called(words)
 
-    def argmax(self, words: Sequence[str], w: NDArray[np.float64]) -> Derivation | None:
-        """The best derivation; None if there is none."""
-        return next(self.derivations(words, w, most=1), None)
+    def joint_feature(self, x: Any, y: Parse) -> Any:
+        return y.features
+
+    def loss(self, y_true: Parse, y: Parse) -> float:
+        n = len(y.owners)
+        true = {*y_true.fillings}
+        others = sum(a != b for a, b in zip(y_true.owners, y.owners, strict=True))
+        return sum(filling not in true for filling in y.fillings) + others / (n + 1)
+
+    def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse | None:
+        """The best derivation of any of some meanings; None if there is none. A `Parse` is known whole.
+
+        A dict has priors, which are added to the scores of its meanings.
+        """
+        if isinstance(known, Parse):
+            return known
+        encoded, copies, _ = self._read_sentence(x)
+        forest = self.known(known, copies, known if isinstance(known, dict) else None)
+        return next(self._parses(encoded, forest, copies, w), None)
+
+    def argmax(
+        self, x: Any, w: NDArray[np.float64], y_true: Parse | None = None, rescaling: Rescaling | None = None
+    ) -> Parse | None:
+        """The best derivation; None if there is none. With `y_true`, the best of score and loss together."""
+        encoded, copies, leaves = self._read_sentence(x)
+        if y_true is None:
+            return next(self._parses(encoded, self.free(leaves, copies), copies, w), None)
+        leaves |= {u for _, u in y_true.fillings if isinstance(u, int) and self.arity[u] == 0}
+        forest = self.free(leaves, copies)
+        for found in self._parses(encoded, forest, copies, w, self._losses(forest, copies, y_true)):
+            # Where a unit comes twice, another arrangement of it all may have no loss.
+            if self.loss(y_true, found) > 0.0 or all(map(np.array_equal, found.features, y_true.features)):
+                return found
+        return y_true
+
+    def best_features(
+        self, encoded: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+        """The joint feature of the best derivation of a forest; None if there is none."""
+        found = next(self._paths(encoded, forest, w, 1), None)
+        return None if found is None else self._features(encoded, forest, found[1])
+
+    def _losses(self, forest: Forest, copies: Sequence[Copy], y_true: Parse) -> tuple[NDArray[np.float64], ...]:
+        """The parts of the loss: of what fills slots, of roots, of words and the nodes that they may belong to."""
+        names = self._names(forest, copies)
+        true, n = {*y_true.fillings}, len(y_true.owners)
+        slot_of = np.repeat(forest.slots, np.diff(forest.fill_ptr)).tolist()
+        of_fill = [(slot, names[u]) not in true for slot, u in zip(slot_of, forest.fill.tolist(), strict=True)]
+        of_root = [(ROOT, names[u]) not in true for u in forest.roots.tolist()]
+        of_words = [[name != owner for owner in y_true.owners] for name in names]
+        return (
+            np.array(of_fill, dtype=np.float64),
+            np.array(of_root, dtype=np.float64),
+            np.array(of_words, dtype=np.float64).reshape(len(names), n) / (n + 1),
+        )
+
+    def _names(self, forest: Forest, copies: Sequence[Copy]) -> list[Any]:
+        """Of each node of a forest the number of its unit, or the tree of a name that is no unit."""
+        by_place = {copy[1:]: copy.tree for copy in copies}
+        names: list[Any] = forest.units.tolist()
+        for u in np.flatnonzero(forest.spans[:, 0] >= 0).tolist():
+            tree = by_place[names[u], *forest.spans[u].tolist()]
+            names[u] = self.units.number.get(self.units.split(tree)[0], tree)
+        return names
+
+    def _parses(
+        self,
+        encoded: tuple[NDArray[np.int32], ...],
+        forest: Forest,
+        copies: Sequence[Copy],
+        w: NDArray[np.float64],
+        losses: Any = None,
+    ) -> Iterator[Parse]:
+        """The derivations of a forest as outputs, best first, their losses included."""
+        names = self._names(forest, copies)
+        for score, steps in self._paths(encoded, forest, w, MOST_PARTIAL, losses=losses):
+            meaning, _, nodes = self._read(steps, names, score)
+            fillings = []
+            owners: list[Any] = [None] * (len(encoded[0]) - 1)
+            for (kind, u, *_), below, own in steps:
+                if kind == Kind.ROOT:
+                    fillings.append((ROOT, names[below[0][1]]))
+                elif kind == Kind.SLOT:
+                    fillings.append((int(forest.slots[u]), names[below[0][1]]))
+                elif kind == Kind.NOTHING:
+                    fillings.append((int(forest.slots[u]), names[-1 - own[0]]))
+                else:
+                    for t in own:
+                        owners[t] = names[u]
+            yield Parse(meaning, score, nodes, fillings, owners, self._features(encoded, forest, steps))
+
+    def _features(
+        self, encoded: tuple[NDArray[np.int32], ...], forest: Forest, steps: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The joint feature of a derivation: indices, ascending, and how often it has each."""
+        lay = self.layout
+        word_ptr, words, border_ptr, borders = (array.tolist() for array in encoded)
+        at_word = [words[a:b] for a, b in pairwise(word_ptr)]
+        at_border = [borders[a:b] for a, b in pairwise(border_ptr)]
+        single = [row[0] if row and row[0] < lay.n_present else -1 for row in at_word]
+        units, kinds, slots = forest.units.tolist(), forest.kinds.tolist(), forest.slots.tolist()
+        found: list[int] = []
+
+        def ends(begin: int, end: int, row: int, i: int, j: int) -> None:
+            found.extend(begin + row * lay.n_borders + a for a in at_border[i])
+            found.extend(end + row * lay.n_borders + a for a in at_border[j])
+
+        def filled(slot: int, u: int) -> None:
+            found.append(lay.pair + (slot + 1) * self.units.n_kinds + kinds[u])
+
+        for (kind, u, x, i, j), below, own in steps:
+            if kind == Kind.ROOT:
+                filled(ROOT, below[0][1])
+            elif kind == Kind.SLOT:
+                ends(lay.slot_begin, lay.slot_end, slots[u], i, j)
+                filled(slots[u], below[0][1])
+            elif kind == Kind.NOTHING:
+                filled(slots[u], -1 - own[0])
+                found.append(lay.empty + kinds[-1 - own[0]])
+            else:
+                for t in own:
+                    for row in {units[u], kinds[u]}:
+                        found.extend(lay.word + row * lay.n_attributes + a for a in at_word[t])
+            if kind == Kind.STAGE and len(below) > 1 and below[1][0] == Kind.SLOT and below[0][0] == Kind.STAGE:
+                slot = below[1][1]
+                rest, a = below[0][2], slot - int(forest.slot_ptr[u])
+                found.append(lay.order + 2 * slots[slot] + (rest >> a > 0))
+            if kind == Kind.NODE:
+                ends(lay.begin, lay.end, kinds[u], i, j)
+                found.extend(lay.present + kinds[u] * lay.n_present + a for a in single if a >= 0)
+                if x > 0:
+                    found.append(lay.wordless + kinds[u])
+                if lay.n_inside:
+                    first = lay.inside + kinds[u] * lay.n_inside
+                    found.extend(first + a for t in range(i, j) for a in (single[t], lay.n_present) if a >= 0)
+        indices, counts = np.unique(np.array(found, dtype=np.int64), return_counts=True)
+        return indices, counts.astype(np.float64)
 
     def derivations(
         self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL, least: float = 0.0
@@ -569,13 +780,28 @@ class HybridTrees:
         most: int,
         least: float = 0.0,
     ) -> Iterator[Derivation]:
-        """Derivations of a forest, best first: A* whose bounds, from the chart, are exact."""
-        by_place = {copy[1:]: copy.tree for copy in copies}
-        units = [
-            by_place[kind, i, j] if i >= 0 else kind
-            for kind, (i, j) in zip(forest.units.tolist(), forest.spans.tolist(), strict=True)
-        ]
-        best = self.chart.log_sum(encoded, forest, w, best=True)
+        """Derivations of a forest, best first."""
+        names = self._names(forest, copies)
+        for score, steps in self._paths(encoded, forest, w, most, least):
+            found = self._read(steps, names, score)
+            if any(depth >= MAX_DEPTH for _, depth, _ in found.nodes):
+                return
+            yield found
+
+    def _paths(
+        self,
+        encoded: tuple[NDArray[np.int32], ...],
+        forest: Forest,
+        w: NDArray[np.float64],
+        most: int,
+        least: float = 0.0,
+        losses: Any = None,
+    ) -> Iterator[tuple[float, list[Any]]]:
+        """``(score, steps)`` of derivations, best first: A* whose bounds, from the chart, are exact.
+
+        A step is an item, the items below it and the words that it adds; they are in preorder.
+        """
+        best = self.chart.log_sum(encoded, forest, w, best=True, losses=losses)
         if best == -np.inf:
             return
         chart, order = self.chart, count()
@@ -608,17 +834,14 @@ class HybridTrees:
                 for part in reversed(below):
                     waiting = part, waiting
             if waiting is None and bound < 0.0:
-                found = self._read(done, units, best + float(np.log(-bound)))
-                if any(depth >= MAX_DEPTH for _, depth, _ in found.nodes):
-                    return
-                yield found
+                steps = []
+                while done is not None:
+                    done, item, below, own = done
+                    steps.append((item, below, own))
+                steps.reverse()
+                yield best + float(np.log(-bound)), steps
 
-    def _read(self, done: Any, units: Sequence[Any], score: float) -> Derivation:
-        steps = []
-        while done is not None:
-            done, item, below, own = done
-            steps.append((item, below, own))
-        steps.reverse()
+    def _read(self, steps: Any, units: Sequence[Any], score: float) -> Derivation:
         nodes: list[tuple[str, int, list[int]]] = []
         following = iter(steps)
         # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, the slot it
@@ -656,11 +879,27 @@ class HybridTrees:
                 waiting += reversed(below)
 
 
-def word_attributes(around: Sequence[str], t: int, known: Any) -> list[str]:
-    """Names of the attributes of word t, of a sentence between its two marks; `known` are those that have a feature."""
+def rebuilt(
+    units: Units, lexicon: Lexicon, attributes: list[str], borders: list[str], depth: int, inside: bool
+) -> HybridTrees:
+    """Trees that were pickled."""
+    return HybridTrees(units, lexicon, attributes, borders, depth, inside=inside)
+
+
+def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:
+    """Names of the attributes of word t, of a sentence between its two marks; `known` are those that have a feature.
+
+    Itself, what it begins and ends with, its pairs with the words beside it, and with `shapes` its shape.
+    """
     word = around[t]
     own = f"w:{word}" if f"w:{word}" in known else f"w:{RARE}"
-    return [own, f"p:{word[:4]}", f"s:{word[-3:]}", f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
+    names = [own, f"p:{word[:4]}", f"s:{word[-3:]}", f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
+    return [*names, f"h:{shape_of(word)}"] if shapes else names
+
+
+def shape_of(word: str) -> str:
+    """Runs of digits, small and other letters as 0, a and A; other characters stay."""
+    return LETTERS.sub("A", SMALL.sub("a", DIGITS.sub("0", word)))
 
 
 def border_attributes(before: str, after: str) -> list[str]:

@@ -21,7 +21,7 @@ from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
 from structsvm.tasks.semantics.hybrid import HybridModel
 from structsvm.tasks.semantics.hybrid import describe as describe_tree
-from structsvm.tasks.semantics.likelihood import make_likelihood
+from structsvm.tasks.semantics.likelihood import USUAL, make_likelihood
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 
@@ -171,6 +171,6 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"max_iter": None, "executor": None}
+DEFAULTS = defaults(command) | {"max_iter": None, "executor": None, "solver": "likelihood", "features": USUAL}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

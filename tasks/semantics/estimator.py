@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -12,20 +13,23 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
+from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
+from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING, check_settled
-from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.common.solver import AUTO, DEFAULT_C, SOLVERS, check_alone, inner_of
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.features import MAX_WINDOW
-from structsvm.tasks.semantics.hybrid import HybridModel, describe
-from structsvm.tasks.semantics.likelihood import make_likelihood
+from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, describe
+from structsvm.tasks.semantics.likelihood import LEARNERS, USUAL, make_likelihood
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
+DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
 # OSPAS has no gap that it could stop at.
 WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
@@ -50,6 +54,17 @@ class SemanticParser(StructureEstimator):
         300 sentences and some bags hold several meanings: a fifth is held out, and more of its predictions are in
         their bags. All other parameters down to `fold_constants` but `max_iter` and `grammar` are of OSPAS.
     method : {"hybrid", "ospas"}, default="hybrid"
+    solver : {"likelihood", "perceptron", "larank", "cutting_plane", "frank_wolfe", "passive_aggressive"} or Solver
+        Of hybrid trees. "likelihood" (the default): log p(bag), summed over derivations. "perceptron": the averaged
+        perceptron, whose steps are for the best derivations instead. The others, names or objects, maximise a margin of
+        the units that are wrong in their place (`structsvm.oracles.hybrid`), in a `structsvm.LatentSVM` that completes
+        derivations and bags; an object has its own C, `max_iter`, `random_state` and `checkpoint`. By name: C = 0.1,
+        completed after each of 20 passes (`max_iter`: passes before each).
+    features : sequence of {"affixes", "shape", "bigrams", "borders", "inside"}, optional
+        Of hybrid trees, beside those of a unit with its words, with words anywhere, and of slots with what fills them:
+        what words begin and end with; their shape (``0a``); pairs of words; words at and beyond the borders of spans;
+        all words of a unit's span, those of its arguments too, and the span's length. Default: affixes, bigrams and
+        borders.
     strategy : {"order_free", "random", "left_right"}, default="order_free"
         Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
         the thesis's default; order-free learns faster.
@@ -126,6 +141,8 @@ class SemanticParser(StructureEstimator):
         "C": (POSITIVE, Options(AUTO)),
         "strategy": Options(*STRATEGIES),
         "method": Options(HybridModel.method, SemanticModel.method),
+        "solver": (Options(*LEARNERS, *DUAL), Kind(DualSolver | LatentSVM, "a solver of the dual")),
+        "features": Kind((list, tuple), "a sequence of names of features"),
         "max_iter": (Interval(Integral, 1), Options(None)),
         "average": FLAG,
         "refine": Interval(Integral, 0),
@@ -149,6 +166,8 @@ class SemanticParser(StructureEstimator):
         C: float | str = AUTO,
         *,
         method: str = "hybrid",
+        solver: str | Solver = "likelihood",
+        features: Sequence[str] = USUAL,
         strategy: str = "order_free",
         max_iter: int | None = None,
         average: bool = False,
@@ -173,6 +192,8 @@ class SemanticParser(StructureEstimator):
     ) -> None:
         self.C = C
         self.method = method
+        self.solver = solver
+        self.features = features
         self.strategy = strategy
         self.max_iter = max_iter
         self.average = average
@@ -234,12 +255,15 @@ class SemanticParser(StructureEstimator):
         return self._train(X, y, sample_weight, passes=1)
 
     def _make_solver(self, before: Any = None) -> Any:
-        return make_likelihood(self) if self.method == "hybrid" else make_ospas(self)
+        return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         X, y = list(X), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
+        checked_features(self.features)
+        if self.method != HybridModel.method and self.solver != "likelihood":
+            raise ValueError(f"The 'solver' parameter belongs to method='hybrid'. Got {self.solver!r:.80}.")
         if before is not None:
             check_settled([("method", self.method, before.method)])
         model = BagModel.methods[self.method](self) if before is None else before
@@ -320,6 +344,21 @@ class SemanticParser(StructureEstimator):
             if symbol.arity is not None:
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
+
+
+def make_learner(params: Any) -> Any:
+    """The solver of hybrid trees that parameters, read as attributes, ask for."""
+    named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
+    given = {name: value for name, value in named.items() if value not in (None, AUTO)}
+    if isinstance(params.solver, Solver):
+        check_alone(params.solver, given)
+        if isinstance(inner_of(params.solver), ConditionalLikelihood):
+            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
+        return params.solver
+    if params.solver in LEARNERS:
+        return make_likelihood(params)
+    usual = {"C": DEFAULT_C, "max_iter": 1, "n_jobs": params.n_jobs, "checkpoint_every": params.checkpoint_every}
+    return LatentSVM(SOLVERS[params.solver](**usual | given))
 
 
 def tokens_of(model: Any, X: Any) -> Any:

@@ -39,6 +39,9 @@ def carried(
     move("order", slots, two, (2, 2))
     move("pair", fillers, kinds, (before.n_units, after.n_units))
     move("present", kinds, present, (before.n_present, after.n_present))
+    if before.n_inside:
+        of_words = np.append(present[0], before.n_present), np.append(present[1], after.n_present)
+        move("inside", kinds, of_words, (before.n_inside, after.n_inside))
     return out
 
 

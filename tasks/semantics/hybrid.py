@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
-from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
+from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
+from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
@@ -20,7 +21,18 @@ from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import MANY, Choice, Held, Search
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.growth import carried, same
-from structsvm.tasks.semantics.likelihood import SLOWER, STEP, HybridProblem, first_weights, hybrid_trees
+from structsvm.tasks.semantics.likelihood import (
+    FEATURES,
+    SLOWER,
+    STEP,
+    USUAL,
+    BagLikelihood,
+    HybridProblem,
+    LikelihoodRun,
+    first_weights,
+    hybrid_trees,
+    warn_of_left_out,
+)
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -51,11 +63,12 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         Those of training, from which the units are read.
     """
 
-    fixed = ("lowercase", "lexicon")
+    fixed = ("lowercase", "lexicon", "features")
     followed = (*fixed, "abstain_below")
     hybrid: HybridTrees
     meanings: list[Any]
     order: ArgumentOrder
+    first: Any = None  # while a first training with a margin is made ready: the weights to start from
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -86,14 +99,29 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
             self.meanings = list(dict.fromkeys(meanings))
-            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings, None, self._phrases())
+            options = None, self._phrases(), self.settings.features
+            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings, *options)
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
         self.order = ArgumentOrder(self.meanings)
-        return HybridProblem(self.hybrid, tokens, bags), sample_weight
+        if isinstance(solver, BagLikelihood):
+            return HybridProblem(self.hybrid, tokens, bags), sample_weight
+        if not self.is_trained:
+            self.first = first_weights(self.hybrid, tokens, bags)
+        weights = self.weights if self.is_trained else self.first
+        return margin_problem(self.hybrid, tokens, bags, weights, solver, sample_weight)
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        """Derivations are hidden: a solver of the dual completes them."""
+        return solver if isinstance(solver, BagLikelihood | LatentSVM) else LatentSVM(solver)
+
+    def prior(self) -> Any:
+        return self.first
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
-        run.warn_of_left_out()
+        self.first = None
+        if isinstance(run, LikelihoodRun):
+            run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
         """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
@@ -120,7 +148,8 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 
     def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
         """Take in the units and words of more sentences; `meanings` are those of all so far."""
-        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid, self._phrases())
+        old, options = self.hybrid, (self.hybrid, self._phrases(), self.settings.features)
+        new = hybrid_trees(tokens, bags, self.grammar, meanings, *options)
         self.meanings = meanings
         if not same(old, new):
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
@@ -164,7 +193,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         considered = max(k, CONSIDERED)
 
         def of_part(a: int, b: int) -> Any:
-            hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
+            hybrid = self.hybrid
             most = max(MOST_PARTIAL, 200 * k)
             found: list[Any] = []
             for sentence in tokens[a:b]:
@@ -218,6 +247,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
             "grammar": None if self.grammar is None else self.grammar.text,
             "meanings": [format_meaning(tree) for tree in self.meanings],
             "lexicon": self.settings.lexicon,
+            "features": [*self.settings.features],
             "calls": hybrid.lexicon.calls,
             "always": hybrid.lexicon.always,
             "new": hybrid.lexicon.new,
@@ -235,6 +265,8 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
             raise ValueError(f"a least probability of {least!r:.80}")
         settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
         settings["lexicon"] = header.get("lexicon")
+        # Files of earlier versions have the usual ones.
+        settings["features"] = checked_features(stored_names({"features": USUAL} | header, "features"))
         if not isinstance(settings["lexicon"], dict | None):
             raise ValueError(f"a lexicon {settings['lexicon']!r:.80}")
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
@@ -252,7 +284,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
             raise ValueError("a kind of names that is none")
         lexicon = Lexicon(units, calls, always, {*new}, model._phrases())
         attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
-        model.hybrid = HybridTrees(units, lexicon, attributes, borders)
+        model.hybrid = HybridTrees(units, lexicon, attributes, borders, inside="inside" in settings["features"])
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)
         model.weights = np.zeros(model.hybrid.n_features)
         model.weights[checked["features"]] = checked["weights"]
@@ -269,13 +301,43 @@ class StepSearch(Search):
     def choose(self, monitor: Any) -> Choice | None:
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
         bags = self.data[1]
-        if self.model.is_trained or len(bags) < MANY or all(len(bag) == 1 for bag in bags):
-            return None
-        return super().choose(monitor)
+        is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
+        if is_first and len(bags) >= MANY and any(len(bag) > 1 for bag in bags):
+            return super().choose(monitor)
+        return None
 
     def choice_of(self, C: float) -> Choice:
         scores = {row[0]: row[1] for row in self.table}
         return super().choice_of(STEP if scores[STEP] == scores[C] else C)
+
+
+def checked_features(names: Any) -> tuple[str, ...]:
+    """Names of features that may be asked for; ValueError, naming it, for another."""
+    for name in names:
+        if name not in FEATURES:
+            raise ValueError(f"features may be {', '.join(FEATURES)}. Got {name!r:.80}")
+    return tuple(names)
+
+
+def margin_problem(
+    hybrid: HybridTrees, tokens: Any, bags: Any, weights: NDArray[np.float64], solver: Any, sample_weight: Any
+) -> tuple[Any, Any]:
+    """Sentences and bags as a problem for a solver of the dual, and the weight of each.
+
+    In every second sentence words seen once are taken for unknown ones. Sentences that none of their meanings has a
+    derivation over are left out.
+    """
+    likelihood = HybridProblem(hybrid, tokens, bags)
+    rows = [
+        i
+        for i, (encoded, known) in enumerate(zip(likelihood.encoded, likelihood.known, strict=True))
+        if hybrid.sums.log_sum(encoded, known, weights) > -np.inf
+    ]
+    warn_of_left_out(len(bags) - len(rows), len(bags))
+    X = [Sentence([token[0] for token in tokens[i]], likelihood.once if i % 2 else frozenset()) for i in rows]
+    hybrid.inference = "exact" if all(len(bag) == 1 for bag in bags) else "approximate"
+    problem = hybrid.bind(X, [likelihood.priors[i] for i in rows], **solver.formulation())
+    return problem, None if sample_weight is None else sample_weight[rows]
 
 
 def check_lengths(sentences: Sequence[Any]) -> None:

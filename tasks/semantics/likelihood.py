@@ -19,6 +19,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -65,10 +66,22 @@ KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 IBM_PASSES, LEAST = 8, 1e-3
 
 
+# Features that may be left out, or asked for, with the beginnings of the names of their attributes; and the usual ones.
+FEATURES = {"affixes": ("p:", "s:"), "shape": ("h:",), "bigrams": ("l:", "r:"), "borders": (), "inside": ()}
+USUAL = ("affixes", "bigrams", "borders")
+
+
 def hybrid_trees(
-    tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None, phrases: Any = None
+    tokens: Any,
+    bags: Any,
+    grammar: Any,
+    meanings: Any,
+    before: HybridTrees | None = None,
+    phrases: Any = None,
+    features: Sequence[str] = USUAL,
 ) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
+    beginnings = tuple(chain.from_iterable(FEATURES[name] for name in features))
     units = Units(meanings, grammar)
     sentences = [[token[0] for token in sentence] for sentence in tokens]
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
@@ -79,8 +92,9 @@ def hybrid_trees(
     for sentence in sentences:
         around = [BEGIN, *sentence, END]
         for t in range(1, len(around) - 1):
-            n_seen.update(word_attributes(around, t, of_words)[1:])
-        for t in range(len(around) - 1):
+            names = word_attributes(around, t, of_words, "shape" in features)[1:]
+            n_seen.update(name for name in names if name.startswith(beginnings))
+        for t in range(len(around) - 1 if "borders" in features else 0):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
@@ -91,7 +105,7 @@ def hybrid_trees(
         attributes = sorted(names, key=lambda name: not name.startswith("w:"))
         of_borders = dict.fromkeys([*before.borders, *of_borders])
         lexicon = lexicon.with_those_of(before.lexicon, before.units)
-    return HybridTrees(units, lexicon, attributes, [*of_borders])
+    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features)
 
 
 def shares(units: Units, bags: Any) -> list[dict[int, float]]:
@@ -202,7 +216,7 @@ class HybridProblem(BoundProblem):
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
         sentences = [[token[0] for token in sentence] for sentence in tokens]
         n_words = Counter(chain.from_iterable(sentences))
-        once = {word for word, n in n_words.items() if n == 1}
+        once = self.once = frozenset(word for word, n in n_words.items() if n == 1)
         self.encoded = [hybrid.encode(words) for words in sentences]
         self.less_known = [hybrid.encode(words, once) for words in sentences]
         # What the words seen once may be, if they were not known.
@@ -291,9 +305,7 @@ class LikelihoodSchedule:
             i = int(self.order[self.next])
             weight = 1.0 if self.weight is None else float(self.weight[i])
             if weight > 0.0:
-                learnt = problem.hybrid.sums.learn(
-                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.C, weight, doubt
-                )
+                learnt = self.solver.step(problem, problem.of_pass(i, self.n_passes), state.learner, weight, doubt)
                 state.n_argmax += 2
                 if learnt == -np.inf:
                     state.n_left_out += 1
@@ -316,6 +328,16 @@ class LikelihoodSchedule:
         self.next = self.n_samples
 
 
+def warn_of_left_out(n: int, n_all: int) -> None:
+    """Warn of sentences that are left out of training, if there are any, as a share of all of them."""
+    if n > 0:
+        warn(
+            f"{100 * n / n_all:.3g} % of the sentences were left out of training: none of their meanings has a "
+            "derivation over their words, or the sum over what they may mean overflows",
+            AdviceWarning,
+        )
+
+
 class LikelihoodRun(Run):
     """A run whose weights are the average of the last passes."""
 
@@ -327,14 +349,7 @@ class LikelihoodRun(Run):
 
     def warn_of_left_out(self) -> None:
         """Warn of sentences that no step was made for, as a share of all of them."""
-        state = self.state
-        share = 2.0 * state.n_left_out / max(state.n_argmax, 1)
-        if share > 0.0:
-            warn(
-                f"{100 * share:.3g} % of the sentences were left out of training: none of their meanings has a "
-                "derivation over their words, or the sum over what they may mean overflows",
-                AdviceWarning,
-            )
+        warn_of_left_out(2 * self.state.n_left_out, max(self.state.n_argmax, 1))
 
     @property
     def weights(self) -> Any:
@@ -382,6 +397,10 @@ class BagLikelihood(Solver):
     def formulation(self) -> Any:
         return HybridProblem.formulation
 
+    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+        """Learn from one sentence, as `HybridProblem.of_pass` returns it; returns log p(bag), or -inf of none."""
+        return problem.hybrid.sums.learn(*of_pass, learner, self.C, weight, doubt)
+
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
         if base is None:
@@ -391,10 +410,31 @@ class BagLikelihood(Solver):
         return LikelihoodRun(self, problem, state, schedule)
 
 
+class BagPerceptron(BagLikelihood):
+    """The averaged perceptron on bags of meanings: where the best derivation of all is none of the bag's best one.
+
+    Its steps are those of `BagLikelihood`, whose sums are maxima: psi of the best derivation of the bag less psi of the
+    best of all. Nothing is doubted.
+    """
+
+    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+        encoded, known, free = of_pass
+        best = [problem.hybrid.best_features(encoded, forest, learner.weights) for forest in (known, free)]
+        if best[0] is None or best[1] is None:
+            return -np.inf
+        features, places = np.unique(np.concatenate([best[0][0], best[1][0]]), return_inverse=True)
+        counts = np.bincount(places, weights=np.concatenate([best[0][1], -best[1][1]]), minlength=len(features))
+        learner.move(features[counts != 0.0], weight * counts[counts != 0.0], self.C)
+        return 0.0
+
+
+LEARNERS = {"likelihood": BagLikelihood, "perceptron": BagPerceptron}
+
+
 def make_likelihood(params: Any) -> BagLikelihood:
-    """The solver that parameters, read as attributes, ask for."""
+    """The solver that parameters, read as attributes, ask for by its name."""
     given = {name: getattr(params, name) for name in ("C", "max_iter") if getattr(params, name) not in (AUTO, None)}
-    return BagLikelihood(
+    return LEARNERS[params.solver](
         **given,
         random_state=params.random_state,
         checkpoint=params.checkpoint,

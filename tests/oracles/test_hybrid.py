@@ -5,7 +5,7 @@ import heapq
 import itertools
 import math
 import pickle
-from collections import defaultdict
+from collections import Counter, defaultdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +17,7 @@ from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
 from structsvm.structures.meaning_units import ROOT, Units, similar_slots, wrappers
 from structsvm.structures.meanings import MeaningGrammar, format_meaning, parse_meaning
+from structsvm.testing import check_oracle
 
 TREES = [
     [parse_meaning(text) for text in texts]
@@ -30,14 +31,16 @@ TREES = [
 ]
 
 
-def trees_of(trees, words, depth=2):
+def trees_of(trees, words, depth=2, *, inside=False):
     units = Units(trees)
     around = ["\x02", *words, "\x03"]
     attributes = sorted({f"w:{word}" for word in words})
     attributes += sorted({n for t in range(1, len(around) - 1) for n in word_attributes(around, t, attributes)})
     borders = sorted({n for pair in itertools.pairwise(around) for n in border_attributes(*pair)})
     leaves = [u for u, unit in enumerate(units.units) if unit.n_slots == 0]
-    return HybridTrees(units, Lexicon(units, {}, leaves), list(dict.fromkeys(attributes)), borders, depth)
+    return HybridTrees(
+        units, Lexicon(units, {}, leaves), list(dict.fromkeys(attributes)), borders, depth, inside=inside
+    )
 
 
 def reference(hybrid, words, w):
@@ -55,6 +58,11 @@ def reference(hybrid, words, w):
     def of_presence(u):
         firsts = [of_one[0] for of_one in in_word if of_one and of_one[0] < lay.n_present]
         return [lay.present + kinds[u] * lay.n_present + a for a in firsts]
+
+    def of_inside(u, i, j):
+        firsts = [of_one[0] for of_one in in_word[i:j] if of_one and of_one[0] < lay.n_present]
+        columns = [*firsts, *[lay.n_present] * (j - i)] if lay.n_inside else []
+        return [lay.inside + kinds[u] * lay.n_inside + a for a in columns]
 
     def of_span(begin, end, row, i, j):
         borders = lay.n_borders
@@ -82,7 +90,7 @@ def reference(hybrid, words, w):
 
     def made(u, i, j):
         """Trees of unit u over [i, j), with the children known so far."""
-        own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u)
+        own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u) + of_inside(u, i, j)
         slots = list(units.slots_of(u))
         # Which children have words, in which order, and where they begin and end.
         for order in orders(range(len(slots))):
@@ -158,9 +166,10 @@ def placed(i, j, k):
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(TREES), st.lists(st.sampled_from("pqx"), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 def test_all_derivations(trees, words, seed):
-    hybrid = trees_of(trees, words, depth=1 + seed % 2)
+    inside = seed % 3 == 0
+    hybrid = trees_of(trees, words, depth=1 + seed % 2, inside=inside)
     if hybrid.log_sum(words, np.zeros(hybrid.n_features)) > math.log(1500):
-        hybrid = trees_of(trees, words[:1], depth=1)
+        hybrid = trees_of(trees, words[:1], depth=1, inside=inside)
         words = words[:1]
     w = np.random.default_rng(seed).normal(size=hybrid.n_features)
     found = reference(hybrid, words, w)
@@ -197,6 +206,62 @@ def test_all_derivations(trees, words, seed):
     for derivation, p in kbest:
         assert derivation.score == pytest.approx(max(by_meaning[derivation.meaning]))
         assert p == pytest.approx(np.exp(np.logaddexp.reduce(by_meaning[derivation.meaning]) - log_sum))
+
+
+def all_parses(hybrid, words, w):
+    forest = hybrid.meant(words)
+    return [*hybrid._parses(hybrid.encode(words), forest, hybrid.copies(words), w)]
+
+
+def spelt_out(y):
+    """The features of a derivation, each as often as it has it."""
+    indices, counts = y.features
+    return np.repeat(indices, counts.astype(int)).tolist()
+
+
+@pytest.mark.parametrize("trees", [TREES[0], TREES[2], TREES[3]], ids=["names", "equal", "three"])
+def test_joint_features_and_the_loss_inside_inference(trees):
+    """Against all derivations of the reference, and all of their losses."""
+    words = ["p", "x"] if trees is TREES[0] else ["p"]
+    hybrid = trees_of(trees, words, inside=True)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=hybrid.n_features)
+    parses = all_parses(hybrid, words, w)
+    wanted = Counter((meaning, tuple(sorted(features))) for meaning, _, features in reference(hybrid, words, w))
+    assert Counter((y.meaning, tuple(spelt_out(y))) for y in parses) == wanted
+    for y_true in parses[:: max(len(parses) // 4, 1)]:
+        losses = np.array([hybrid.loss(y_true, y) for y in parses])
+        same = np.array([spelt_out(y) == spelt_out(y_true) for y in parses])
+        assert (losses[same] == 0.0).all() and (losses[[y.meaning != y_true.meaning for y in parses]] > 0.0).all()
+        best = hybrid.argmax(words, w, y_true, "margin")
+        scores = np.array([w[y.features[0]] @ y.features[1] for y in (*parses, best)])
+        assert best.score == pytest.approx(max((scores[:-1] + losses)[same | (losses > 0.0)]))
+        assert scores[-1] + hybrid.loss(y_true, best) == pytest.approx(best.score)
+    check_oracle(hybrid, [words] * 2, parses[:2])
+
+
+def test_the_loss_counts_units_in_their_places_and_words_of_others():
+    hybrid = trees_of(TREES[0], ["p", "x"])
+    of_a, of_g = (hybrid.complete(["p", "x"], [tree], np.zeros(hybrid.n_features)) for tree in TREES[0])
+    assert [len(y.fillings) for y in (of_a, of_g)] == [2, 3]  # f(a), g(a,b)
+    others = sum(a != b for a, b in zip(of_a.owners, of_g.owners, strict=True))
+    assert hybrid.loss(of_a, of_g) == 3 + others / 3  # a is no argument of g there
+    assert hybrid.loss(of_g, of_a) == 2 + others / 3
+    assert hybrid.loss(of_a, of_a._replace(owners=of_a.owners[::-1])) in (0.0, 2 / 3)
+
+
+def test_where_a_unit_comes_twice_another_arrangement_has_no_loss():
+    """f(f(b)) and f(f(f(b))) fill the same slots with the same: it is the one or what has a loss that comes out."""
+    words = ["p"]
+    hybrid = trees_of(TREES[1], words)
+    w = np.zeros(hybrid.n_features)
+    f = next(u for u, unit in enumerate(hybrid.units.units) if unit.name == "f")
+    w[hybrid.layout.pair + hybrid.pair(hybrid.units.slots_of(f)[0], f)] = 9.0
+    y_true = hybrid.complete(words, [parse_meaning("f(f(b))")], w)
+    longer = hybrid.argmax(words, w)
+    assert format_meaning(longer.meaning).startswith("f(f(f(") and len(longer.fillings) > len(y_true.fillings)
+    b, psi = hybrid.bind([words], [y_true]).separate(0, w)  # which refuses another output without a loss
+    assert b > 0.0 and psi.any()
 
 
 @pytest.mark.parametrize("trees", [TREES[0], *TREES[2:]], ids=range(len(TREES) - 1))
@@ -355,7 +420,7 @@ def test_what_would_take_too_much_memory_is_refused(monkeypatch):
     assert hybrid.log_sum(["p"], w) > -np.inf
     monkeypatch.setattr("structsvm.oracles.hybrid.MOST_FEATURES", hybrid.n_features - 1)
     with pytest.raises(ValueError, match=r"features are more than \d+: too many units or words"):
-        hybrid.again()
+        copy.deepcopy(hybrid)
 
 
 def test_meanings_are_no_deeper_than_text_may_be():

@@ -148,6 +148,10 @@ CASES = {
         for loss in ("mean", "max", "log")
     },
     "semantics": Case(tasks.SemanticParser, {"max_iter": 3, "random_state": 0}, HOUSE.sentences[:20], HOUSE.bags[:20]),
+    **{
+        name: Case(tasks.SemanticParser, {"solver": how, "random_state": 0}, HOUSE.sentences[:8], HOUSE.bags[:8])
+        for name, how in (("perceptron of meanings", "perceptron"), ("open meanings", "larank"))
+    },
     "ospas": Case(tasks.SemanticParser, {"method": "ospas", "random_state": 0}, HOUSE.sentences, HOUSE.bags),
     **{
         name: Case(

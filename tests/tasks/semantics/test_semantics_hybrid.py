@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm import ModelFileError
+from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
+from structsvm.oracles._hybrid import Learner
+from structsvm.oracles.hybrid import shape_of
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
@@ -22,7 +25,11 @@ from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
 from structsvm.tasks.semantics.likelihood import (
     BELOW,
+    FEATURES,
     NAMED,
+    BagLikelihood,
+    BagPerceptron,
+    HybridProblem,
     LikelihoodSchedule,
     first_weights,
     hybrid_trees,
@@ -254,7 +261,7 @@ def test_streams_bring_units_and_words(parser):
     new_y = [f"answer(len(riverid('{name}')))" for name in ("ohio", "red", "snake")] * 2
     # What is known keeps its weights; of a unit with a word, of a slot with what fills it.
     grown = copy.deepcopy(stream).model_
-    grown.bind((grown.read(new_X, new_y)), None)
+    grown.bind((grown.read(new_X, new_y)), BagLikelihood())
     after = grown.hybrid
     assert set(before.attributes) < set(after.attributes) and len(after.units.units) == len(before.units.units) + 4
     old, new = ([u.name for u in h.units.units].index("answer") for h in (before, after))
@@ -299,6 +306,111 @@ def test_equal_arguments_and_relations_without_any():
         ["defense(bo,bo)"],
         ["pass(cem,anna)"],
     ]
+
+
+ONLINE = LatentSVM(PassiveAggressive(C=0.1, max_iter=2), online=True)
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "larank", ONLINE], ids=["perceptron", "larank", "online"])
+def test_solvers_for_the_best_derivations(solver, tmp_path):
+    X, y = questions()
+    left_out = [x for x in X if "live in maine" in x or "capital of south" in x]
+    kept = [k for k, x in enumerate(X) if x not in left_out]
+    found = SemanticParser(solver=solver, random_state=0 if isinstance(solver, str) else None)
+    found.fit([X[k] for k in kept], [y[k] for k in kept])
+    assert found.score(X, y) == 1.0
+    found.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict_kbest(X, 2) == found.predict_kbest(X, 2)
+    if solver == "perceptron":
+        assert np.isnan(found.result_.primal) and found.C_ == 0.2
+    else:  # certified on the completed problem, around the weights of co-occurrence
+        assert 0.0 <= found.result_.dual <= found.result_.primal * (1 + 1e-6)
+        first = first_weights(found.model_.hybrid, *found.model_.read(*[[a[k] for k in kept] for a in (X, y)]))
+        learnt = found.model_.weights - first
+        assert 0.0 < 0.5 * learnt @ learnt <= found.result_.primal
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "larank"])
+def test_bags_by_the_best_derivations(solver):
+    """Bags complete to their best member; with several there is no objective to compare."""
+    house, test = make_ambig_house(60, level=1, random_state=0), make_ambig_house(20, level=0, random_state=1)
+    found = SemanticParser(solver=solver, random_state=0).fit(house.sentences, house.bags)
+    assert found.score(test.sentences, test.meanings) > 0.8
+    assert np.isnan(found.result_.primal)
+
+
+def test_a_step_of_the_perceptron():
+    tokens = [[("anna",), ("runs",)]]
+    bags = [[parse_meaning("run(anna)")]]
+    trees = [*bags[0], parse_meaning("stop(anna)")]
+    hybrid = hybrid_trees(tokens, bags, None, trees)
+    problem = HybridProblem(hybrid, tokens, bags)
+    w = np.zeros(hybrid.n_features)
+    stop = next(u for u, unit in enumerate(hybrid.units.units) if unit.name == "stop")
+    w[hybrid.layout.pair + hybrid.pair(-1, stop)] = 1.0
+    learner, solver = Learner(w.copy(), 0.0, np.ones(len(w))), BagPerceptron(C=0.5)
+    of_pass = problem.of_pass(0, 0)
+    (right, n_right), (wrong, n_wrong) = (hybrid.best_features(of_pass[0], forest, w) for forest in of_pass[1:])
+    difference = np.zeros(len(w))
+    difference[right] += n_right
+    difference[wrong] -= n_wrong
+    assert solver.step(problem, of_pass, learner, 1.0, 0.0) == 0.0 and difference.any()
+    np.testing.assert_array_equal(np.sign(learner.weights - w), np.sign(difference))
+    np.testing.assert_allclose(learner.squares, difference**2)
+    for _ in range(20):
+        solver.step(problem, of_pass, learner, 1.0, 0.0)
+    before = learner.weights.copy()
+    solver.step(problem, of_pass, learner, 1.0, 0.0)  # the best of all is that of the bag: no step
+    np.testing.assert_array_equal(learner.weights, before)
+
+
+def test_solvers_and_features_that_are_refused(parser):
+    X, y = ["anna runs", "bo runs"], ["run(anna)", "run(bo)"]
+    for params, said in (
+        ({"solver": "sgd"}, "The 'solver' parameter of SemanticParser must be"),
+        ({"solver": LaRank(), "C": 1.0}, "The 'C' parameter is set beside a solver object"),
+        ({"solver": LatentSVM(ConditionalLikelihood())}, "The log loss of hybrid trees is solver='likelihood'"),
+        ({"solver": "larank", "method": "ospas"}, "The 'solver' parameter belongs to method='hybrid'"),
+        ({"features": ["shapes"]}, "features may be affixes, shape, bigrams, borders, inside. Got 'shapes'"),
+        ({"features": "shape"}, "The 'features' parameter of SemanticParser must be"),
+        ({"solver": LaRank(rescaling="slack")}, "rescaling='slack' needs loss-augmented inference"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            SemanticParser(**params).fit(X, y)
+    with pytest.raises(ValueError, match="another 'features'"):
+        copy.deepcopy(parser).set_params(warm_start=True, features=("shape",)).fit(*questions())
+
+
+def test_features_are_chosen(tmp_path):
+    assert [shape_of(word) for word in ("b747", "7:30", "MI", "a-1", "Éa")] == ["a0", "0:0", "A", "a-0", "Aa"]
+    X, y = ["anna flies 727", "bo flies 33"] * 2, ["fly(anna,n(727))", "fly(bo,n(33))"] * 2
+    for features in ([], ["shape"], ["affixes"], ["bigrams"], ["borders"], ["inside"]):
+        found = SemanticParser(features=features, max_iter=3, random_state=0).fit(X, y)
+        hybrid = found.model_.hybrid
+        starts = {name[:2] for name in hybrid.attributes} - {"w:"}
+        assert starts == {start for name in features for start in FEATURES[name]}
+        assert (len(hybrid.borders) > 0, hybrid.inside) == (features == ["borders"], features == ["inside"])
+        found.save(tmp_path / "m")
+        loaded = structsvm.load(tmp_path / "m")
+        assert [*loaded.features] == features and loaded.predict_kbest(X, 2) == found.predict_kbest(X, 2)
+        if features == ["inside"]:
+            block = found.model_.weights[hybrid.layout.inside :].reshape(-1, hybrid.layout.n_inside)
+            assert block[:, :-1].any() and block[:, -1].any()
+            # What a stream brings leaves them as they are.
+            scores = [hybrid.log_sum(X[0].split(), found.model_.weights, [parse_meaning(y[0])])]
+            grown = copy.deepcopy(found).model_
+            grown.bind(grown.read(["cem stops"], ["stop(cem)"]), BagLikelihood())
+            scores.append(grown.hybrid.log_sum(X[0].split(), grown.weights, [parse_meaning(y[0])]))
+            assert scores[0] == pytest.approx(scores[1]) and grown.hybrid.n_features > hybrid.n_features
+
+
+def test_sentences_that_no_margin_can_be_had_for_are_left_out():
+    with pytest.warns(AdviceWarning, match="50 % of the sentences were left out"):
+        found = SemanticParser(solver="larank", random_state=0).fit(
+            ["anna runs", "x"], ["run(anna)", "f(" * 12 + "a" + ")" * 12], sample_weight=[1.0, 2.0]
+        )
+    assert found.result_.n_support <= 1
 
 
 @needs_data
