@@ -27,6 +27,7 @@ _HOMES = {
     "SGDQNClassifier": "structsvm.tasks.linear.sgdqn",
     "SemanticParser": "structsvm.tasks.semantics.estimator",
     "SequenceLabeler": "structsvm.tasks.sequence.estimator",
+    "TaggedParser": "structsvm.tasks.tagged.estimator",
     "TaxonomyClassifier": "structsvm.tasks.taxonomy.estimator",
     "TrackingClassifier": "structsvm.tasks.linear.tracking",
     "WestonWatkinsClassifier": "structsvm.tasks.kernel.weston_watkins",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser
     from structsvm.tasks.sequence.estimator import SequenceLabeler as SequenceLabeler
+    from structsvm.tasks.tagged.estimator import TaggedParser as TaggedParser
     from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier as TaxonomyClassifier
 else:  # out of the sight of type checkers, for which it would make any name an Any
 

@@ -14,6 +14,7 @@ SETTINGS = {
     "h": None,
     "v": 1,
     "span_features": False,
+    "features": None,
     "span_bits": None,
     "max_unary": None,
     "loss": "f1",

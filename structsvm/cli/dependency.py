@@ -113,5 +113,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, data, solver, vars(settings))
 
 
-DEFAULTS = defaults(command) | {"projective": "auto"}
+DEFAULTS = defaults(command) | {"projective": "auto", "features": None}
 TASK = Task(command, DependencyModel.load, predict, evaluate, inspect, demo, has_trees=True)

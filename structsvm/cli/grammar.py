@@ -185,5 +185,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.end(model)
 
 
-DEFAULTS = defaults(command, "partial")
+DEFAULTS = defaults(command, "partial") | {"features": None}
 TASK = Task(command, GrammarModel.load, predict, evaluate, inspect, demo, has_trees=True)

@@ -48,9 +48,11 @@ class Callable:
         return "a callable"
 
 
+CALLABLE = Callable()
+
 # What estimators with a kernel take.
 KERNEL = {
-    "kernel": (Options(*KERNELS), Callable()),
+    "kernel": (Options(*KERNELS), CALLABLE),
     "gamma": (Options(AUTO, "scale"), POSITIVE),
     "degree": Interval(Integral, 0, 2**31 - 1),
     "coef0": Interval(Real, -np.inf, closed="neither"),

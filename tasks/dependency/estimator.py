@@ -15,7 +15,7 @@ from structsvm.metrics import dependency_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
-from structsvm.tasks.common.parameters import SOLVER_CHOICE
+from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
@@ -48,6 +48,10 @@ class DependencyParser(StructureEstimator):
     arc_templates, label_templates : str or sequence of str, optional
         Templates of features, one per line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
         upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
+    features : callable, optional
+        From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
+        are columns ``own1``, ``own2`` ..., and have templates where none are given. No file holds it: `set_params`
+        after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
         of words, up to 20 and 16.
@@ -111,6 +115,7 @@ class DependencyParser(StructureEstimator):
         subtypes: bool = True,
         arc_templates: str | Sequence[str] | None = None,
         label_templates: str | Sequence[str] | None = None,
+        features: Any = None,
         arc_bits: int | None = None,
         row_bits: int | None = None,
         max_length: int = 1000,
@@ -131,6 +136,7 @@ class DependencyParser(StructureEstimator):
         self.subtypes = subtypes
         self.arc_templates = arc_templates
         self.label_templates = label_templates
+        self.features = features
         self.arc_bits = arc_bits
         self.row_bits = row_bits
         self.max_length = max_length
@@ -152,6 +158,7 @@ class DependencyParser(StructureEstimator):
         "subtypes": FLAG,
         "arc_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
         "label_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
+        "features": (CALLABLE, Options(None)),
         "arc_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
         "row_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
         "max_length": Interval(Integral, 1),
@@ -205,6 +212,12 @@ class DependencyParser(StructureEstimator):
     def calibrate(self, X: Any, y: Any = None) -> Self:
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
         return self._calibrated(X, arcs_of(X, y))
+
+    def _fitted(self) -> Any:
+        model = super()._fitted()
+        if self.features is not None and model.own.features is None:  # it was read from a file
+            model.set_features(self.features)
+        return model
 
     def _make_solver(self, before: Any = None) -> Any:
         return make_dependency_solver(self)

@@ -17,6 +17,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.ranges import take_ranges
+from structsvm.features.word_codes import OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
@@ -51,6 +52,8 @@ class DependencyModel(CalibratedStructures):
     max_length : int
     n_crossing : int
         Trees with crossing arcs among those that it was first trained on.
+    own : OwnColumns
+        The user's columns of words.
     weights : ndarray of shape (oracle.n_features,), float32
     """
 
@@ -59,13 +62,26 @@ class DependencyModel(CalibratedStructures):
     most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
-        self, labels: Any, oracle: Any, *, subtypes: bool, max_length: int, n_crossing: int = 0, weights: Any = None
+        self,
+        labels: Any,
+        oracle: Any,
+        *,
+        subtypes: bool,
+        max_length: int,
+        n_crossing: int = 0,
+        own: OwnColumns | None = None,
+        weights: Any = None,
     ) -> None:
         super().__init__()
+        self.own = OwnColumns() if own is None else own
         self.labels, self.oracle, self.subtypes, self.max_length = labels, oracle, subtypes, max_length
         self.n_crossing = n_crossing
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
+
+    def set_features(self, features: Any) -> None:
+        """Set the user's callable; see `OwnColumns.with_features`."""
+        self.own = self.own.with_features(features)
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -104,7 +120,7 @@ class DependencyModel(CalibratedStructures):
 
     def calibrate(self, X: Any, arcs: Any) -> None:
         """Fit the temperature to sentences that the model was not trained on."""
-        codes, offsets = encoded(X)
+        codes, offsets = encoded(X, self.own)
         outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
         self.calibrate_on(self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
@@ -124,7 +140,7 @@ class DependencyModel(CalibratedStructures):
 
     def encode(self, X: Any) -> tuple[Any, Any]:
         """Return ``(codes, offsets)`` of sentences; ValueError for what is no sentence or is too long."""
-        codes, offsets = encoded(X)
+        codes, offsets = encoded(X, self.own)
         check_lengths(offsets, self.max_length)
         return codes, offsets
 
@@ -172,6 +188,7 @@ class DependencyModel(CalibratedStructures):
             **described(self, "labels", "subtypes", "max_length", "n_crossing"),
             "templates": {"arcs": list(oracle.templates.arcs), "labels": list(oracle.templates.labels)},
             "oracle": described(oracle, "projective", "arc_bits", "row_bits", "root_label", "loss"),
+            "own": self.own.n,
         }
         return header, {"weights": self.weights}
 
@@ -183,7 +200,8 @@ class DependencyModel(CalibratedStructures):
         texts = [stored_names(header["templates"], name) for name in ("arcs", "labels")]
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
-        oracle = kind(len(labels), ArcTemplates(COLUMNS, *texts), **settings)
+        own = OwnColumns(None, stored_count(header, "own") if "own" in header else 0)
+        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts), **settings)
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,
@@ -191,6 +209,7 @@ class DependencyModel(CalibratedStructures):
             subtypes=stored_flag(header, "subtypes"),
             max_length=stored_count(header, "max_length", 1),
             n_crossing=stored_count(header, "n_crossing"),
+            own=own,
             weights=weights,
         )
 
@@ -286,7 +305,10 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         All labels that a new model is to know; for `before`, None or those that it knows.
     """
     arcs = arcs_of(X, y)
-    codes, offsets = encoded(X)
+    if before is not None:
+        before.set_features(params.features)
+    own = OwnColumns(params.features, 0 if params.features is None else -1) if before is None else before.own
+    codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
     if before is not None:
         check_unchanged(params, before, SETTLED)
@@ -313,14 +335,14 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
     oracle = kind(
         len(labels),
-        make_templates(params),
+        make_templates(params, own.names),
         arc_bits=bits_for(len(codes), *ARC_BITS) if params.arc_bits is None else params.arc_bits,
         row_bits=bits_for(len(codes), *ROW_BITS) if params.row_bits is None else params.row_bits,
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )
     model = DependencyModel(
-        labels, oracle, subtypes=params.subtypes, max_length=params.max_length, n_crossing=n_crossing
+        labels, oracle, subtypes=params.subtypes, max_length=params.max_length, n_crossing=n_crossing, own=own
     )
     return model, (codes, offsets, outputs)
 

@@ -7,7 +7,7 @@ from typing import Any
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.solvers import LaRank
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.dependency.templates import ARCS, LABELS, lines
+from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
 DEFAULT_C = 0.1
@@ -25,10 +25,14 @@ def make_dependency_solver(params: Any) -> Any:
     return solver
 
 
-def make_templates(params: Any) -> ArcTemplates:
-    """The templates that parameters ask for."""
-    given = [
-        lines(default) if own is None else lines(own) if isinstance(own, str) else tuple(own)
-        for own, default in ((params.arc_templates, ARCS), (params.label_templates, LABELS))
-    ]
-    return ArcTemplates(COLUMNS, *given)
+def make_templates(params: Any, own: tuple[str, ...]) -> ArcTemplates:
+    """The templates that parameters ask for, with columns of the user's own."""
+    given = []
+    for wanted, default, more in (
+        (params.arc_templates, ARCS, OWN_ARCS),
+        (params.label_templates, LABELS, OWN_LABELS),
+    ):
+        if wanted is None:
+            wanted = default + "".join(more.replace("own", name) for name in own)
+        given.append(lines(wanted) if isinstance(wanted, str) else tuple(wanted))
+    return ArcTemplates(COLUMNS + own, *given)

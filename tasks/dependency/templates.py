@@ -86,6 +86,17 @@ h.upos m.upos m+1.lemma dir
 h.lemma m.upos m-1.lemma
 """
 
+# Those of each of the user's own columns; of its labels.
+OWN_ARCS = """
+h.own m.own dist
+h.own m.upos dist
+h.upos m.own dist
+"""
+OWN_LABELS = """
+m.own dir
+h.own dir
+"""
+
 
 def lines(text: str) -> tuple[str, ...]:
     """The templates of a text, one per line; empty lines and comments (``#``) are left out."""

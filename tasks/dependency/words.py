@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.word_codes import code, shape
+from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
 
 # What templates can see of a word: the form in lower case, the lemma, the tags (XPOS: where there is none, UPOS), the
@@ -63,8 +63,10 @@ def words_of(sentence: Any) -> tuple[Word, ...]:
     return tuple(map(as_word, sentence))
 
 
-def encoded(sentences: Iterable[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return ``(codes, offsets)``: codes (n_words, n_columns) of all words, and where sentences begin.
+
+    The user's own columns come last.
 
     Raises
     ------
@@ -75,9 +77,12 @@ def encoded(sentences: Iterable[Any]) -> tuple[NDArray[np.int32], NDArray[np.int
     ends = [0]
     for i, sentence in enumerate(sentences):
         try:
-            rows.extend(codes_of(*word[:5]) for word in words_of(sentence))
+            words = words_of(sentence)
+            more = own.codes([word.form for word in words])
+            rows.extend(codes_of(*word[:5]) + codes for word, codes in zip(words, more, strict=True))
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
         ends.append(len(rows))
-    codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * len(COLUMNS))
-    return codes.reshape(-1, len(COLUMNS)), np.array(ends, dtype=np.int64)
+    width = len(COLUMNS) + max(own.n, 0)
+    codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * width)
+    return codes.reshape(-1, width), np.array(ends, dtype=np.int64)

@@ -18,7 +18,7 @@ from structsvm.solvers import Solver
 from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import SOLVER_CHOICE
+from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
 from structsvm.tasks.grammar.model import PCFG, GrammarModel, prepare
 from structsvm.tasks.grammar.parameters import make_grammar_solver
@@ -62,6 +62,10 @@ class GrammarParser(StructureEstimator):
         Whether nodes have weights for their spans; or templates of what they see, one per line, see
         `structsvm.structures.spans`. Columns: terminal, and but for tags word, prefix, end1 to end4, shape. True: those
         of `structsvm.tasks.grammar.templates`. None: as True, but for "pcfg".
+    features : callable, optional
+        From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
+        are columns ``own1``, ``own2`` ... of templates, and have templates where none are given. No file holds it:
+        `set_params` after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
     span_bits : int, optional
         Span features are hashed to ``2**span_bits`` rows of weights. None: by the number of words, up to 16.
     max_unary : int, optional
@@ -129,6 +133,7 @@ class GrammarParser(StructureEstimator):
         h: int | None = 1,
         v: int = 1,
         span_features: bool | str | Sequence[str] | None = None,
+        features: Any = None,
         span_bits: int | None = None,
         max_unary: int | None = None,
         clean: bool = True,
@@ -156,6 +161,7 @@ class GrammarParser(StructureEstimator):
         self.h = h
         self.v = v
         self.span_features = span_features
+        self.features = features
         self.span_bits = span_bits
         self.max_unary = max_unary
         self.clean = clean
@@ -185,6 +191,7 @@ class GrammarParser(StructureEstimator):
         "h": (Interval(Integral, 0), Options(None)),
         "v": Interval(Integral, 1),
         "span_features": (FLAG, Options(None), Kind((str, list, tuple), "a str or a list of str")),
+        "features": (CALLABLE, Options(None)),
         "span_bits": (Interval(Integral, 1, 24, closed="both"), Options(None)),
         "max_unary": (Interval(Integral, 0), Options(None)),
         "clean": FLAG,
@@ -275,6 +282,12 @@ class GrammarParser(StructureEstimator):
         model.estimate(encoded, self.smoothing)
         self._adopt(model)
         return self
+
+    def _fitted(self) -> Any:
+        model = super()._fitted()
+        if self.features is not None and model.terminals.own.features is None:  # it was read from a file
+            model.set_features(self.features)
+        return model
 
     def _make_solver(self, before: Any = None) -> Any:
         return make_grammar_solver(self)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
+from structsvm.features.word_codes import OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
@@ -74,6 +76,11 @@ class GrammarModel(CalibratedStructures):
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
+
+    def set_features(self, features: Any) -> None:
+        """Set the user's callable; see `OwnColumns.with_features`."""
+        self.terminals = copy.copy(self.terminals)
+        self.terminals.own = self.terminals.own.with_features(features)
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -300,6 +307,7 @@ class GrammarModel(CalibratedStructures):
                 "kind": self.terminals.kind,
                 "known": sorted(self.terminals.known),
                 "endings": list(self.terminals.endings),
+                "own": self.terminals.own.n,
             },
             "v": self.v,
             "grammar": described(grammar, "nodes", "terminals", "h", "max_unary")
@@ -333,7 +341,8 @@ class GrammarModel(CalibratedStructures):
             for name in ("known", "endings")
             if name in header["terminals"]
         }
-        terminals = Terminals(kind, **names)
+        own = stored_count(header["terminals"], "own") if "own" in header["terminals"] else 0
+        terminals = Terminals(kind, **names, own=OwnColumns(None, own))
         spans = header.get("spans")
         if spans is None:  # of version 0.1.0
             oracle = CKYOracle(grammar, **header["oracle"])
@@ -399,8 +408,9 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """
     if before is not None:
         check_unchanged(params, before, SETTLED)
+        before.set_features(params.features)
         return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
-    terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
+    terminals = Terminals.of_trees(params.terminals, trees, params.min_count, params.features)
     encoded = encode_trees(terminals, params.v, trees)
     for i, tree in enumerate(encoded):
         n = len(tree.leaves())
@@ -429,7 +439,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     oracle = CKYOracle(
         grammar,
         loss=params.loss,
-        span_features=make_templates(params, terminals.kind),
+        span_features=make_templates(params, terminals),
         columns=terminals.columns,
         span_bits=bits_for(n_words, *SPAN_BITS) if params.span_bits is None else params.span_bits,
         max_length=params.max_length,

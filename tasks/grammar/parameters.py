@@ -48,10 +48,10 @@ def make_grammar_solver(params: Any) -> Any:
     return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
-def make_templates(params: Any, kind: str) -> tuple[str, ...]:
+def make_templates(params: Any, terminals: Any) -> tuple[str, ...]:
     """The templates of span features that parameters ask for."""
-    own = params.span_features
-    if own is None or isinstance(own, bool):
-        wanted = params.solver != "pcfg" if own is None else own
-        return default_templates(kind) if wanted else ()
-    return lines(own) if isinstance(own, str) else tuple(own)
+    given = params.span_features
+    if given is None or isinstance(given, bool):
+        wanted = params.solver != "pcfg" if given is None else given
+        return default_templates(terminals.kind, terminals.own.names) if wanted else ()
+    return lines(given) if isinstance(given, str) else tuple(given)

@@ -63,6 +63,16 @@ split-1.terminal split.word
 split-1.word split.terminal
 """
 
+# Those of each of the user's own columns.
+OWN = """
+first.own
+last.own
+first-1.own
+last+1.own
+first.own last.own
+split-1.own split.own
+"""
+
 
 def lines(text: str) -> tuple[str, ...]:
     """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
@@ -70,8 +80,10 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def default_templates(kind: str) -> tuple[str, ...]:
-    """The templates for terminals of a kind."""
+def default_templates(kind: str, own: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The templates for terminals of a kind, and for the user's own columns."""
+    if own:
+        return default_templates(kind) + tuple(text for name in own for text in lines(OWN.replace("own", name)))
     if kind == "words":
         return ("length", *lines(OF_WORDS))
     return PLAIN + lines(PAIRS) + (lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH))

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from structsvm.features.word_codes import code, shape
+from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.spans import Token
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, escaped
 
@@ -30,9 +30,9 @@ def codes_of(word: str) -> tuple[int, ...]:
 
 
 @lru_cache(1 << 16)
-def token_of(terminal: str, word: str) -> Token:
-    """A terminal with the codes of its word."""
-    return Token(terminal, codes_of(word))
+def token_of(terminal: str, word: str, own: tuple[int, ...] = ()) -> Token:
+    """A terminal with the codes of its word, those of the user's columns last."""
+    return Token(terminal, codes_of(word) + own)
 
 
 @lru_cache(1 << 16)
@@ -75,42 +75,48 @@ class Terminals:
         The words that are terminals themselves; for tags not used.
     endings : sequence of str
         Those by which rare words are classed.
+    own : OwnColumns, optional
+        Columns of the user's.
     """
 
-    def __init__(self, kind: Any, known: Any = (), endings: Any = ENGLISH) -> None:
+    def __init__(self, kind: Any, known: Any = (), endings: Any = ENGLISH, own: Any = None) -> None:
         self.kind, self.known, self.endings = kind, frozenset(known), tuple(endings)
+        self.own = OwnColumns() if own is None else own
 
     @classmethod
-    def of_trees(cls, kind: Any, trees: Any, min_count: Any) -> Any:
+    def of_trees(cls, kind: Any, trees: Any, min_count: Any, features: Any = None) -> Any:
         """Words seen `min_count` times or more are known."""
+        own = OwnColumns(features, 0 if features is None else -1)
+        own.codes(trees[0].leaves())  # how many columns there are
         if kind != "words":
-            return cls(kind)
+            return cls(kind, own=own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         rare = [word for word, count in counts.items() if count < min_count]
-        return cls(kind, (word for word, count in counts.items() if count >= min_count), common_endings(rare))
+        return cls(kind, (word for word, count in counts.items() if count >= min_count), common_endings(rare), own)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What templates see of a word beside its terminal."""
-        return () if self.kind == "tags" else COLUMNS
+        return (() if self.kind == "tags" and not self.own.n else COLUMNS) + self.own.names
 
-    def of_word(self, word: Any, grammar: Any = None) -> Any:
+    def of_word(self, word: Any, grammar: Any = None, own: Any = ()) -> Any:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
         terminal = word if word in self.known else word_class(word, self.endings)
         known = grammar is None or terminal in grammar.terminal_number
-        return token_of(terminal if known else UNKNOWN, word)
+        return token_of(terminal if known else UNKNOWN, word, own)
 
-    def of_pair(self, word: Any, tag: Any) -> Any:
+    def of_pair(self, word: Any, tag: Any, own: Any = ()) -> Any:
         """The terminal of a word and its tag, a tag."""
-        return tag if self.kind == "tags" else token_of(tag, escaped(word))
+        return token_of(tag, escaped(word), own) if self.columns else tag
 
     def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
+        own = iter(self.own.codes(tree.leaves()))
         if self.kind == "words":
             return tree.map(
                 lambda node, children: Tree(
-                    node.label, (self.of_word(c, grammar) if isinstance(c, str) else c for c in children)
+                    node.label, (self.of_word(c, grammar, next(own)) if isinstance(c, str) else c for c in children)
                 )
             )
         for word, tag in tree.tokens():
@@ -120,7 +126,7 @@ class Terminals:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(
             lambda node, children: (
-                self.of_pair(node.children[0], node.label) if node.is_preterminal else Tree(node.label, children)
+                self.of_pair(node.children[0], node.label, next(own)) if node.is_preterminal else Tree(node.label, children)
             )
         )
 
@@ -131,17 +137,20 @@ class Terminals:
         """
         terminals: list[str] = []
         words: list[str | Tree] = []
+        pairs = []
         for token in tokens:
             word, tag = token if isinstance(token, (tuple, list)) and len(token) == 2 else (token, token)
             if not (isinstance(word, str) and isinstance(tag, str)):
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
             if self.kind == "both" and isinstance(token, str):
                 raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
+            pairs.append((word, tag))
+        for (word, tag), own in zip(pairs, self.own.codes([word for word, _ in pairs]), strict=True):
             if self.kind == "words":
-                terminals.append(self.of_word(word, grammar))
+                terminals.append(self.of_word(word, grammar, own))
                 words.append(word)
             else:
-                terminals.append(self.of_pair(word, tag))
+                terminals.append(self.of_pair(word, tag, own))
                 words.append(Tree(tag, (word,)))
         if self.kind != "words":
             _check_tags(words, grammar.terminal_number)

@@ -1,0 +1,1 @@
+"""Parsers whose sentences come without tags: `TaggedParser`."""

@@ -1,0 +1,162 @@
+"""A parser that goes by tags, behind a tagger that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.features.columns import Columns
+from structsvm.parameters import Interval
+from structsvm.structures.dependencies import DependencyTree, Word
+from structsvm.structures.trees import Tree, clean_tree, parse_tree
+from structsvm.tasks.dependency.estimator import DependencyParser
+from structsvm.tasks.sequence.estimator import SequenceLabeler
+
+
+class TaggedParser(BaseEstimator):
+    """A parser of words alone: a tagger finds their tags, and a parser that was trained on such tags goes by them.
+
+    A tagger is nearly always right about the sentences that it was trained on, and a parser that is trained on these
+    tags relies on them too much. So the tags that the parser is trained on are found by jackknifing: those of each fold
+    of the sentences by a tagger that was trained on the others.
+
+    Parameters
+    ----------
+    parser : DependencyParser or GrammarParser, optional
+        None: ``DependencyParser()``. `GrammarParser` with ``terminals="both"``, whose tags need not be those of trees.
+    tagger : SequenceLabeler, or another estimator that takes columns and lists of labels, optional
+        None: ``SequenceLabeler()``. It is given the words as `structsvm.features.columns.Columns`, one column.
+    n_folds : int, default=5
+        The tagger is trained so many times, and once more on all sentences.
+
+    Attributes
+    ----------
+    tagger_, parser_ : estimators
+        As trained: clones of those given, each with a file of its own (``tagger_.save``, ``parser_.save``).
+    tag_accuracy_ : float
+        The share of right tags among those that the parser was trained on, an estimate of that on new sentences.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_dependency_trees
+    >>> from structsvm.tasks import DependencyParser, SequenceLabeler, TaggedParser
+    >>> trees = make_dependency_trees(60, random_state=0)
+    >>> parser = TaggedParser(DependencyParser(C=0.1), SequenceLabeler(C=0.1, random_state=0)).fit(trees)
+    >>> words = [word.form for word in trees[0].words]
+    >>> len(parser.predict([words])[0]) == len(words)
+    True
+    """
+
+    def __init__(self, parser: Any = None, tagger: Any = None, *, n_folds: int = 5) -> None:
+        self.parser = parser
+        self.tagger = tagger
+        self.n_folds = n_folds
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the tagger, and the parser on the tags that it finds for sentences that it does not know.
+
+        Parameters
+        ----------
+        X : list of trees, or of sentences if there is y
+            With their right tags: a dependency tree's are UPOS; a sentence is a list of (word, tag).
+        y : list of trees, optional
+            As the parser takes them.
+        sample_weight : array-like of shape (n_sentences,), optional
+            For the parser.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For fewer sentences than folds, a word without a tag (the message names sentence and word), and for what
+            tagger and parser refuse.
+        """
+        allowed = Interval(Integral, 2)
+        if not allowed.accepts(self.n_folds):
+            raise ValueError(f"The 'n_folds' parameter of TaggedParser must be {allowed}. Got {self.n_folds!r} instead.")
+        tokens, X = _tokens(X), list(X)
+        if len(tokens) < self.n_folds:
+            raise ValueError(f"{len(tokens)} sentences cannot be divided into n_folds={self.n_folds}")
+        for i, sentence in enumerate(tokens):
+            bare = next((word for word, tag in sentence if tag in (None, "_")), None)
+            if bare is not None or not sentence:
+                raise ValueError(f"sentence {i}: " + ("it has no words" if bare is None else f"{bare!r} has no tag"))
+        parser = DependencyParser() if self.parser is None else self.parser
+        wanted = SequenceLabeler() if self.tagger is None else self.tagger
+        words, tags = _columns(tokens), [[tag for _, tag in sentence] for sentence in tokens]
+        fold, found = np.arange(len(tags)) % self.n_folds, list(tags)
+        for k in range(self.n_folds):
+            known, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            tagger = clone(wanted).fit(words[known], [tags[i] for i in known])
+            for i, one in zip(new, tagger.predict(words[new]), strict=True):
+                found[i] = list(one)
+        right = [a == b for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
+        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        tagger = clone(wanted).fit(words, tags)
+        self.parser_ = clone(parser).fit(_tagged(tokens, found), trees, **weight)
+        self.tagger_, self.tag_accuracy_ = tagger, float(np.mean(right))
+        return self
+
+    def tagged(self, X: Any) -> list[list[tuple[str, str]]]:
+        """Return the sentences as lists of (word, tag), the tags being the tagger's."""
+        check_is_fitted(self)
+        tokens = _tokens(X)
+        return _tagged(tokens, self.tagger_.predict(_columns(tokens)))
+
+    def predict(self, X: Any) -> Any:
+        """Return what the parser predicts for sentences: lists of words, of (word, tag), or trees, whose tags are not
+        looked at."""
+        return self.parser_.predict(self.tagged(X))
+
+    def predict_kbest(self, X: Any, k: int, **options: Any) -> Any:
+        """Return the parser's k best trees of each sentence."""
+        return self.parser_.predict_kbest(self.tagged(X), k, **options)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
+        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
+        return float(self.parser_.score(self.tagged(X), trees))
+
+
+def _columns(tokens: Any) -> Columns:
+    return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
+
+
+def _tagged(tokens: Any, tags: Any) -> list[list[tuple[str, str]]]:
+    return [
+        [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]
+        for sentence, found in zip(tokens, tags, strict=True)
+    ]
+
+
+def _tokens(X: Any) -> list[list[tuple[str, Any]]]:
+    """The words of sentences with their tags, None where there are none."""
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    return [_sentence(sentence) for sentence in X]
+
+
+def _sentence(sentence: Any) -> list[tuple[str, Any]]:
+    if isinstance(sentence, str):
+        sentence = parse_tree(sentence)
+    if isinstance(sentence, Tree):
+        cleaned = clean_tree(sentence)
+        return [] if cleaned is None else cleaned.tokens()
+    words = sentence.words if isinstance(sentence, DependencyTree) else sentence
+    found = []
+    for token in words:
+        if isinstance(token, Word):
+            token = token.form, token.upos
+        word, tag = (token, None) if isinstance(token, str) else token
+        found.append((word, tag))
+    return found

@@ -1,0 +1,121 @@
+"""Attributes of words that a callable of the user's makes, in both parsers; clusters of vectors."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.datasets import make_dependency_trees, make_treebank
+from structsvm.features.word_codes import VectorClusters
+from structsvm.structures.dependencies import Word
+from structsvm.tasks import DependencyParser, GrammarParser
+
+ARCS = make_dependency_trees(60, max_length=10, random_state=0)
+TREES = make_treebank(60, random_state=0)
+BARE = [[Word(word.form) for word in tree.words] for tree in ARCS]
+TAG_OF = {word.form: word.upos for tree in ARCS for word in tree.words}
+LABEL_OF = {word: tag for tree in TREES for word, tag in tree.tokens()}
+
+
+def attributes(words):
+    """The tags of words as attributes, and their lengths."""
+    return [(TAG_OF.get(word, LABEL_OF.get(word, "?")), str(len(word))) for word in words]
+
+
+def first_words(words):
+    return [words[0]] * len(words)
+
+
+def dependency(**params):
+    parser = DependencyParser(C=0.1, max_iter=2, random_state=0, arc_templates=params.pop("arc", None), **params)
+    return parser.fit(BARE, [tree.arcs for tree in ARCS]), BARE
+
+
+def grammar(**params):
+    parser = GrammarParser(C=0.3, max_iter=1, terminals=params.pop("terminals", "words"), random_state=0, **params)
+    return parser.fit(TREES), [tree.tokens() for tree in TREES]
+
+
+def test_attributes_stand_in_for_columns():
+    """A column of the tags of words, given by a callable, is what the column of tags is."""
+    templates = "h.own1 m.own1 dist\nh.own1 b.own1 m.own1 dist\nm.own1 m+1.own1 dir"
+    tagged = DependencyParser(
+        C=0.1, max_iter=2, random_state=0, arc_templates=templates.replace("own1", "upos"), label_templates="m.upos"
+    ).fit(ARCS)
+    own, X = dependency(arc=templates, label_templates="m.own1", features=attributes)
+    assert own.predict(X) == tagged.predict(ARCS)
+    assert np.count_nonzero(own.coef_) == np.count_nonzero(tagged.coef_)
+    templates = "first.own1\nlast.own1 last+1.own1\nsplit-1.own1 split.own1"
+    scores = [grammar(terminals="tags", span_features=text, features=attributes)[0].coef_
+              for text in (templates, templates.replace("own1", "own2"))]  # fmt: skip
+    assert not np.array_equal(*scores)
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_whole_sentences_are_seen_and_files_hold_no_callable(make, tmp_path):
+    plain, X = make()
+    parser, _ = make(features=attributes)
+    assert parser.coef_.tolist() != plain.coef_.tolist()  # there are templates for them as it comes
+    expected = parser.predict(X[:10])
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"trained with a callable 'features'.*set_params"):
+        loaded.predict(X[:10])
+    assert loaded.set_params(features=attributes).predict(X[:10]) == expected
+    assert pickle.loads(pickle.dumps(parser)).predict(X[:10]) == expected
+    again = loaded.set_params(features=first_words)
+    with pytest.raises(ValueError, match="'features' must return 2 str for each of"):
+        structsvm.load(tmp_path / "m").set_params(features=first_words).predict(X[:1])
+    assert again.predict(X[:10]) == expected  # those of the model stay
+    seen = []
+    make(features=lambda words: seen.append(words) or words)
+    assert sorted(map(len, seen))[-1] == max(map(len, X))
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (lambda words: words[1:], "'features' must return 1 str for each of"),
+        (lambda words: [1 for _ in words], "'features' must return some str for each of"),
+        (lambda words: [(1,) for _ in words], "'features' must return 1 str for each of"),
+        (lambda words: [() for _ in words], "'features' must return some str for each of"),
+        ("text", "The 'features' parameter of .* must be a callable or None"),
+    ],
+    ids=["few", "numbers", "number", "none", "text"],
+)
+def test_what_is_no_attribute(make, features, message):
+    with pytest.raises(ValueError, match=message):
+        make(features=features)
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_training_goes_on_with_them_alone(make):
+    parser, _ = make(features=attributes, warm_start=True)
+    data = (BARE, [tree.arcs for tree in ARCS]) if make is dependency else (TREES,)
+    assert parser.fit(*data).n_iter_ > 1
+    with pytest.raises(ValueError, match="the model was trained with 'features'"):
+        parser.set_params(features=None).fit(*data)
+    parser, _ = make(warm_start=True)
+    with pytest.raises(ValueError, match="the model was trained without 'features'"):
+        parser.set_params(features=attributes).fit(*data)
+
+
+def test_clusters_of_vectors():
+    rng = np.random.default_rng(0)
+    tags = sorted(set(TAG_OF.values()))
+    centre = dict(zip(tags, 3.0 * np.eye(len(tags)), strict=True))
+    vectors = {word: centre[tag] + 0.01 * rng.normal(size=len(tags)) for word, tag in TAG_OF.items()}
+    clusters = VectorClusters(vectors, [len(centre), 2])
+    names = {word: name for word in TAG_OF for name in clusters([word])}
+    of_tags = {tag: {name[0] for word, name in names.items() if TAG_OF[word] == tag} for tag in tags}
+    assert all(len(found) == 1 for found in of_tags.values()) and len(set.union(*of_tags.values())) > len(tags) // 2
+    assert {name for _, name in names.values()} == {"0", "1"}
+    assert clusters(["zebra", next(iter(TAG_OF)).upper()]) == [("_", "_"), names[next(iter(TAG_OF)).lower()]]
+    test = make_dependency_trees(60, max_length=10, random_state=1)
+    bare, arcs = [[Word(word.form) for word in tree.words] for tree in test], [tree.arcs for tree in test]
+    assert dependency(features=clusters)[0].score(bare, arcs) >= dependency()[0].score(bare, arcs)
+    for wrong in ({"a": [1.0], "b": [1.0, 2.0]}, {"a": [np.nan]}):
+        with pytest.raises(ValueError, match=r"inhomogeneous|'vectors' must be finite rows of one length"):
+            VectorClusters(wrong)

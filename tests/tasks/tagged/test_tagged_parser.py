@@ -1,0 +1,88 @@
+"""TaggedParser: tags of training sentences come from taggers that do not know them."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from structsvm.datasets import make_dependency_trees, make_treebank
+from structsvm.structures.dependencies import Word
+from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
+
+TRAIN, TEST = (make_dependency_trees(n, max_length=10, random_state=n) for n in (90, 30))
+PARSER = DependencyParser(C=0.1, max_iter=2, random_state=0)
+TAGGER = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, probability=False, random_state=0)
+
+
+class Memory(BaseEstimator):
+    """Tags the sentences that it was trained on rightly, and those that it has not seen as X."""
+
+    def fit(self, X, y):
+        self.seen_ = {tuple(word for (word,) in one) if isinstance(one[0], tuple) else tuple(one): tags
+                      for one, tags in zip(X, y, strict=True)}  # fmt: skip
+        return self
+
+    def predict(self, X):
+        return [self.seen_.get(tuple(one), ["X"] * len(one)) for one in X]
+
+
+class Seen(BaseEstimator):
+    """A parser that keeps what it is given."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.weight_ = X, y, sample_weight
+        return self
+
+    def predict(self, X):
+        return X
+
+
+def test_a_parser_never_sees_tags_of_a_tagger_that_knows_the_sentence():
+    trees = [tree for k, tree in enumerate(TRAIN) if str(tree) not in {str(other) for other in TRAIN[:k]}]
+    one = TaggedParser(Seen(), Memory(), n_folds=3).fit(trees, sample_weight=np.ones(len(trees)))
+    assert all(tag == "X" for sentence in one.parser_.X_ for _, tag in sentence) and one.tag_accuracy_ == 0.0
+    assert [[word for word, _ in sentence] for sentence in one.parser_.X_] == [str(tree).split() for tree in trees]
+    assert one.parser_.y_ == [tree.arcs for tree in trees] and len(one.parser_.weight_) == len(trees)
+    # The tagger of new sentences has been trained on all; the tags of trees are not looked at.
+    assert one.predict(trees[:2]) == [[(w.form, w.upos) for w in tree.words] for tree in trees[:2]]
+    pairs = [[(word.form, "zz") for word in trees[0].words], [word.form for word in trees[0].words]]
+    assert one.predict(pairs) == [[(w.form, w.upos) for w in trees[0].words]] * 2
+
+
+def test_dependencies_from_words_alone():
+    parser = TaggedParser(PARSER, TAGGER, n_folds=2).fit(TRAIN)
+    words = [[word.form for word in tree.words] for tree in TEST]
+    assert parser.predict(words) == parser.predict(TEST) == parser.parser_.predict(parser.tagged(words))
+    assert 0.5 < parser.tag_accuracy_ <= 1.0
+    bare = [tree.with_arcs(tree.arcs).words for tree in TRAIN]
+    without = DependencyParser(C=0.1, max_iter=2, random_state=0).fit(
+        [[Word(word.form) for word in sentence] for sentence in bare], [tree.arcs for tree in TRAIN]
+    )
+    assert parser.score(TEST) >= without.score([[Word(w.form) for w in t.words] for t in TEST], [t.arcs for t in TEST])
+    assert parser.score(words, [tree.arcs for tree in TEST]) == parser.score(TEST)
+    assert len(parser.predict_kbest(words[:1], 2)[0]) == 2
+
+
+@pytest.mark.filterwarnings("ignore:the grammar has no tree")
+def test_constituents_from_words_alone():
+    train, test = make_treebank(60, random_state=0), make_treebank(10, random_state=1)
+    parser = TaggedParser(GrammarParser(terminals="both", C=0.3, max_iter=2, random_state=0), TAGGER, n_folds=2)
+    parser.fit(list(map(str, train)))
+    predicted = parser.predict([tree.leaves() for tree in test])
+    assert [tree.leaves() for tree in predicted] == [tree.leaves() for tree in test]
+    assert parser.score(test) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "message"),
+    [
+        ({"n_folds": 1}, TRAIN, "The 'n_folds' parameter of TaggedParser must be an int in the range"),
+        ({}, TRAIN[:4], "4 sentences cannot be divided into n_folds=5"),
+        ({}, "text", "X must be a list of sentences"),
+        ({"n_folds": 2}, [[("a", "D")], ["b"]], "sentence 1: 'b' has no tag"),
+        ({"n_folds": 2}, [[], [("a", "D")]], "sentence 0: it has no words"),
+    ],
+    ids=["folds", "few", "text", "tags", "words"],
+)
+def test_what_is_refused(params, X, message):
+    with pytest.raises(ValueError, match=message):
+        TaggedParser(PARSER, TAGGER, **params).fit(X)
