@@ -177,12 +177,12 @@ class Choice:
         table = rows_from_json(value["table"])
         if type(value["metric"]) is not str or type(value["n_held_out"]) is not int or value["n_held_out"] < 1:
             raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
-        if not np.isfinite(table).all() or float(value["C"]) not in [row[0] for row in table] or table[0][0] <= 0.0:
+        if float(value["C"]) not in [row[0] for row in table]:
             raise ValueError(f"a choice of C = {value['C']!r:.80}")
         loss, losses = value.get("loss"), value.get("losses", {})
         losses = {str(name): (float(C), float(score), float(error)) for name, (C, score, error) in losses.items()}
-        if loss is not None and loss not in losses:
-            raise ValueError(f"a choice of the loss {loss!r:.80}")
+        if (loss is not None and loss not in losses) or not are_finite(losses.values()):
+            raise ValueError(f"a choice of the loss {loss!r:.80} by {losses!r:.80}")
         scales, total = {str(name): float(scale) for name, scale in value.get("scales", {}).items()}, None
         if scales:
             total = (float(value["sum"][0]), float(value["sum"][1]))
@@ -196,7 +196,7 @@ class Choice:
             raise ValueError(f"a choice of gamma = {gamma!r:.80}")
         choice = cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
         tables = {str(name): rows_from_json(rows) for name, rows in value.get("tables", {}).items()}
-        if not tables.keys() <= losses.keys() or not all(np.isfinite(rows).all() for rows in tables.values()):
+        if not tables.keys() <= losses.keys():
             raise ValueError(f"a choice of losses by {tables!r:.80}")
         threshold = value.get("threshold")
         if threshold is not None and not np.isfinite(threshold := float(threshold)):
@@ -205,8 +205,16 @@ class Choice:
 
 
 def rows_from_json(rows: Any) -> list[Row]:
-    """A table as a file has it."""
-    return [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
+    """A table as a file has it: of each C, which is above 0, its score, the score's error and the passes."""
+    table = [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
+    if not are_finite(table):
+        raise ValueError(f"a choice of losses and C by {table!r:.80}")
+    return table
+
+
+def are_finite(rows: Iterable[tuple[float, ...]]) -> bool:
+    """Whether rows are of finite numbers, the first of each, a C, above 0."""
+    return all(row[0] > 0.0 and np.isfinite(row).all() for row in rows)
 
 
 def at_edge(C: float, table: list[Row]) -> bool:

@@ -419,6 +419,11 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
         {"table": []},
         {"table": [[0.1, "x", 0, 1]]},
         {"table": 3},
+        {"table": [[0.1, 0.5, 0.0, 1], [0.0, 0.5, 0.0, 1]], "C": 0.0},
+        {"table": [[0.1, 0.5, np.nan, 1]]},
+        {"losses": {"log": [0.0, 0.5, 0.0]}, "loss": "log"},
+        {"losses": {"log": [0.1, 0.5, 0.0], "hamming": [np.inf, 0.5, 0.0]}, "loss": "log"},
+        {"losses": {"log": [0.1, 0.5, 0.0]}, "loss": "log", "tables": {"log": [[0.0, 0.5, 0.0, 1]]}},
     ],
     ids=str,
 )
