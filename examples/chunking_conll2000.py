@@ -5,7 +5,7 @@ Features written as dicts, against column templates.
 
 The dicts are those of sklearn-crfsuite's tutorial; they and their labels work here as they are. Column
 templates make more features, in compiled code. The data set is taken from the folder that STRUCTSVM_DATA
-names (or ~/structsvm_data), and downloaded to it on first use; where that fails, the script says so and ends.
+names (or the folder for caches), and downloaded to it on first use; where that fails, the script says so and ends.
 
 Run it: python examples/chunking_conll2000.py
 """

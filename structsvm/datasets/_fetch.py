@@ -70,7 +70,7 @@ def fetch(name: str, data_home: DataHome = None) -> dict[str, File]:
     name : str
         Key of ``SOURCES``.
     data_home : path-like, optional
-        The data folder; by default that of the environment variable ``STRUCTSVM_DATA``, else ``~/structsvm_data``.
+        The data folder; by default that of the environment variable ``STRUCTSVM_DATA``, else that of `default_home`.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def fetch(name: str, data_home: DataHome = None) -> dict[str, File]:
         A file is missing and cannot be downloaded, or has another hash.
     """
     source = SOURCES[name]
-    home = data_home or os.environ.get("STRUCTSVM_DATA") or Path.home() / "structsvm_data"
+    home = data_home or os.environ.get("STRUCTSVM_DATA") or default_home()
     folder = Path(home).expanduser() / source.folder
     missing = [file for file in source.sha256 if not (folder / file).is_file()]
     if missing:
@@ -102,6 +102,18 @@ def fetch(name: str, data_home: DataHome = None) -> dict[str, File]:
     paths = [folder / file for file in source.sha256]
     advice = " Remove it to download it again."
     return {p.name: File(p, _checked(source, p.name, p.read_bytes(), str(p), advice)) for p in paths}
+
+
+def default_home() -> Path:
+    """The system's folder for caches (``~/.cache/structsvm``); ``~/structsvm_data`` where there is one, or no pooch."""
+    before = Path.home() / "structsvm_data"
+    if before.is_dir():
+        return before
+    try:
+        import pooch
+    except ImportError:
+        return before
+    return Path(pooch.os_cache("structsvm"))
 
 
 def _download(source: Source, folder: Path, files: Iterable[str]) -> None:

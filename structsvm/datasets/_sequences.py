@@ -102,7 +102,8 @@ def fetch_conll2000(data_home: DataHome = None) -> TextSequences:
     ----------
     data_home : path-like, optional
         The data folder, which contains ``chunk_conll2000/`` or to which it is downloaded; by default that of the
-        environment variable ``STRUCTSVM_DATA``, else ``~/structsvm_data``.
+        environment variable ``STRUCTSVM_DATA``, else the system's folder for caches (``~/.cache/structsvm``, say), or
+        ``~/structsvm_data`` where there is one.
 
     Returns
     -------

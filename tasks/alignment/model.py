@@ -26,7 +26,7 @@ from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import fit_temperature
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
 
@@ -441,10 +441,9 @@ class AlignmentModel(ChoosingModel):
         if len(ranked) < 2:
             raise ValueError("the strings have one alignment only, and two are compared")
         first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
-        values, names = (first - second) * self.weights, self.weight_names()
-        best, other = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
-        found = [Contribution(names[k], "", float(values[k])) for k in np.flatnonzero(values).tolist()]
-        return Explanation.of(best, other, found)
+        names = self.weight_names()
+        rows = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
+        return Explanation.of_weights(*rows, first - second, self.weights, lambda k: (names[k], ""))
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
-from structsvm.tasks.common.inspection.weights import WeightTable
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.losses import solver_of as solver_of_loss
@@ -112,6 +112,11 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def weight_table(self) -> WeightTable:
         names = self.name_columns(self.columns["n_features_in_"])
         return WeightTable(names, list(self.labels), self.table[: len(names)])
+
+    def explain(self, x: Any) -> Explanation:
+        known = self.weight_table()
+        intercepts = self.table[len(known.features) :].sum(axis=0)
+        return Explanation.of_row(x, known, intercepts, known.labels)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(rows, bags)``."""

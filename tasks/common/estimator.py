@@ -249,8 +249,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def explain(self, x: Any) -> Any:
         """Why the best output of one input wins over the second best: an `Explanation`, to print.
 
-        Its `contributions` are what each feature adds to the difference of their scores, `margin`. TypeError for
-        estimators without weights of named features.
+        Its `contributions` are what each feature adds to the difference of their scores, `margin`; of dependency
+        trees, whose features are hashed, what each arc adds. TypeError for estimators without linear weights.
         """
         return self._fitted().explain(x)
 

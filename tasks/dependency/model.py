@@ -23,12 +23,13 @@ from structsvm.oracles.dependency import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.dependency.parameters import SETTLED, make_templates
-from structsvm.tasks.dependency.words import COLUMNS, encoded
+from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
 
@@ -179,6 +180,25 @@ class DependencyModel(CalibratedStructures):
                 log_sum, _ = decoder.chances(decoder.table(codes[a:b], weights))
                 found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
             yield [(self.arcs(output), score) for output, score in found]
+
+    def explain(self, x: Any) -> Explanation:
+        """The features are hashed: what is told is what each arc that is not in both trees scores."""
+        codes, _ = self.encode([x])
+        ranked = list(self.oracle.kbest(codes, self.weights, 2)) if len(codes) else []
+        if len(ranked) < 2:
+            raise ValueError("the sentence has fewer than two trees, and two are compared")
+        table = self.oracle.decoder(len(codes)).table(codes, self.weights)
+        words = ["the root", *(word[0] for word in words_of(x))]
+        trees = [output.tolist() for output, _ in ranked]
+        found = [
+            Contribution(
+                f"{words[m + 1]} ({m + 1}) under {words[h]} ({h})", self.labels[k], sign * float(table[h, m, k])
+            )
+            for tree, other, sign in ((trees[0], trees[1], 1.0), (trees[1], trees[0], -1.0))
+            for m, (h, k) in enumerate(tree)
+            if other[m] != [h, k]
+        ]
+        return Explanation.of(*(self.arcs(output) for output, _ in ranked), found)
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from structsvm.parameters import check_k
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
+from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
     check_classes,
     label_costs,
@@ -329,6 +330,28 @@ class GraphModel(CalibratedStructures):
                 ]
             )
         return found[0] if is_one else found
+
+    def explain(self, x: Any) -> Explanation:
+        inputs, _ = self.inputs([x])
+        found = self.predict_kbest([x], 2)[0]
+        if len(found) < 2:
+            raise ValueError("the graph has one labelling only, and two are compared")
+        oracle, graphs = self.oracle, self.encode(inputs)
+        ids = [encode_labels(by_node([labels], inputs.forms)[0], self.labels)[1] for labels, _ in found]
+        first, second = (oracle.joint_feature(graphs, labels) for labels in ids)
+        names, K = [*self.encoder.feature_names, "intercept"], oracle.n_labels
+        ends = {pair: (a, b) for (a, b), pair in reversed([*np.ndenumerate(oracle.pair_index)])}
+        m = len(self.edge_units.shift)
+
+        def name(k: int) -> tuple[str, str]:
+            if k < oracle.first_edge_weight:
+                column, label = divmod(k, K)
+                return names[column], str(self.labels[label])
+            column, pair = divmod(k - oracle.first_edge_weight, oracle.n_pairs)
+            what = "edge" if column == 0 else f"edge feature {(column - 1) % m}" + ", less" * (column > m)
+            return what, " with ".join(str(self.labels[label]) for label in ends[pair])
+
+        return Explanation.of_weights(found[0][0], found[1][0], first - second, self.weights, name)
 
     def costs(self, X: Any) -> Any:
         """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""

@@ -11,7 +11,7 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
-from structsvm.tasks.common.inspection.weights import WeightTable
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 
 ARRAYS = {
@@ -49,6 +49,9 @@ class LinearModel(Calibrated):
     def weight_table(self) -> WeightTable:
         labels = self.labels.tolist()
         return WeightTable(self.name_columns(self.n_features), labels[-len(self.coef) :], self.coef.T)
+
+    def explain(self, x: Any) -> Explanation:
+        return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of ``(X, label_ids)``."""

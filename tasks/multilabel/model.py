@@ -14,6 +14,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
     check_classes,
     is_hashable,
@@ -163,6 +164,33 @@ class MultilabelModel(CalibratedStructures):
         if self.form == "sets":
             return [tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found]
         return found.astype(np.int64) if self.form == "indicator" else csr_array(found.astype(np.int64))
+
+    def weight_table(self) -> WeightTable:
+        names = self.name_columns(self.columns["n_features_in_"])
+        return WeightTable(names, list(self.labels), self.table[: len(names)])
+
+    def explain(self, x: Any) -> Explanation:
+        """The runner-up is the best set that differs in the label that is decided most narrowly."""
+        known = self.weight_table()
+        row = one_row(x, len(known.features))
+        problem = self.unknown(self.rows(row[np.newaxis]))
+        best = problem.decoded(self.weights)[0]
+        other = np.full(len(best), -1, dtype=np.int8)
+        k = int(np.abs(problem.margins(self.weights)[0]).argmin())
+        other[k] = 1 - best[k]
+        other = self.oracle.bind(self.rows(row[np.newaxis]), other[np.newaxis], rescaling=None).decoded(self.weights)[0]
+        inputs, L = np.append(row, [1.0] * self.has_intercept), len(self.labels)
+        first, second = (self.oracle.joint_feature(inputs, labels) for labels in (best, other))
+        weights = np.concatenate([self.table.ravel(), self.weights[L * self.oracle.n_input_features :]])
+
+        def name(k: int) -> tuple[str, str]:
+            column, label = divmod(k, L)
+            if column < len(inputs):
+                return [*known.features, "intercept"][column], str(self.labels[label])
+            return "together", ", ".join(str(self.labels[j]) for j in self.oracle.edges[k - L * len(inputs)])
+
+        sets = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
+        return Explanation.of_weights(*sets, first - second, weights, name)
 
     # ---- files ------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.inspection.weights import WeightTable
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
@@ -382,6 +382,9 @@ class SampleModel(GroupModel):
     def predict(self, X: Any) -> Any:
         """Labels."""
         return self.labels[(self.scores(X) > 0.0).astype(np.int64)]
+
+    def explain(self, x: Any) -> Explanation:
+        return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()

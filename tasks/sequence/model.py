@@ -32,7 +32,7 @@ from structsvm.progress import Monitor
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.shards.tokens import StoredTokens
 from structsvm.stored_values import Array, checked_arrays, stored_count
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
@@ -501,15 +501,15 @@ class SequenceModel(AddedModel, CalibratedStructures):
         if len(paths) < 2:
             raise ValueError("there is one labelling only: the constraints, or an empty sequence, leave no other")
         first, second = (self.oracle.joint_feature(tokens, path) for path in paths)
-        values = (first - second) * self.weights
         names, after = self.encoder.feature_names, self.oracle.n_token_features
-        found = []
-        for k in np.flatnonzero(values).tolist():
+
+        def name(k: int) -> tuple[str, str]:
             row, label = divmod(k, self.oracle.stride)
-            found.append(Contribution(*self._named_row(row, after, names), float(values[k])))
-            found[-1] = found[-1]._replace(label=f"{self.labels[label]}{found[-1].label}")
-        first, second = ([self.labels[c] for c in path] for path in paths)
-        return Explanation.of(first, second, found)
+            feature, history = self._named_row(row, after, names)
+            return feature, f"{self.labels[label]}{history}"
+
+        labellings = ([self.labels[c] for c in path] for path in paths)
+        return Explanation.of_weights(*labellings, first - second, self.weights, name)
 
     def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
         """What a row of weights is of: a feature, and the history that it goes with."""

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import os
 import shutil
+import sys
 import zipfile
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -212,8 +213,19 @@ def test_data_home_comes_before_the_environment(offline, tmp_path, monkeypatch):
 def test_default_data_home(tiny, tmp_path, monkeypatch):
     monkeypatch.delenv("STRUCTSVM_DATA", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    path, _ = _fetch.fetch("tiny")["train.gz"]
+    assert path == tmp_path / "cache" / "structsvm" / "tiny_folder" / "train.gz"
+    (tmp_path / "structsvm_data").mkdir()  # of an earlier version
     path, _ = _fetch.fetch("tiny")["train.gz"]
     assert path == tmp_path / "structsvm_data" / "tiny_folder" / "train.gz"
+
+
+def test_the_folder_for_caches_is_the_systems(monkeypatch, tmp_path):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert _fetch.default_home() == Path(pooch.os_cache("structsvm"))
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert _fetch.default_home() == tmp_path / "structsvm_data"
 
 
 def test_download_then_use_in_place(tiny, tmp_path, request):

@@ -203,7 +203,10 @@ class Failure(Exception):
 
 def start(trainee, folder: Path, fault: Fault) -> int:
     """Train and save in a new process; returns its id."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside other threads, whose locks the child might need: it needs none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child:
         return child
     status = WRONG

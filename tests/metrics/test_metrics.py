@@ -3,15 +3,27 @@
 import math
 import subprocess
 import sys
+import warnings
 from itertools import chain
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score
 
 from structsvm import metrics
 from structsvm.metrics import chunk_scores, label_report, token_accuracy
+
+
+@pytest.fixture
+def quiet_seqeval():
+    """seqeval, without its warnings of scores that are not defined."""
+    found = pytest.importorskip("seqeval.metrics")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield found
+
 
 # --- references -----------------------------------------------------------------------------
 
@@ -95,6 +107,19 @@ def labels_over(tags, kinds):
 
 
 # --- chunks ---------------------------------------------------------------------------------
+
+
+def test_seqeval_counts_the_same(quiet_seqeval):
+    """Labels at random, broken chunks among them."""
+    rng = np.random.default_rng(0)
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    for _ in range(30):
+        true = [[tags[k] for k in rng.integers(0, 5, n)] for n in rng.integers(1, 9, 3)]
+        pred = [[tags[rng.integers(0, 5)] if rng.random() < 0.4 else tag for tag in sentence] for sentence in true]
+        found = chunk_scores(true, pred)
+        wanted = [getattr(quiet_seqeval, f"{name}_score")(true, pred) for name in ("precision", "recall", "f1")]
+        assert (found.precision, found.recall, found.f1) == pytest.approx(wanted)
+        assert found.accuracy == pytest.approx(accuracy_score([*chain(*true)], [*chain(*pred)]))
 
 
 @given(pairs_of(labels_over("BIE", ["X", "Y", "Z-z"])))

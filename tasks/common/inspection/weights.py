@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -114,6 +114,30 @@ class Explanation:
         found.sort(key=lambda part: -abs(part.value))
         return cls(winner, runner_up, float(sum(part.value for part in found)), found)
 
+    @classmethod
+    def of_weights(
+        cls, winner: Any, runner_up: Any, difference: Any, weights: Any, name: Callable[[int], tuple[str, str]]
+    ) -> Explanation:
+        """From the difference of their joint features; `name` says of each weight what feature and label it is of."""
+        values = np.asarray(difference, dtype=np.float64) * weights
+        found = [Contribution(*name(k), float(values[k])) for k in np.flatnonzero(values).tolist()]
+        return cls.of(winner, runner_up, found)
+
+    @classmethod
+    def of_row(cls, x: Any, table: WeightTable, intercepts: Any, labels: list[Any]) -> Explanation:
+        """Why a label's linear score is the highest for one row of numbers; of two labels the first's may be 0."""
+        if len(labels) < 2:
+            raise ValueError("there is one label only, and two are compared")
+        row = np.append(one_row(x, len(table.features)), 1.0)
+        weights = np.vstack([table.weights, intercepts])
+        if weights.shape[1] == 1:
+            weights = np.column_stack([np.zeros(len(weights)), weights])
+        best, other = np.argsort(-(row @ weights), kind="stable")[:2].tolist()
+        names, label = [*table.features, "intercept"], f"{labels[best]}, not {labels[other]}"
+        return cls.of_weights(
+            labels[best], labels[other], row, weights[:, best] - weights[:, other], lambda k: (names[k], label)
+        )
+
     def __str__(self) -> str:
         return self.text()
 
@@ -125,3 +149,13 @@ class Explanation:
         if left:
             lines.append(f"  {sum(part.value for part in left):+.4g}  {len(left)} others")
         return "\n".join(lines)
+
+
+def one_row(x: Any, n_columns: int) -> NDArray[np.float64]:
+    """One row of numbers, as an array or a sparse or dense matrix of one row; ValueError for anything else."""
+    row = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
+    if row.shape not in ((n_columns,), (1, n_columns)):
+        raise ValueError(f"x must be one row of {n_columns} columns, got an array of shape {row.shape}")
+    if not np.isfinite(row).all():
+        raise ValueError("x has values that are not finite")
+    return row.ravel()

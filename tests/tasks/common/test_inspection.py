@@ -2,15 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from structsvm.datasets import make_alignment, make_banana, make_rankings
+from structsvm.datasets import make_alignment, make_banana, make_label_sets, make_rankings
 from structsvm.plotting import FeatureDisplay
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import (
     AmbiguousClassifier,
+    DependencyParser,
     GrammarParser,
+    GraphLabeler,
     LaRankClassifier,
+    MultilabelClassifier,
+    MultivariateClassifier,
     Ranker,
     SequenceAligner,
     SequenceLabeler,
@@ -50,6 +55,7 @@ FITTED = {
     "alignment": lambda: SequenceAligner.from_costs("BLOSUM62", -11, -1, mode="local"),
     "linear": lambda: SGDQNClassifier(random_state=0).fit(X, Y),
     "ranking": ranker,
+    "sets of labels": lambda: MultilabelClassifier(C=1.0, random_state=0).fit(*make_label_sets(60, 3, random_state=0)),
     "grammar": lambda: GrammarParser(C=1.0, max_iter=1, random_state=0).fit(BANK),
 }
 
@@ -138,3 +144,78 @@ def test_what_speaks_for_alignments_trees_and_nodes():
         assert found.margin == pytest.approx(scores[-1] - scores[-2], rel=1e-4)
         assert found.winner == classifier.predict(TEXTS[3:4])[0]
         assert {part.feature for part in found.contributions} <= {"rook", "dice", "novel", "intercept"}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [
+        (AmbiguousClassifier, {"C": 1.0, "loss": "pairwise", "max_iter": 5}),
+        (SGDQNClassifier, {}),
+        (MultivariateClassifier, {"C": 1.0}),
+    ],
+    ids=["ambiguous", "linear", "multivariate"],
+)
+def test_what_speaks_for_labels_of_rows(make, settings, fit_intercept):
+    """Of three labels or two; columns in units that are not those of training."""
+    X, y = np.array([[1.0, 300.0], [2.0, 100.0], [-1.0, 500.0], [0.5, 250.0]] * 10), np.array([2, 1, 0, 2] * 10)
+    y = y if make is not MultivariateClassifier else 1 * (y > 0)
+    classifier = make(random_state=0, fit_intercept=fit_intercept, **settings)
+    classifier.fit(X, [{int(label)} for label in y] if make is AmbiguousClassifier else y)
+    scores = classifier.decision_function(X[:4])
+    scores = np.column_stack([0.0 * scores, scores]) if scores.ndim == 1 else scores
+    for x, label, own in zip(X, classifier.predict(X[:4]), scores):
+        found = classifier.explain(x)
+        assert found.winner == label
+        assert found.margin == pytest.approx(np.diff(np.sort(own))[-1], rel=1e-4, abs=1e-6)
+        assert {part.feature for part in found.contributions} <= {"feature 0", "feature 1", "intercept"}
+        assert {part.label for part in found.contributions} == {f"{found.winner}, not {found.runner_up}"}
+    assert str(classifier.explain(X[:1])) == str(classifier.explain(csr_array(X[:1]))) == str(classifier.explain(X[0]))
+    for bad in (X[:2], X[0, :1], [[1.0, np.nan]]):
+        with pytest.raises(ValueError, match=r"x must be one row of 2 columns|not finite"):
+            classifier.explain(bad)
+
+
+@pytest.mark.parametrize("interactions", ["none", "full"])
+def test_what_speaks_for_sets_of_labels(interactions):
+    X, Y = make_label_sets(60, 4, random_state=0)
+    classifier = MultilabelClassifier(C=1.0, interactions=interactions, random_state=0).fit(X, Y)
+    margins, shared = classifier.decision_function(X[:10]), 0
+    for x, own in zip(X, margins):
+        found = classifier.explain(x)
+        assert found.winner == tuple(np.flatnonzero(classifier.predict(x[np.newaxis])[0]))
+        assert len(set(found.winner) ^ set(found.runner_up)) >= 1
+        assert found.margin == pytest.approx(np.abs(own).min(), rel=1e-6)
+        shared += any(part.feature == "together" for part in found.contributions)
+    assert (shared > 0) == (interactions == "full")
+
+
+def test_what_speaks_for_labels_of_graphs():
+    nodes = [[{"red": 1.0}, {"blue": 1.0}, {"red": 1.0}], [{"blue": 1.0}, {"blue": 1.0, "big": 2.0}]] * 4
+    X = [(rows, [(k, k + 1) for k in range(len(rows) - 1)], np.full((len(rows) - 1, 1), len(rows))) for rows in nodes]
+    y = [["R" if "red" in row else "B" for row in rows] for rows, _, _ in X]
+    labeler = GraphLabeler(C=1.0, random_state=0).fit(X, y)
+    for x in X[:2]:
+        (one, high), (two, low) = labeler.predict_kbest([x], 2)[0]
+        found = labeler.explain(x)
+        assert (list(found.winner), list(found.runner_up)) == (list(one), list(two))
+        assert found.margin == pytest.approx(high - low)
+        parts = {part.feature for part in found.contributions}
+        assert parts & {"red", "blue", "big"} and any(part.startswith("edge") for part in parts)
+    with pytest.raises(ValueError, match="the k best labellings need exact inference"):
+        GraphLabeler(C=1.0, method="relaxed", random_state=0).fit(X, y).explain(X[0])
+
+
+def test_what_speaks_for_dependency_trees():
+    trees = [[(2, "det"), (3, "nsubj"), (0, "root")], [(2, "nsubj"), (0, "root")]] * 3
+    sentences = [["The", "dog", "barks"], ["cats", "sleep"]] * 3
+    parser = DependencyParser(C=1.0, max_iter=2, random_state=0).fit(sentences, trees)
+    (one, high), (two, low) = parser.predict_kbest(sentences[:1], 2)[0]
+    found = parser.explain(sentences[0])
+    assert (found.winner, found.runner_up) == (one, two)
+    assert found.margin == pytest.approx(high - low, rel=1e-4)
+    differ = sum(a != b for a, b in zip(one, two))
+    assert len(found.contributions) <= 2 * differ
+    assert any(part.feature.startswith(("The (1) under", "dog (2) under")) for part in found.contributions)
+    with pytest.raises(ValueError, match="fewer than two trees"):
+        parser.explain([])
