@@ -2,7 +2,7 @@
 
     python benchmarks/binary.py [--part NAME] [--quick] [--repeat N] [--only TEXT]
 
-The parts are lasvm, cache, active, huller, linear, together, reprocess, retraining; figures, which draws what the others
+The parts are lasvm, cache, active, huller, linear, together, reprocess, retraining; figures, which draws what others
 have stored; and all. Prints tables and stores them in benchmarks/results/binary.json and binary.md, pictures in
 binary_*.png. The data come from `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
 """

@@ -38,5 +38,6 @@ def run(options):
     yield Table("Ten digits together, one against the rest (thesis, table 4.1)", columns, rows, ABOUT)
 
 
-ABOUT = notes(f"""The digit whose machine has the largest score; {N_TRAIN} training examples of 60,000, all test examples;
-C and gamma of table 4.2. Support vectors and CPU seconds are sums over the ten machines. The thesis trains on all.""")
+ABOUT = notes(f"""The digit whose machine has the largest score; {N_TRAIN} training examples of 60,000, all test
+examples; C and gamma of table 4.2. Support vectors and CPU seconds are sums over the ten machines. The thesis trains on
+all.""")
