@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.svm import SVC
 
@@ -10,7 +12,7 @@ from common.report import Table, notes
 from structsvm.datasets import fetch_mnist
 from structsvm.tasks import KernelPerceptronClassifier, LaSVMClassifier
 
-N_DIGITS, N_TRAIN = 10, 5000
+N_DIGITS, N_TRAIN, TEST = 10, 3000, slice(None, None, 4)
 # Machine -> how it is made from C and gamma, the thesis's error in %, and its time as a share of LIBSVM's.
 MACHINES = {
     "SVC": (lambda params: SVC(cache_size=200, **params), 1.36, 1.0),
@@ -26,7 +28,8 @@ MACHINES = {
 
 def run(options):
     tasks = [mnist(digit, n=QUICK if options.quick else N_TRAIN) for digit in range(N_DIGITS)]
-    true, rows = fetch_mnist().y_test, []
+    tasks = [replace(task, X_test=task.X_test[TEST], y_test=task.y_test[TEST]) for task in tasks]
+    true, rows = fetch_mnist().y_test[TEST], []
     for name, (make, of, share) in MACHINES.items():
         scores, found = zip(*(measured(make(task.params), task) for task in tasks), strict=True)
         row = {key: sum(one[key] for one in found) for key in ("n_support", "cpu")}
@@ -38,6 +41,6 @@ def run(options):
     yield Table("Ten digits together, one against the rest (thesis, table 4.1)", columns, rows, ABOUT)
 
 
-ABOUT = notes(f"""The digit whose machine has the largest score; {N_TRAIN} training examples of 60,000, all test
-examples; C and gamma of table 4.2. Support vectors and CPU seconds are sums over the ten machines. The thesis trains on
-all.""")
+ABOUT = notes(f"""The digit whose machine has the largest score; {N_TRAIN} training examples of 60,000, every fourth
+test example; C and gamma of table 4.2. Support vectors and CPU seconds are sums over the ten machines. The thesis takes
+all examples.""")
