@@ -1,4 +1,4 @@
-"""Pictures of measurements: panels of lines, with one colour for a name in all of them."""
+"""Pictures of measurements: panels of lines."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ def lines_of(rows, name, x, y):
 def draw(panels, n_columns, where):
     """Draw the panels in rows of `n_columns`, into a small PNG."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
     from PIL import Image
 
     n_rows = -(-len(panels) // n_columns)
     figure = Figure(figsize=(WIDTH * n_columns, HEIGHT * n_rows), layout="constrained")
-    names = dict.fromkeys(name for panel in panels for name in panel.lines)
-    colors = dict(zip(names, cycle(COLORS)))
     for ax, panel in zip(figure.subplots(n_rows, n_columns, squeeze=False).flat, panels, strict=False):
-        for name, (x, y) in panel.lines.items():
-            ax.plot(x, y, panel.marker + panel.style, color=colors[name], linewidth=1.1, markersize=5, label=name)
+        for color, (name, (x, y)) in zip(cycle(COLORS), panel.lines.items()):
+            ax.plot(x, y, panel.marker + panel.style, color=color, linewidth=1.1, markersize=5, label=name)
         ax.set_title(panel.title, fontsize=9)
         ax.set(xlabel=panel.x, ylabel=panel.y, **panel.axes)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_formatter(NullFormatter())
         ax.grid(color="#999999", alpha=0.3, linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize=6)

@@ -88,7 +88,7 @@ def run(options):
     if options.only in "C.1":
         yield examples(*test)
     for name, (strategy, relations, of_train, of_test) in ROWS.items():
-        if options.only not in f"C.2 {name}":
+        if options.only not in f"C.2 {name}.":
             table.rows += [before[name]] if name in before else []
             continue
         fit = Chain if strategy is None else network
@@ -100,7 +100,7 @@ def run(options):
         row = {"row": name, "train": error(model, *(part[:n_test] for part in train)), "test": found}
         table.rows.append(row | {"of_train": of_train, "of_test": of_test, "cpu": cpu, "ms": ms})
         yield table
-    if any(options.only in f"C.2 {name}" for name in ROWS):
+    if any(options.only in f"C.2 {name}." for name in ROWS):
         yield table
     if options.only in "C.3":
         yield similar(network(*train, "order_free", BOTH))

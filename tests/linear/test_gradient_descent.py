@@ -79,15 +79,17 @@ def reference(X, signs, weight, order, *, ridge, t0, loss, skip, method, interce
     method=st.sampled_from(["sgdqn", "svmsgd2", "sgdqn-2009"]),
     intercept=st.booleans(),
     average=st.booleans(),
+    skip=st.sampled_from([0, 1, 7]),
 )
 @settings(max_examples=15)
-def test_steps_are_those_of_the_algorithm(make, dtype, seed, loss, method, intercept, average):
+def test_steps_are_those_of_the_algorithm(make, dtype, seed, loss, method, intercept, average, skip):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(20, 120)), int(rng.integers(1, 40))
     X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)).astype(dtype)
     y, weight, order = rng.integers(0, 2, n), rng.choice([0.0, 1.0, 2.5], n), rng.permutation(n)
     params = {"ridge": 0.01, "t0": 500.0, "loss": loss, "method": method, "intercept": intercept}
-    state = GradientDescent(Rows(make(X)), y, 2, weight, average=average, **params)
+    state = GradientDescent(Rows(make(X)), y, 2, weight, average=average, skip=skip, **params)
+    assert skip in (0, state.skip)
     state.run(order)
     wanted = reference(X, 2 * y - 1, weight, order, skip=state.skip, average=average, **params)
     tolerance = 1e-9 if dtype == np.float64 else 2e-3
