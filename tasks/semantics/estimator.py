@@ -141,7 +141,7 @@ class SemanticParser(StructureEstimator):
         "C": (POSITIVE, Options(AUTO)),
         "strategy": Options(*STRATEGIES),
         "method": Options(HybridModel.method, SemanticModel.method),
-        "solver": (Options(*LEARNERS, *DUAL), Kind(DualSolver | LatentSVM, "a solver of the dual")),
+        "solver": (Options(*LEARNERS, *DUAL), Kind((DualSolver, LatentSVM), "a solver of the dual")),
         "features": Kind((list, tuple), "a sequence of names of features"),
         "max_iter": (Interval(Integral, 1), Options(None)),
         "average": FLAG,

@@ -263,7 +263,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         least = params["abstain_below"]
         if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
             raise ValueError(f"a least probability of {least!r:.80}")
-        settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
+        settings: dict[str, Any] = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
         settings["lexicon"] = header.get("lexicon")
         # Files of earlier versions have the usual ones.
         settings["features"] = checked_features(stored_names({"features": USUAL} | header, "features"))

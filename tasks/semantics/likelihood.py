@@ -92,8 +92,8 @@ def hybrid_trees(
     for sentence in sentences:
         around = [BEGIN, *sentence, END]
         for t in range(1, len(around) - 1):
-            names = word_attributes(around, t, of_words, "shape" in features)[1:]
-            n_seen.update(name for name in names if name.startswith(beginnings))
+            of_word = word_attributes(around, t, of_words, "shape" in features)[1:]
+            n_seen.update(name for name in of_word if name.startswith(beginnings))
         for t in range(len(around) - 1 if "borders" in features else 0):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
@@ -399,7 +399,8 @@ class BagLikelihood(Solver):
 
     def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
         """Learn from one sentence, as `HybridProblem.of_pass` returns it; returns log p(bag), or -inf of none."""
-        return problem.hybrid.sums.learn(*of_pass, learner, self.C, weight, doubt)
+        encoded, known, free = of_pass
+        return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
