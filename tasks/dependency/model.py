@@ -32,8 +32,10 @@ from structsvm.tasks.dependency.words import COLUMNS, encoded
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
 
-# From this share of training trees with crossing arcs on, "auto" lets arcs cross, and without them there is a warning.
-MANY_CROSSING = 0.05
+# From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
+# projective parser never finds them, but errs less elsewhere: on the development part of UD Dutch, of whose arcs 0.9 %
+# cross, its LAS is higher by 1.9 points with 500 training trees, and by 1.1 with all.
+MANY_CROSSING = 0.02
 # Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two, and their
 # bounds; see `bits_for`.
 ARC_BITS, ROW_BITS = (5, 10, 20), (1, 6, 16)
@@ -324,9 +326,10 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     if not labels:
         raise ValueError("no arc has a label")
     outputs = outputs_of(arcs, offsets, labels, params.subtypes)
-    n_crossing = sum(bool(crossing_arcs([head for head, _ in tree])) for tree in arcs)
-    projective = n_crossing < MANY_CROSSING * len(arcs) if params.projective == "auto" else params.projective
-    if projective and n_crossing >= MANY_CROSSING * len(arcs):
+    crossing = [len(crossing_arcs([head for head, _ in tree])) for tree in arcs]
+    n_crossing, is_many = sum(map(bool, crossing)), sum(crossing) >= MANY_CROSSING * max(len(codes), 1)
+    projective = not is_many if params.projective == "auto" else params.projective
+    if projective and is_many:
         warn(
             f"{n_crossing} of {len(arcs)} trees have crossing arcs, which a projective parser never finds: "
             "projective=False does, and 'auto' would choose it",
