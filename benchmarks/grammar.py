@@ -1,15 +1,27 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and the cost of exact inference.
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
-cross-validated), whole (the parser as it comes, all lengths), choices (what was tried), cost (loss-augmented inference
-beside plain parsing), speed (parsing).
+cross-validated), whole (the parser as it comes, all lengths), choices and subsymbols (what was tried), cost
+(loss-augmented inference beside plain parsing), speed (parsing).
 
     python benchmarks/grammar.py [--part table5-10] [--quick]
 """
 
 from common.parts import main
 
-PARTS = ("table5", "table5-10", "table5-15", "table5-20", "table5-40", "table5-folds", "whole", "choices", "cost", "speed")
+PARTS = (
+    "table5",
+    "table5-10",
+    "table5-15",
+    "table5-20",
+    "table5-40",
+    "table5-folds",
+    "whole",
+    "choices",
+    "subsymbols",
+    "cost",
+    "speed",
+)
 
 if __name__ == "__main__":
     main("grammar", PARTS, __doc__)

@@ -13,12 +13,16 @@ from structsvm import Perceptron
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import GrammarParser
 
-LONGEST = 40
+LONGEST = 25
 USUAL = {"C": 0.3, "random_state": 0}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
-    "averaged perceptron, 6 passes": {"C": None, "random_state": None, "solver": Perceptron(max_iter=6, random_state=0)},
+    "averaged perceptron, 6 passes": {
+        "C": None,
+        "random_state": None,
+        "solver": Perceptron(max_iter=6, random_state=0),
+    },
     "C = 0.1, h = 0": {"C": 0.1, "h": 0},
     "C = 0.1, h = 2": {"C": 0.1, "h": 2},
     "C = 0.1, v = 2": {"C": 0.1, "v": 2},
@@ -78,7 +82,7 @@ def run(options):
 
 
 NOTES = f"""
-Sentences up to {LONGEST} words of wsj_0001-0159: the last fifth of them to judge by, then the first fifth; nothing of the test
-part. The difference is of both together, its standard error that of 1000 draws of sentences, paired. CPU seconds are of one
-training with its judging.
+Sentences up to {LONGEST} words of wsj_0001-0159: the last fifth of them to judge by, then the first fifth; nothing of
+the test part. The difference is of both together, its standard error that of 1000 draws of sentences, paired. CPU
+seconds are of one training with its judging.
 """

@@ -97,7 +97,7 @@ class VectorClusters:
     --------
     >>> import numpy as np
     >>> from structsvm.features.word_codes import VectorClusters
-    >>> clusters = VectorClusters({"cat": np.array([1.0, 0.1]), "dog": np.array([1.0, 0.0]), "of": np.array([0.0, 1.0])}, [2])
+    >>> clusters = VectorClusters({"cat": np.array([1.0, 0.1]), "dog": np.array([1, 0]), "of": np.array([0, 1])}, [2])
     >>> cat, dog, of, unknown = clusters(["Cat", "dog", "of", "zebra"])
     >>> cat == dog, cat == of, unknown
     (True, False, ('_',))
@@ -111,7 +111,9 @@ class VectorClusters:
             raise ValueError("'vectors' must be finite rows of one length, and there must be 'sizes'")
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         found = [
-            MiniBatchKMeans(min(size, len(rows)), n_init=3, batch_size=4096, random_state=random_state).fit_predict(rows)
+            MiniBatchKMeans(min(size, len(rows)), n_init=3, batch_size=4096, random_state=random_state).fit_predict(
+                rows
+            )
             for size in sizes
         ]
         self.unknown = ("_",) * len(sizes)

@@ -38,8 +38,8 @@ class DependencyParser(StructureEstimator):
         negative log-likelihood of the trees, by `structsvm.solvers.ConditionalLikelihood`, which stores a number per
         possible labelled arc: for small treebanks.
     projective : bool or "auto", default="auto"
-        Whether arcs may not cross. "auto": unless 5 % of the training trees have crossing arcs. Crossing arcs of
-        training trees stay what they are, the truth, whether the parser can find them or not.
+        Whether arcs may not cross. "auto": unless 2 % of the training arcs cross others. Crossing arcs of training
+        trees stay what they are, the truth, whether the parser can find them or not.
     probability : bool, default=False
         Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
         out.

@@ -126,7 +126,9 @@ class Terminals:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(
             lambda node, children: (
-                self.of_pair(node.children[0], node.label, next(own)) if node.is_preterminal else Tree(node.label, children)
+                self.of_pair(node.children[0], node.label, next(own))
+                if node.is_preterminal
+                else Tree(node.label, children)
             )
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,12 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.features.columns import Columns
 from structsvm.parameters import Interval
-from structsvm.structures.dependencies import DependencyTree, Word
-from structsvm.structures.trees import Tree, clean_tree, parse_tree
+from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
+from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
 
 
 class TaggedParser(BaseEstimator):
@@ -82,8 +80,10 @@ class TaggedParser(BaseEstimator):
         """
         allowed = Interval(Integral, 2)
         if not allowed.accepts(self.n_folds):
-            raise ValueError(f"The 'n_folds' parameter of TaggedParser must be {allowed}. Got {self.n_folds!r} instead.")
-        tokens, X = _tokens(X), list(X)
+            raise ValueError(
+                f"The 'n_folds' parameter of TaggedParser must be {allowed}. Got {self.n_folds!r} instead."
+            )
+        tokens = tokens_of(X)
         if len(tokens) < self.n_folds:
             raise ValueError(f"{len(tokens)} sentences cannot be divided into n_folds={self.n_folds}")
         for i, sentence in enumerate(tokens):
@@ -92,30 +92,32 @@ class TaggedParser(BaseEstimator):
                 raise ValueError(f"sentence {i}: " + ("it has no words" if bare is None else f"{bare!r} has no tag"))
         parser = DependencyParser() if self.parser is None else self.parser
         wanted = SequenceLabeler() if self.tagger is None else self.tagger
-        words, tags = _columns(tokens), [[tag for _, tag in sentence] for sentence in tokens]
+        words, tags = columns_of(tokens), [[tag for _, tag in sentence] for sentence in tokens]
         fold, found = np.arange(len(tags)) % self.n_folds, list(tags)
         for k in range(self.n_folds):
             known, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             tagger = clone(wanted).fit(words[known], [tags[i] for i in known])
-            for i, one in zip(new, tagger.predict(words[new]), strict=True):
+            for i, one in zip(new.tolist(), tagger.predict(words[new]), strict=True):
                 found[i] = list(one)
         right = [a == b for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         tagger = clone(wanted).fit(words, tags)
-        self.parser_ = clone(parser).fit(_tagged(tokens, found), trees, **weight)
+        self.parser_ = clone(parser).fit(with_tags(tokens, found), trees, **weight)
         self.tagger_, self.tag_accuracy_ = tagger, float(np.mean(right))
         return self
 
     def tagged(self, X: Any) -> list[list[tuple[str, str]]]:
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
-        tokens = _tokens(X)
-        return _tagged(tokens, self.tagger_.predict(_columns(tokens)))
+        tokens = tokens_of(X)
+        return with_tags(tokens, self.tagger_.predict(columns_of(tokens)))
 
     def predict(self, X: Any) -> Any:
-        """Return what the parser predicts for sentences: lists of words, of (word, tag), or trees, whose tags are not
-        looked at."""
+        """Return what the parser predicts for sentences: lists of words.
+
+        Or of (word, tag), or trees, whose tags are not looked at.
+        """
         return self.parser_.predict(self.tagged(X))
 
     def predict_kbest(self, X: Any, k: int, **options: Any) -> Any:
@@ -126,37 +128,3 @@ class TaggedParser(BaseEstimator):
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
         return float(self.parser_.score(self.tagged(X), trees))
-
-
-def _columns(tokens: Any) -> Columns:
-    return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
-
-
-def _tagged(tokens: Any, tags: Any) -> list[list[tuple[str, str]]]:
-    return [
-        [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]
-        for sentence, found in zip(tokens, tags, strict=True)
-    ]
-
-
-def _tokens(X: Any) -> list[list[tuple[str, Any]]]:
-    """The words of sentences with their tags, None where there are none."""
-    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
-        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
-    return [_sentence(sentence) for sentence in X]
-
-
-def _sentence(sentence: Any) -> list[tuple[str, Any]]:
-    if isinstance(sentence, str):
-        sentence = parse_tree(sentence)
-    if isinstance(sentence, Tree):
-        cleaned = clean_tree(sentence)
-        return [] if cleaned is None else cleaned.tokens()
-    words = sentence.words if isinstance(sentence, DependencyTree) else sentence
-    found = []
-    for token in words:
-        if isinstance(token, Word):
-            token = token.form, token.upos
-        word, tag = (token, None) if isinstance(token, str) else token
-        found.append((word, tag))
-    return found

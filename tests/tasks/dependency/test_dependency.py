@@ -43,6 +43,29 @@ def test_arcs_may_cross():
         parser = trained(MOVED, projective=True)
     assert parser.projective_ and parser.result_.gap >= 0.0
     assert not trained(TRAIN[:20], projective=False).projective_
+    # One tree in eight has crossing arcs, but they are few.
+    crossing = [tree for tree in MOVED if not tree.is_projective]
+    parser = trained([*crossing[:15], *TRAIN[:105]])
+    assert parser.projective_ and parser.n_crossing_ == 15
+
+
+def test_tags_that_are_too_fine_give_way(tmp_path):
+    """XPOS of more than 100 values: UPOS stands in for it."""
+    fine = [tree.with_arcs(tree.arcs) for tree in TRAIN[:40]]
+    words = [
+        tuple(w._replace(xpos=f"{w.upos}{(7 * i + k) % 101}") for k, w in enumerate(t.words))
+        for i, t in enumerate(fine)
+    ]
+    fine = [DependencyTree(some) for some in words]
+    bare = [DependencyTree(tuple(w._replace(xpos="_") for w in tree.words)) for tree in fine]
+    one, other = trained(fine), trained(bare)
+    assert len({w.xpos for tree in fine for w in tree.words}) > 100 and one.model_.coarse and not other.model_.coarse
+    assert np.array_equal(one.coef_, other.coef_)
+    one.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").predict(fine) == one.predict(bare) == other.predict(bare)
+    assert one.calibrate(fine).temperature_ == other.calibrate(bare).temperature_
+    few = trained([DependencyTree(tuple(w._replace(xpos=w.upos + "x") for w in tree.words)) for tree in bare])
+    assert not few.model_.coarse
 
 
 def test_what_a_sentence_may_be(parser):

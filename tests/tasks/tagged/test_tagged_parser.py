@@ -80,8 +80,10 @@ def test_constituents_from_words_alone():
         ({}, "text", "X must be a list of sentences"),
         ({"n_folds": 2}, [[("a", "D")], ["b"]], "sentence 1: 'b' has no tag"),
         ({"n_folds": 2}, [[], [("a", "D")]], "sentence 0: it has no words"),
+        ({"n_folds": 2}, [[("a", "D")], [("a", "D", 1)]], "sentence 1: a word must be a str, a pair"),
+        ({"n_folds": 2}, [[("a", "D")], 1], "sentence 1: it must be a list of words or a tree"),
     ],
-    ids=["folds", "few", "text", "tags", "words"],
+    ids=["folds", "few", "text", "tags", "words", "token", "number"],
 )
 def test_what_is_refused(params, X, message):
     with pytest.raises(ValueError, match=message):

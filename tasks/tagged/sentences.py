@@ -1,0 +1,63 @@
+"""From sentences and trees of either kind to words and tags, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from structsvm.features.columns import Columns
+from structsvm.structures.dependencies import DependencyTree, Word
+from structsvm.structures.trees import Tree, clean_tree, parse_tree
+
+
+def columns_of(tokens: Any) -> Columns:
+    """The words alone, as a tagger takes them."""
+    return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
+
+
+def with_tags(tokens: Any, tags: Any) -> list[list[tuple[str, str]]]:
+    """The words of sentences with other tags."""
+    return [
+        [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]
+        for sentence, found in zip(tokens, tags, strict=True)
+    ]
+
+
+def tokens_of(X: Any) -> list[list[tuple[str, Any]]]:
+    """The words of sentences with their tags, None where there are none.
+
+    Raises
+    ------
+    ValueError
+        For what is no sentence or no word; the message names its index.
+    """
+    if isinstance(X, (str, bytes)) or not isinstance(X, Sequence):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    found = []
+    for i, sentence in enumerate(X):
+        try:
+            found.append(_tokens(sentence))
+        except ValueError as error:
+            raise ValueError(f"sentence {i}: {error}") from None
+    return found
+
+
+def _tokens(sentence: Any) -> list[tuple[str, Any]]:
+    if isinstance(sentence, str):
+        sentence = parse_tree(sentence)
+    if isinstance(sentence, Tree):
+        cleaned = clean_tree(sentence)
+        return [] if cleaned is None else cleaned.tokens()
+    words = sentence.words if isinstance(sentence, DependencyTree) else sentence
+    if not isinstance(words, Sequence):
+        raise ValueError(f"it must be a list of words or a tree, got {sentence!r:.80}")
+    found: list[tuple[str, Any]] = []
+    for token in words:
+        if isinstance(token, Word):
+            token = token.form, token.upos
+        elif isinstance(token, str):
+            token = token, None
+        if not (isinstance(token, (tuple, list)) and len(token) == 2 and isinstance(token[0], str)):
+            raise ValueError(f"a word must be a str, a pair (word, tag) or a Word, got {token!r:.80}")
+        found.append((token[0], token[1]))
+    return found
