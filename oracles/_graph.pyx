@@ -121,8 +121,10 @@ cdef class GraphDecoder:
 
     cdef readonly object oracle, graphs, plans
     cdef readonly list methods
-    cdef uint8_t[::1] has_rules
-    cdef const uint8_t* allowed             # the labels that may stand in the graph at hand, or NULL
+    cdef const uint8_t[::1] has_rules
+    cdef readonly list scratch              # arrays behind unary, theta, labels, and of relaxations q.mu and q.m
+    cdef object standing                    # the labels that may stand, and whether others were forbidden
+    cdef bint is_partial
     cdef Memory memory
     cdef Py_ssize_t n_graphs, K, F, Fe, P, first_edge_weight
     cdef const int64_t[::1] node_bounds, edge_bounds
@@ -186,9 +188,7 @@ cdef class GraphDecoder:
         self.edges = <const int32_t*>array_data(edges)
         self.edge_features = <const double*>array_data(features)
 
-        self.has_rules = np.zeros(self.n_graphs + 1, dtype=np.uint8)
-        for i, own in enumerate(graphs.rules or ()):
-            self.has_rules[i] = len(own.sums) > 0
+        self.has_rules = graphs.has_rules
 
         n_nodes, n_edges = np.diff(graphs.node_bounds), np.diff(graphs.edge_bounds)
         cdef int64_t n = n_nodes.max(initial=0), E = 0 if self.no_pairs else n_edges.max(initial=0), K = self.K
@@ -210,6 +210,7 @@ cdef class GraphDecoder:
         self.unary = <double*>memory.take(n * K, np.float64)
         self.theta = <double*>memory.take((E if self.edge_step else 1) * self.P, np.float64)
         self.labels = <int32_t*>memory.take(n, np.int32)
+        self.scratch = memory.arrays[:]
         self.other = <int32_t*>memory.take(n, np.int32)
         self.g.K, self.g.n_pairs, self.g.step = K, self.P, self.edge_step
         self.g.pair = &self.pair_index[0, 0]
@@ -272,6 +273,7 @@ cdef class GraphDecoder:
                 self.q.m_sum = <double*>memory.take(E * K * K, np.float64)
                 self.q.lambda_sum = <double*>memory.take(2 * E * K, np.float64)
             self.q.mu, self.q.m = <double*>memory.take(n * K, np.float64), <double*>memory.take(E * K * K, np.float64)
+            self.scratch += memory.arrays[-2:]
 
     def __reduce__(self):
         return GraphDecoder, (self.oracle, self.graphs, self.plans)
@@ -304,7 +306,7 @@ cdef class GraphDecoder:
         cdef const double* z
         cdef const double* row
         self.select(i)
-        self.allowed = NULL
+        self.is_partial = False
         first = self.node_bounds[i]
         memset(self.unary, 0, self.g.n * K * sizeof(double))
         for v in range(self.g.n):
@@ -347,7 +349,7 @@ cdef class GraphDecoder:
         cdef int64_t v, e
         cdef Py_ssize_t p
         cdef double low = -INFINITY, total = 1.0
-        self.allowed = allowed
+        self.is_partial = True
         if self.method[i] != JUNCTION:
             for v in range(self.g.n * self.K):
                 total += fabs(self.unary[v])
@@ -383,36 +385,11 @@ cdef class GraphDecoder:
             return self.infer(i, whole, fractional, excess)
         self.infer(i, False, fractional, excess)
         with gil:
-            rules = self.graphs.rules[i]
-            # What is best of all labellings, and obeys, is best of those that do.
-            if fractional[0] or self.method[i] == EXPANSION or excess[0] > 0.0 or rules.broken(self.at_hand()):
-                fractional[0] = self.obey(rules, whole or self.method[i] != RELAXED)
-                excess[0] = 0.0
+            from structsvm.oracles.graph import obey
+            found = obey(self, i, whole, fractional[0] or excess[0] > 0.0, self.standing if self.is_partial else None)
+            if found is not None:
+                fractional[0], excess[0] = found, 0.0
         return 0
-
-    cdef bint obey(self, rules, bint whole) except -1:
-        """The best labels that obey rules, or the best point of the relaxation; whether it is fractional."""
-        cdef int64_t n = self.g.n, n_edges = self.g.n_edges, n_tables = n_edges if self.edge_step else min(n_edges, 1)
-        cdef ndarray scores = np.zeros((n, self.K)), own = np.zeros((n_tables, self.P))
-        cdef ndarray ends = np.zeros((n_edges, 2), dtype=np.int32), may = np.ones((n, self.K), dtype=bool)
-        cdef ndarray mu, m, labels
-        memcpy(array_data(scores), self.unary, n * self.K * sizeof(double))
-        memcpy(array_data(own), self.theta, n_tables * self.P * sizeof(double))
-        memcpy(array_data(ends), self.g.edges, 2 * n_edges * sizeof(int32_t))
-        if self.allowed != NULL:
-            memcpy(array_data(may), self.allowed, n * self.K)
-        pair = np.asarray(self.pair_index)
-        tables = np.where(pair >= 0, own[:, pair], 0.0) if self.P else np.zeros((n_tables, self.K, self.K))
-        tables = np.broadcast_to(tables, (n_edges, self.K, self.K))
-        nodes, pairs = rules.best(np.where(may, scores, 0.0), ends, tables, may, whole=whole)
-        labels = nodes.argmax(axis=1).astype(np.int32)
-        memcpy(self.labels, array_data(labels), n * sizeof(int32_t))
-        if whole or nodes.max(axis=1).min() > 1.0 - 1e-7:
-            return False
-        mu, m = np.ascontiguousarray(nodes), np.ascontiguousarray(pairs)
-        memcpy(self.q.mu, array_data(mu), n * self.K * sizeof(double))
-        memcpy(self.q.m, array_data(m), n_edges * self.K * self.K * sizeof(double))
-        return True
 
     cdef int infer(self, Py_ssize_t i, bint whole, bint* fractional, double* excess) except -1 nogil:
         """`best` without rules."""
@@ -521,7 +498,7 @@ cdef class GraphDecoder:
             for node in np.flatnonzero(~allowed.any(axis=1))[:1]:
                 raise ValueError("graph {}, node {}: no label may stand there".format(
                     *self.graphs.place_of_node(int(node))))
-            may = allowed.view(np.uint8)
+            self.standing, may = allowed, allowed.view(np.uint8)
         for i in range(self.n_graphs):
             self._filled(i, weights)
             if self.g.n == 0:
@@ -693,11 +670,7 @@ cdef class GraphProblem(Problem):
         self.may = (np.zeros((1, 1)) if allowed is None else np.ascontiguousarray(allowed)).astype(np.uint8)
         unknown = np.concatenate([[0], np.cumsum(labels < 0)])[graphs.node_bounds]
         self.is_open = np.append(np.diff(unknown) > 0, False).view(np.uint8)
-        for i, own in enumerate(graphs.rules or ()):
-            rule = None if self.is_open[i] else own.broken(
-                labels[graphs.node_bounds[i]:graphs.node_bounds[i + 1]])
-            if rule is not None:
-                raise ValueError(f"graph {own.graph}: its labels do not obey constraint {rule.number}")
+        decoder.standing = allowed
         costs = np.ones(oracle.n_labels) if oracle.label_costs is None else oracle.label_costs
         cost = costs[labels] if allowed is None else np.where(allowed, costs, np.inf).min(axis=1)
         if graphs.node_weights is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -250,6 +251,10 @@ class GraphOracle(Oracle):
         self.check_formulation(rescaling, penalty)
         graphs = self.as_graphs(X)
         labels, allowed = self.known(graphs, Y)
+        for own, (a, b) in zip(graphs.rules or (), pairwise(graphs.node_bounds.tolist()), strict=False):
+            rule = None if (labels[a:b] < 0).any() else own.broken(labels[a:b])
+            if rule is not None:
+                raise ValueError(f"graph {own.graph}: its labels do not obey constraint {rule.number}")
         return GraphProblem(self, graphs, labels, allowed, rescaling=rescaling, penalty=penalty)
 
     def known(self, graphs: Graphs, Y: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
@@ -352,6 +357,31 @@ class GraphOracle(Oracle):
             allowed = np.eye(self.n_labels, dtype=bool)[labels]
         plans = self.plan(graphs, "junction")
         return GraphProblem(self, graphs, None, allowed, plans, rescaling=None).moments(0, w, known=True)
+
+
+def obey(decoder: GraphDecoder, i: int, whole: bool, is_open: bool, allowed: Any) -> bool | None:
+    """Put what is best under its rules into what inference found for graph i: whether it is fractional; None if kept.
+
+    What is best of all labellings, and obeys, is best of those that do; `is_open`: what was found is not known to be that.
+    """
+    oracle, one, method = decoder.oracle, decoder.graphs[i : i + 1], decoder.methods[i]
+    n, K, P, (rules,) = one.n_nodes, oracle.n_labels, oracle.n_pairs, one.rules
+    unary, theta, labels, *point = decoder.scratch
+    if not (is_open or method == "expansion" or rules.broken(labels[:n])):
+        return None
+    scores, edges, has = unary[: n * K].reshape(n, K), one.edges if P else one.edges[:0], oracle.pair_index >= 0
+    tables = np.zeros((len(edges), K, K))
+    if len(edges):  # one row for all edges where their features are the same
+        rows = theta[: len(edges) * P if len(theta) > P else P].reshape(-1, P)
+        tables[:, has] = rows[:, oracle.pair_index[has]]
+    may = None if allowed is None else allowed[slice(*decoder.graphs.node_bounds[i : i + 2])]
+    whole = whole or method != "relaxed"
+    nodes, pairs = rules.best(scores if may is None else np.where(may, scores, 0.0), edges, tables, may, whole=whole)
+    labels[:n] = nodes.argmax(axis=1)
+    if whole or nodes.max(axis=1).min() > 1.0 - 1e-7:
+        return False
+    point[0][: n * K], point[1][: pairs.size] = nodes.ravel(), pairs.ravel()
+    return True
 
 
 def names_of(plans: list[Elimination | str]) -> list[str]:

@@ -11,7 +11,10 @@ from structsvm.cli import TASKS, main
 from structsvm.cli.tour import families, pictures
 from structsvm.datasets import make_sequences, write_columns
 
-STRUCTURES = ["label sequences", "parse trees", "dependency trees", "alignments", "taxonomies", "meanings", "graphs"]
+STRUCTURES = [
+    *("label sequences", "parse trees", "dependency trees", "alignments", "taxonomies", "meanings", "graphs"),
+    *("segments", "matchings", "label sets"),
+]
 
 
 def run(*args, status=0):
@@ -36,7 +39,7 @@ def test_the_demo_shows_every_family(tmp_path, monkeypatch):
     lines = done.stdout.splitlines()
     begin = lines.index("") + 2
     assert [line.split("  ")[0] for line in lines[begin:-1]][: len(STRUCTURES)] == STRUCTURES
-    assert len(lines[begin:-1]) == len(TASKS)
+    assert len(lines[begin:-1]) == len(TASKS) + 4  # segments, matchings, label sets, losses of samples
     assert lines[-1] == f"picture: {tmp_path / 'all.png'}"
     # Each structure has a panel with its certificate.
     panels = figures[0].axes

@@ -172,9 +172,9 @@ def test_messages_on_large_graphs():
         whole = relaxed.values([relaxed.decode(w)], w)[0]
         assert set(np.unique(marginals)) == {0.0, 1.0}
         assert found <= whole + 1e-9 <= best + 2e-9 and best <= bounds[0] + 1e-9
-        assert bounds[0] == pytest.approx(best, rel=0.01) and found == pytest.approx(best, rel=0.02)
+        assert bounds[0] == pytest.approx(best, rel=1e-4) and found == pytest.approx(best, rel=0.02)
         n_met += whole == pytest.approx(best, rel=1e-9)
-    assert n_met >= 2
+    assert n_met >= 3
 
 
 def test_a_cycle_that_cannot_agree():

@@ -34,7 +34,8 @@ def families(seed: int) -> Iterator[Family]:
     """Train them, one after the other."""
     for train in (
         *(sequence, grammar, dependency, alignment, taxonomy),
-        *(semantics, graph, ranking, multiclass, binary),
+        *(semantics, graph, segments, matching, label_sets),
+        *(ranking, sample, multiclass, binary),
     ):
         yield train(seed)
 
@@ -161,6 +162,68 @@ def graph(seed: int) -> Family:
     return Family("graphs", "10 grids", score, labeler.result_, lambda ax: pictures.grids(ax, noisy, found, true))
 
 
+def segments(seed: int) -> Family:
+    """Chunks as wholes."""
+    from structsvm.datasets import make_sequences
+    from structsvm.metrics import chunk_f1
+    from structsvm.tasks import SequenceLabeler
+
+    (X, y), (X_test, y_test) = (make_sequences(n, random_state=seed + k) for k, n in enumerate((50, 50)))
+    labeler = SequenceLabeler(**SETTINGS, segments=True, loss="hamming", probability=False, random_state=seed).fit(X, y)
+    predicted = labeler.predict(X_test)
+    shown = next(k for k, labels in enumerate(predicted) if 6 <= len(labels) <= 9)
+    words = [word for word, _ in X_test[shown]]
+    return Family(
+        "segments",
+        "50 sentences",
+        f"chunk F1 {100 * chunk_f1(y_test, predicted):.1f} %",
+        labeler.result_,
+        lambda ax: pictures.sentence(ax, words, predicted[shown], y_test[shown]),
+    )
+
+
+def matching(seed: int) -> Family:
+    """Points that are seen again, moved and in another order."""
+    import numpy as np
+
+    from structsvm import LaRank, StructuredSVM
+    from structsvm.metrics import matching_scores
+    from structsvm.oracles.assignment import AssignmentOracle
+
+    rng = np.random.default_rng(seed)
+    befores = rng.normal(size=(60, 7, 2))
+    y = [rng.permutation(7) for _ in befores]
+    afters = [points[np.argsort(own)] + 0.3 * rng.normal(size=(7, 2)) for points, own in zip(befores, y)]
+    X = [-np.abs(before[:, None] - after) for before, after in zip(befores, afters)]
+    model = StructuredSVM(AssignmentOracle(2), LaRank(C=0.1, tol=0.1, random_state=seed)).fit(X[:30], y[:30])
+    found = model.predict(X[30:])
+    return Family(
+        "matchings",
+        "30 pairs of 7 points",
+        f"F1 {100 * matching_scores(y[30:], found).f1:.1f} %",
+        model.result_,
+        lambda ax: pictures.matching(ax, befores[30], afters[30], found[0], y[30]),
+    )
+
+
+def label_sets(seed: int) -> Family:
+    """Labels that go together."""
+    from structsvm.datasets import make_label_sets
+    from structsvm.tasks import MultilabelClassifier
+
+    X, y = make_label_sets(300, random_state=seed)
+    classifier = MultilabelClassifier(**SETTINGS, random_state=seed).fit(X[:200], y[:200])
+    found, true = classifier.predict(X[200:]), y[200:]
+    score = f"{100 * (found == true).mean():.1f} % of labels"
+    return Family(
+        "label sets",
+        "200 rows, 6 labels",
+        score,
+        classifier.result_,
+        lambda ax: pictures.label_sets(ax, found[:16], true[:16]),
+    )
+
+
 def ranking(seed: int) -> Family:
     """Rows of queries."""
     from structsvm.datasets import make_rankings
@@ -171,6 +234,18 @@ def ranking(seed: int) -> Family:
     ranker = Ranker(C=1.0, tol=0.05, random_state=seed).fit(X, y, qid=qid)
     score = f"NDCG {ranking_scores(y_test, ranker.predict(X_test), qid=qid_test).ndcg:.3f}"
     return Family("rankings", "60 queries", score, ranker.result_)
+
+
+def sample(seed: int) -> Family:
+    """Few rows of one class, by the area under their ROC curve."""
+    from sklearn.datasets import make_classification
+
+    from structsvm.tasks import MultivariateClassifier
+
+    X, y = make_classification(1000, weights=[0.9], random_state=seed)
+    classifier = MultivariateClassifier("roc_area", C=1.0, tol=0.05, random_state=seed).fit(X[:500], y[:500])
+    score = f"ROC area {100 * classifier.score(X[500:], y[500:]):.1f} %"
+    return Family("losses of samples", "500 rows, 10 % of one class", score, classifier.result_)
 
 
 def multiclass(seed: int) -> Family:

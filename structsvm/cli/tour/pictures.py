@@ -74,6 +74,24 @@ def path(ax: Any, nodes: Sequence[str], words: Sequence[str]) -> None:
     ax.set(xlim=(-0.5, len(nodes) - 0.4), ylim=(0.0, 1.5))
 
 
+def matching(ax: Any, before: Any, after: Any, found: Any, true: Any) -> None:
+    """Points and where they are seen again, a line for each that was matched; wrong ones in orange."""
+    for k, partner in enumerate(found):
+        if partner >= 0:
+            ends = np.stack([before[k], after[partner]]).T
+            ax.plot(*ends, color=GREEN if partner == true[k] else ORANGE, linewidth=1.5)
+    ax.scatter(*before.T, color=BLUE, s=20)
+    ax.scatter(*after.T, color=GREY, s=20)
+
+
+def label_sets(ax: Any, found: Any, true: Any) -> None:
+    """A column per row of data, a line per label: what is there, and what was found wrongly, in orange."""
+    for wrong, color in ((False, GREEN), (True, ORANGE)):
+        rows, labels = np.nonzero(((found != true) == wrong) & (wrong | (true == 1)))
+        ax.scatter(rows, labels, color=color, marker="s", s=40)
+    ax.set(xlim=(-1, len(true)), ylim=(-0.7, true.shape[1] - 0.3))
+
+
 def meaning(ax: Any, text: str, meaning: str) -> None:
     """A sentence and what it says."""
     ax.text(0.5, 0.75, f"“{text}”", ha="center", va="center", fontsize=9, style="italic")

@@ -90,6 +90,11 @@ class Graphs:
         rules = [array for own in self.rules or () for array in own.arrays]
         return *own, self.node_bounds, self.edges, self.edge_bounds, self.edge_features, weights, *rules
 
+    @property
+    def has_rules(self) -> NDArray[np.uint8]:
+        """Whether there are rules for each graph."""
+        return np.array([bool(own.sums) for own in self.rules or [Rules(0, [])] * len(self)], dtype=np.uint8)
+
     def place_of_edge(self, edge: int) -> tuple[int, int]:
         """The graph of an edge of all, and its number there."""
         graph = int(np.searchsorted(self.edge_bounds, edge, side="right")) - 1

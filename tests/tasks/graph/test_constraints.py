@@ -189,6 +189,21 @@ def test_the_most_violated_of_those_that_obey(method):
     )
 
 
+def test_what_messages_leave_open_is_solved():
+    """Of a graph whose sweeps and steps end above its best point; all labellings obey the rule."""
+    own, K, at = np.random.default_rng(0), 14, np.arange(16).reshape(4, 4)
+    pairs = ((at[:, :-1], at[:, 1:]), (at[:-1], at[1:]))
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    oracle = GraphOracle(K, 1, interactions="full", method="relaxed")
+    free = oracle.as_graphs([(own.normal(size=(16, 1)), edges)])
+    w = own.normal(size=oracle.n_features)
+    graphs = replace(free, rules=all_rules([[("or", [(0, k) for k in range(K)])]], [Form(16)], list(range(K))))
+    decoder = oracle.decoder(graphs)
+    bound, value = decoder.bounds(w)[0], decoder.values(decoder.decode(w), w)[0]
+    assert value == pytest.approx(bound) and bound < oracle.decoder(free).bounds(w)[0] - 0.01
+    assert value > oracle.decoder(free).values(oracle.decoder(free).decode(w), w)[0] + 0.1
+
+
 def test_training_under_constraints():
     """The objective is that of the labellings that obey, which is below that of all."""
     X_own, Y_own = X[:6], Y[:6]
