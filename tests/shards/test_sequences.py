@@ -12,6 +12,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import ColumnFileError, Columns
 from structsvm.features.template_features import TemplateVocabulary
 from structsvm.features.templates import TemplateLayout
+from structsvm.shards.pieces import column_pieces
 from structsvm.shards.storage import Vector
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.tasks import SequenceLabeler
@@ -228,6 +229,23 @@ class TestSources:
             (tmp_path / f"{k}.table").write_bytes(bad)
             with pytest.raises(ValueError, match=rf"{k}\.table: .*({message})"):
                 SequenceShards.make(tmp_path / f"{k}.table", tmp_path / "new", sequence="w")
+
+    @pytest.mark.parametrize("change", [1, 16])
+    def test_forged_footers(self, change, tmp_path):
+        """Of a Parquet file, a byte at a time: read or refused. pyarrow ends the process where it is asked of some."""
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table, path = pa.table({"w": [["a", "b"], ["c"]], "l": [["A", "B"], ["A"]]}), tmp_path / "table"
+        parquet.write_table(table, path, store_schema=False)
+        data = path.read_bytes()
+        outcomes = set()
+        for place in range(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), len(data) - 8):
+            path.write_bytes(data[:place] + bytes([data[place] ^ change]) + data[place + 1 :])
+            try:
+                outcomes.add(sum(map(len, column_pieces(path, 1000))))
+            except ValueError as error:
+                outcomes.add(type(error))
+        assert {2, ValueError} <= outcomes
 
     @pytest.mark.parametrize("bomb", ["page", "long strings", "one long row", "run", "arrow"])
     def test_tables_that_unfold(self, bomb, tmp_path):
