@@ -58,6 +58,9 @@ ROWS_INLINE int striped_any(striped_i a) {
 #endif
 }
 
+/* Where cell i + 1 of a column is. */
+ROWS_INLINE int64_t striped_at(int64_t count, int64_t i) { return i % count * STRIPED_LANES + i / count; }
+
 /* H of the border, k letters from its corner. */
 ROWS_INLINE int64_t striped_border(const striped_task *s, int64_t k) {
     return s->mode != ALIGN_GLOBAL || k == 0 ? 0 : s->open + (k - 1) * s->extend;
@@ -76,18 +79,17 @@ static void align_profile(striped_task *s, const int32_t *x, const double *pair,
 
 /* The score of the best alignment with z_1 .. z_n. */
 static int align_striped(const striped_task *s, const int32_t *z, int64_t n, double *score) {
-    const int64_t count = s->count, last = (s->m - 1) % count, lane = (s->m - 1) / count;
+    const int64_t count = s->count, last = striped_at(count, s->m - 1);
     const striped_i open = striped_all(s->open), extend = striped_all(s->extend);
     const striped_i floor = striped_all(s->mode == ALIGN_LOCAL ? 0 : s->least);
     striped_v *H = (striped_v *)s->columns, *before = H + count, *Z = before + count;
     striped_i top = floor;
     int64_t best = s->mode == ALIGN_GLOBAL ? s->least : 0, work = 0;
-    for (int64_t v = 0; v < count; v++)
-        for (int64_t l = 0; l < STRIPED_LANES; l++) {
-            int64_t h = striped_border(s, l * count + v + 1);
-            H[v][l] = (int16_t)h;
-            Z[v][l] = (int16_t)(h + s->open);
-        }
+    for (int64_t i = 0; i < count * STRIPED_LANES; i++) {
+        int64_t at = striped_at(count, i);
+        ((int16_t *)H)[at] = (int16_t)striped_border(s, i + 1);
+        ((int16_t *)Z)[at] = (int16_t)(striped_border(s, i + 1) + s->open);
+    }
     for (int64_t j = 1; j <= n; j++) {
         striped_v *swap = before;
         before = H;
@@ -115,13 +117,16 @@ static int align_striped(const striped_task *s, const int32_t *z, int64_t n, dou
             }
         }
     settled:
-        if (s->mode == ALIGN_SEMIGLOBAL || j == n) best = align_most(best, H[last][lane]);
+        if (s->mode == ALIGN_SEMIGLOBAL || j == n) best = align_most(best, ((const int16_t *)H)[last]);
         if (stop_count(&work, count * STRIPED_LANES) < 0) return -1;
     }
-    if (s->mode == ALIGN_SEMIGLOBAL)
-        for (int64_t i = 0; i < s->m; i++) best = align_most(best, H[i % count][i / count]);
-    if (s->mode == ALIGN_LOCAL)
-        for (int l = 0; l < STRIPED_LANES; l++) best = align_most(best, top[l]);
+    if (s->mode == ALIGN_LOCAL) *before = top;
+    if (s->mode != ALIGN_GLOBAL) {
+        /* The last column, or what is highest of all in each lane. */
+        const int16_t *cells = (const int16_t *)(s->mode == ALIGN_LOCAL ? before : H);
+        int64_t most = s->mode == ALIGN_LOCAL ? STRIPED_LANES : s->m, step = s->mode == ALIGN_LOCAL ? 1 : count;
+        for (int64_t i = 0; i < most; i++) best = align_most(best, cells[striped_at(step, i)]);
+    }
     *score = (double)best;
     return stop_poll(work);
 }
