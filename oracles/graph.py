@@ -362,11 +362,10 @@ class GraphOracle(Oracle):
 def obey(decoder: GraphDecoder, i: int, whole: bool, is_open: bool, allowed: Any) -> bool | None:
     """Put what is best under its rules into what inference found for graph i: whether it is fractional; None if kept.
 
-    What is best of all labellings, and obeys, is best of those that do; `is_open`: what was found is not known to be
-    that.
+    What is best of all labellings, and obeys, is best of those that do; `is_open`: what was found may not be that.
     """
     oracle, one, method = decoder.oracle, decoder.graphs[i : i + 1], decoder.methods[i]
-    n, K, P, (rules,) = one.n_nodes, oracle.n_labels, oracle.n_pairs, one.rules
+    n, K, P, (rules,) = one.n_nodes, oracle.n_labels, oracle.n_pairs, one.rules or ()
     unary, theta, labels, *point = decoder.scratch
     if not (is_open or method == "expansion" or rules.broken(labels[:n])):
         return None

@@ -191,10 +191,10 @@ def matching(seed: int) -> Family:
     from structsvm.oracles.assignment import AssignmentOracle
 
     rng = np.random.default_rng(seed)
-    befores = rng.normal(size=(60, 7, 2))
-    y = [rng.permutation(7) for _ in befores]
-    afters = [points[np.argsort(own)] + 0.3 * rng.normal(size=(7, 2)) for points, own in zip(befores, y)]
-    X = [-np.abs(before[:, None] - after) for before, after in zip(befores, afters)]
+    points = rng.normal(size=(60, 7, 2))
+    y = [rng.permutation(7) for _ in points]
+    again = [own[np.argsort(to)] + 0.3 * rng.normal(size=(7, 2)) for own, to in zip(points, y)]
+    X = [-np.abs(before[:, None] - after) for before, after in zip(points, again)]
     model = StructuredSVM(AssignmentOracle(2), LaRank(C=0.1, tol=0.1, random_state=seed)).fit(X[:30], y[:30])
     found = model.predict(X[30:])
     return Family(
@@ -202,7 +202,7 @@ def matching(seed: int) -> Family:
         "30 pairs of 7 points",
         f"F1 {100 * matching_scores(y[30:], found).f1:.1f} %",
         model.result_,
-        lambda ax: pictures.matching(ax, befores[30], afters[30], found[0], y[30]),
+        lambda ax: pictures.matching(ax, points[30], again[30], found[0], y[30]),
     )
 
 
