@@ -442,8 +442,8 @@ class AlignmentModel(ChoosingModel):
             raise ValueError("the strings have one alignment only, and two are compared")
         first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
         names = self.weight_names()
-        rows = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
-        return Explanation.of_weights(*rows, first - second, self.weights, lambda k: (names[k], ""))
+        winner, runner_up = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
+        return Explanation.of_weights(winner, runner_up, first - second, self.weights, lambda k: (names[k], ""))
 
     # ---- model files ----------------------------------------------------------------------------
 

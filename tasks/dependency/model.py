@@ -213,7 +213,8 @@ class DependencyModel(CalibratedStructures):
             for m, (h, k) in enumerate(tree)
             if other[m] != [h, k]
         ]
-        return Explanation.of(*(self.arcs(output) for output, _ in ranked), found)
+        winner, runner_up = (self.arcs(output) for output, _ in ranked)
+        return Explanation.of(winner, runner_up, found)
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -189,8 +189,8 @@ class MultilabelModel(CalibratedStructures):
                 return [*known.features, "intercept"][column], str(self.labels[label])
             return "together", ", ".join(str(self.labels[j]) for j in self.oracle.edges[k - L * len(inputs)])
 
-        sets = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
-        return Explanation.of_weights(*sets, first - second, weights, name)
+        winner, runner_up = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
+        return Explanation.of_weights(winner, runner_up, first - second, weights, name)
 
     # ---- files ------------------------------------------------------------------------------------
 

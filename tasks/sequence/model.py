@@ -508,8 +508,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 
-        labellings = ([self.labels[c] for c in path] for path in paths)
-        return Explanation.of_weights(*labellings, first - second, self.weights, name)
+        winner, runner_up = ([self.labels[c] for c in path] for path in paths)
+        return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
 
     def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
         """What a row of weights is of: a feature, and the history that it goes with."""
