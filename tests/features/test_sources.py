@@ -11,7 +11,7 @@ import pytest
 from structsvm.datasets import _fetch
 from structsvm.features import sources
 from structsvm.features.columns import ColumnFileError, read_columns
-from structsvm.features.sources import CEILING, FLOOR, LIMIT, RATIO, DamagedFileError, _limit, decompress
+from structsvm.features.sources import CEILING, FLOOR, LIMIT, RATIO, DamagedFileError, decompress, unfolding_limit
 from structsvm.features.svmlight import read_svmlight
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.trees import read_trees
@@ -64,9 +64,9 @@ def test_what_is_not_compressed_has_no_limit(monkeypatch):
 
 def test_the_default_limit(monkeypatch):
     monkeypatch.delenv(LIMIT, raising=False)
-    assert _limit(1) == FLOOR == _limit(FLOOR // RATIO) == 2**25
-    assert _limit(10**7) == 25 * 10**7
-    assert _limit(10**12) == CEILING == 2**34
+    assert unfolding_limit(1) == FLOOR == unfolding_limit(FLOOR // RATIO) == 2**25
+    assert unfolding_limit(10**7) == 25 * 10**7
+    assert unfolding_limit(10**12) == CEILING == 2**34
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)

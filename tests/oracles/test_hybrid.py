@@ -443,7 +443,7 @@ def test_items_without_a_way_to_make_them_end_a_search():
     def edges(kind, u, *item):
         return [] if (kind, u) == (Kind.NODE, 0) else chart.edges(kind, u, *item)
 
-    hybrid.chart = SimpleNamespace(log_sum=chart.log_sum, edges=edges)
+    hybrid._charts.searches = SimpleNamespace(log_sum=chart.log_sum, edges=edges)
     rest = list(hybrid.derivations(["p", "q"], w))
     name = hybrid.units.units[0].name
     assert 0 < len(rest) < len(every) and not any(node[0] == name for d in rest for node in d.nodes)

@@ -8,11 +8,11 @@ from structsvm import instruction_set
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.linear._gradient_descent import GradientDescent
-from structsvm.oracles.alignment import Strings
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.structures.alignments import Strings
 from structsvm.structures.grammar import Grammar
 
 # The results that differ by rounding: those that multiply, which the sets do with and without an instruction that
