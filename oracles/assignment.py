@@ -9,7 +9,6 @@ Where some may not, there are columns for staying alone.
 from __future__ import annotations
 
 import heapq
-import threading
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -20,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from structsvm._problem import Problem
-from structsvm.execution._stop import Job
+from structsvm.execution.aside import aside
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
 from structsvm.parameters import check_k
@@ -432,30 +431,8 @@ def best_pairs(table: NDArray[np.float64]) -> tuple[Any, Any]:
 
 
 def solved(table: NDArray[np.float64]) -> tuple[Any, Any]:
-    """`best_pairs`, of a large table in a thread of its own, which nobody waits for once the work is stopped."""
-    if table.size <= MOST_ENTRIES:
-        return best_pairs(table)
-    found: list[tuple[Any, Any] | Exception] = []
-
-    def solve() -> None:
-        try:
-            found.append(best_pairs(table))
-        except Exception as error:  # noqa: BLE001 - raised where the table came from
-            found.append(error)
-        done.set()
-
-    done, job = threading.Event(), Job()  # a job within the one that the caller is at work on, if any
-    try:
-        threading.Thread(target=solve, daemon=True).start()
-    except RuntimeError:  # no memory for a thread
-        solve()
-    while not done.wait(0.02):
-        if job.stopped:
-            raise KeyboardInterrupt("the job was stopped")
-    (result,) = found
-    if isinstance(result, Exception):
-        raise result
-    return result
+    """`best_pairs`, of a large table in a thread of its own."""
+    return best_pairs(table) if table.size <= MOST_ENTRIES else aside(lambda: best_pairs(table))
 
 
 class NoMatching(ValueError):

@@ -94,6 +94,16 @@ options = {"method": "junction", "max_table": 2**21}
 small = GraphLabeler(C=0.1, max_iter=1, probability=True, random_state=0, **options)
 small.fit(*map(list, zip(*(ladder(3, 2) for _ in range(20)))))
 """
+RULED = (
+    LADDERS.partition("X, y =")[0]
+    + """
+X, y = map(list, zip(*(ladder(100, 5) for _ in range(2))))
+rules = [[("exactly_one", [(v, 0) for v in range(500)])]] * 2
+for labels in y:
+    labels[labels == 0], labels[7] = 1, 0
+small = GraphLabeler(C=0.1, max_iter=2, method="relaxed", random_state=0).fit(X, y)
+"""
+)
 SEGMENTS = """
 rng = np.random.default_rng(0)
 n = 200_000
@@ -185,6 +195,10 @@ CASES = {
         "fit 57,600 nodes of 6 labels by the relaxation": f"GraphLabeler(C=0.1, method='relaxed', {MANY}).fit(*many)",
         "predict 57,600 nodes of 6 labels by expansion": "moves.predict(many[0] * 9)",
         "fit 57,600 nodes of 6 labels by expansion": f"GraphLabeler(C=0.1, method='expansion', {MANY}).fit(*many)",
+    }),
+    "500 nodes of 8 labels under constraints": (RULED, {
+        "predict": "small.predict(X * 9, constraints=rules * 9)",
+        "fit": f"GraphLabeler(C=0.1, method='relaxed', {MANY}).fit(X, y, constraints=rules)",
     }),
     "junction trees of 8^6 entries": (LADDERS, {
         "predict": "small.predict(X * 9)", "marginals": "small.predict_marginals(X * 9)",
@@ -281,5 +295,5 @@ def interrupted(child, work, wait):
 ABOUT = notes("""From a signal, at a random moment of the work, to KeyboardInterrupt in the program: CPU time of all
 threads, which other work on the machine does not stretch.
 
-A large assignment is at work in a thread of scipy's own, which does not look up: that thread ends by itself, and nobody
-waits for it.""")
+Large assignments and programmes of constraints are at work in threads of scipy's own, which do not look up: they end by
+themselves, and nobody waits for them.""")

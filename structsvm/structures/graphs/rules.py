@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from structsvm.execution.aside import aside
 
 
 class Rule(NamedTuple):
@@ -116,13 +119,15 @@ class Rules(NamedTuple):
         upper = np.ones(n * K + pair.size)
         if allowed is not None:
             upper[: n * K] = allowed.ravel()
-        outcome = milp(
+        programme = partial(
+            milp,
             -np.concatenate([scores.ravel(), tables.ravel()]),
             integrality=(np.arange(len(upper)) < n * K * whole).astype(np.int64),
             bounds=Bounds(0.0, upper),
             constraints=LinearConstraint(matrix, least, most),
             options={"mip_rel_gap": 1e-9},
         )
+        outcome = aside(programme)
         if outcome.status == 2:  # infeasible
             raise ValueError(f"graph {self.graph}: no labelling obeys all constraints")
         if outcome.x is None:

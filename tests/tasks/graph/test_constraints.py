@@ -1,14 +1,17 @@
 """Labels under constraints: against the enumeration of all labellings, and what is refused."""
 
 import copy
+import signal
+import threading
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import graph_reference as reference
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.optimize import OptimizeResult
 
 from structsvm.dual._rounds import completions, violations
@@ -89,6 +92,26 @@ def test_a_programme_that_is_not_solved(monkeypatch):
     monkeypatch.setattr("scipy.optimize.milp", stopped)
     with pytest.raises(RuntimeError, match="the programme of graph 0 was not solved: numbers went wrong"):
         trained().predict(TESTS[:1], constraints=[RULES["exactly_one"]])
+
+
+@pytest.mark.parametrize("phase", ["fit", "predict"])
+def test_a_programme_is_interrupted(monkeypatch, phase):
+    """While HiGHS, which does not look up, is at work."""
+    go_on, solve, at_work = threading.Event(), scipy.optimize.milp, []
+
+    def slow(*args, **options):
+        at_work.append(threading.current_thread())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        go_on.wait(60.0)
+        return solve(*args, **options)
+
+    model = trained() if phase == "predict" else GraphLabeler(C=1.0, interactions="potts", random_state=0)
+    call = partial(model.predict, TESTS[:1]) if phase == "predict" else partial(model.fit, X[:6], Y[:6])
+    monkeypatch.setattr("scipy.optimize.milp", slow)
+    with pytest.raises(KeyboardInterrupt):
+        call(constraints=[RULES["exactly_one"]] if phase == "predict" else OWN[:6])
+    assert threading.main_thread() not in at_work
+    go_on.set()
 
 
 def test_beside_labels_that_are_known():
