@@ -583,16 +583,20 @@ class HybridTrees(Oracle):
         others = sum(a != b for a, b in zip(y_true.owners, y.owners, strict=True))
         return sum(filling not in true for filling in y.fillings) + others / (n + 1)
 
-    def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse | None:
-        """The best derivation of any of some meanings; None if there is none. A `Parse` is known whole.
+    def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse:
+        """The best derivation of any of some meanings. A `Parse` is known whole.
 
-        A dict has priors, which are added to the scores of its meanings.
+        A dict has priors, which are added to the scores of its meanings. ValueError if no meaning has a derivation, or
+        scores overflow.
         """
         if isinstance(known, Parse):
             return known
         encoded, copies, _ = self._read_sentence(x)
         forest = self.known(known, copies, known if isinstance(known, dict) else None)
-        return next(self._parses(encoded, forest, copies, w), None)
+        found = next(self._parses(encoded, forest, copies, w), None)
+        if found is None:
+            raise ValueError("none of its meanings has a derivation over the sentence, or scores overflow")
+        return found
 
     def argmax(
         self, x: Any, w: NDArray[np.float64], y_true: Parse | None = None, rescaling: Rescaling | None = None

@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 
 LONGEST_SHAPE = 6
+MOST_COLUMNS = 256  # of the user's own
 # What a user's callable makes of a sentence: of each word a str, or a str per column.
 OwnFeatures = Callable[[list[str]], Sequence[str | Sequence[str]]]
 
@@ -71,8 +72,8 @@ class OwnColumns:
             isinstance(row, (tuple, list)) and len(row) == self.n > 0 and all(isinstance(value, str) for value in row)
             for row in rows
         )
-        if len(rows) != len(words) or not all(are_whole):
-            wanted = self.n if self.n > 0 else "some"
+        if len(rows) != len(words) or self.n > MOST_COLUMNS or not all(are_whole):
+            wanted = self.n if 0 < self.n <= MOST_COLUMNS else f"1 to {MOST_COLUMNS}"
             raise ValueError(f"'features' must return {wanted} str for each of {len(words)} words, got {rows!r:.80}")
         return [tuple(map(code, row)) for row in rows]
 

@@ -17,7 +17,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.ranges import take_ranges
-from structsvm.features.word_codes import OwnColumns
+from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
@@ -237,7 +237,7 @@ class DependencyModel(CalibratedStructures):
         texts = [stored_names(header["templates"], name) for name in ("arcs", "labels")]
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
-        own = OwnColumns(None, stored_count(header, "own") if "own" in header else 0)
+        own = OwnColumns(None, stored_count(header, "own", 0, MOST_COLUMNS) if "own" in header else 0)
         oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts), **settings)
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(

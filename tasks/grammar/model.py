@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.word_codes import OwnColumns
+from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
@@ -341,7 +341,7 @@ class GrammarModel(CalibratedStructures):
             for name in ("known", "endings")
             if name in header["terminals"]
         }
-        own = stored_count(header["terminals"], "own") if "own" in header["terminals"] else 0
+        own = stored_count(header["terminals"], "own", 0, MOST_COLUMNS) if "own" in header["terminals"] else 0
         terminals = Terminals(kind, **names, own=OwnColumns(None, own))
         spans = header.get("spans")
         if spans is None:  # of version 0.1.0

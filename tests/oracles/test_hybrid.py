@@ -449,6 +449,15 @@ def test_items_without_a_way_to_make_them_end_a_search():
     assert 0 < len(rest) < len(every) and not any(node[0] == name for d in rest for node in d.nodes)
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, np.nan])
+def test_scores_that_overflow_leave_no_derivation(value):
+    hybrid = trees_of(TREES[0], ["p", "q"])
+    w = np.full(hybrid.n_features, value)
+    with pytest.raises(ValueError, match="none of its meanings has a derivation over the sentence, or scores overflow"):
+        hybrid.complete(["p", "q"], [TREES[0][0]], w)
+    assert hybrid.argmax(["p", "q"], w) is None
+
+
 # ---- units -------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import pytest
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
 from structsvm.features.word_codes import VectorClusters
+from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser
 
@@ -78,16 +79,29 @@ def test_whole_sentences_are_seen_and_files_hold_no_callable(make, tmp_path):
     ("features", "message"),
     [
         (lambda words: words[1:], "'features' must return 1 str for each of"),
-        (lambda words: [1 for _ in words], "'features' must return some str for each of"),
+        (lambda words: [1 for _ in words], "'features' must return 1 to 256 str for each of"),
         (lambda words: [(1,) for _ in words], "'features' must return 1 str for each of"),
-        (lambda words: [() for _ in words], "'features' must return some str for each of"),
+        (lambda words: [() for _ in words], "'features' must return 1 to 256 str for each of"),
+        (lambda words: [("a",) * 257 for _ in words], "'features' must return 1 to 256 str for each of"),
         ("text", "The 'features' parameter of .* must be a callable or None"),
     ],
-    ids=["few", "numbers", "number", "none", "text"],
+    ids=["few", "numbers", "number", "none", "many", "text"],
 )
 def test_what_is_no_attribute(make, features, message):
     with pytest.raises(ValueError, match=message):
         make(features=features)
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+@pytest.mark.parametrize("n", [257, 10**9, -1, 1.0])
+def test_files_with_another_number_of_them(make, n, tmp_path):
+    path = tmp_path / "m"
+    make(features=attributes)[0].save(path)
+    file = read_model(path)
+    (file.meta if make is dependency else file.meta["terminals"])["own"] = n
+    write_model(path, file.kind, file.meta, file.arrays)
+    with pytest.raises(structsvm.ModelFileError, match="'own' must be an integer from 0 to 256"):
+        structsvm.load(path)
 
 
 @pytest.mark.parametrize("make", [dependency, grammar])
