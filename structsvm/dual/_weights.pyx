@@ -301,11 +301,11 @@ def checked_random(state):
     return words
 
 
-def checked_counters(state, n):
+def checked_counters(state, n, name="counters"):
     """The n counters of a training state as ints, each from 0 to 2**62."""
-    counters = checked_array(state, "counters", np.int64, (n,)).tolist()
+    counters = checked_array(state, name, np.int64, (n,)).tolist()
     if not all(0 <= count < 2**62 for count in counters):
-        raise ValueError("array 'counters' of the training state holds numbers that are no counts")
+        raise ValueError(f"array {name!r} of the training state holds numbers that are no counts")
     return counters
 
 

@@ -30,7 +30,7 @@ from structsvm.kernel._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array, checked_cost, checked_random
+from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
 from structsvm.kernel._expansion import check_vectors, checked_vectors
 
 # Examples that a certificate takes at a time.
@@ -623,9 +623,9 @@ cdef class KernelDual(State):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
         words, cost = checked_random(state), checked_cost(state)
         counters = checked_array(state, "counters", np.int64, (8,))
-        if counters[:5].min() < 0 or not (-1 <= counters[5] < self.n_samples
-                                          and 0 <= counters[6:].min() <= counters[6:].max() < self.n_labels):
-            raise ValueError("array 'counters' of the training state holds counts below 0, or a selection out of range")
+        checked_counters({"counters": counters[:5]}, 5)
+        if not (-1 <= counters[5] < self.n_samples and 0 <= counters[6:].min() <= counters[6:].max() < self.n_labels):
+            raise ValueError("array 'counters' of the training state holds a selection out of range")
         members, slots, labels, beta, g = checked_vectors(state, self.n_samples, self.n_labels)
         if adapt:
             before = beta

@@ -20,7 +20,7 @@ from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport uint64_t
 from structsvm.dual._state cimport State
 
-from structsvm.dual._weights import checked_array, checked_random
+from structsvm.dual._weights import checked_array, checked_counters, checked_random
 
 
 cdef class TrackingState(State):
@@ -152,8 +152,9 @@ cdef class TrackingState(State):
         square, alpha, box = numbers
         if not ((0.0 <= numbers).all() and (alpha <= box).all()):
             raise ValueError("array 'numbers' of the training state has squares below 0, or alphas outside their box")
-        if len(steps) not in (1, 2) or (steps < 0).any():
-            raise ValueError(f"array 'steps' of the training state is {steps}, and must be 2 numbers >= 0")
+        if len(steps) not in (1, 2):
+            raise ValueError(f"array 'steps' of the training state is {steps}, and must be 2 numbers")
+        checked_counters(state, len(steps), "steps")
         fitting = np.minimum(alpha, self.box[:n])
         if not (adapt or (fitting == alpha).all()):
             raise ValueError("array 'numbers' of the training state has alphas above this C")

@@ -30,7 +30,7 @@ from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
-from structsvm.dual._weights import checked_array, half_norm
+from structsvm.dual._weights import checked_array, checked_counters, half_norm
 from structsvm.oracles._hybrid import Learner
 from structsvm.oracles.hybrid import (
     BEGIN,
@@ -269,13 +269,13 @@ class LikelihoodState:
         if features.dtype != np.int64 or features.ndim != 1 or not within(features, len(learner.weights)):
             raise ValueError("array 'features' of the training state must be indices of features, ascending")
         checked = {n: checked_array(arrays, n, np.float64, features.shape) for n in KEPT_OF_FEATURES}
-        counters = checked_array(arrays, "counters", np.int64, (3,))
-        if (counters < 0).any() or not all(np.isfinite(array).all() for array in checked.values()):
-            raise ValueError("counters of the training state must not be negative, its weights finite")
+        counters = checked_counters(arrays, 3)
+        if not all(np.isfinite(array).all() for array in checked.values()):
+            raise ValueError("the weights of the training state must be finite")
         for name, array in checked.items():
             getattr(learner, name)[:] = 0.0
             getattr(learner, name)[features] = array
-        learner.n_steps, self.n_argmax, self.n_left_out = counters.tolist()
+        learner.n_steps, self.n_argmax, self.n_left_out = counters
 
 
 def within(features: NDArray[np.int64], n_features: int) -> bool:

@@ -384,6 +384,7 @@ def test_states_that_are_not_sound():
         ({"vector_slot": np.zeros_like(sound["vector_slot"])}, "'vector_slot' must hold every slot"),
         ({"random": np.zeros(4, dtype=np.uint64)}, "array 'random' .* no generator"),
         ({"counters": sound["counters"] - 10**6}, "counters"),
+        ({"counters": np.where(np.arange(8) == 0, 2**62, sound["counters"])}, "counters"),
         ({"cost": None}, "no array 'cost'"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -256,6 +256,7 @@ def test_squares_that_overflow():
         ("numbers", lambda a: np.repeat(a, 2, axis=1), "40 examples seen before"),
         ("weights", lambda a: a * np.nan, "not finite"),
         ("steps", lambda a: a.astype(np.float64), "'steps'"),
+        ("steps", lambda a: np.full_like(a, 2**62), "array 'steps'"),
     ],
 )
 def test_files_that_are_not_sound(tmp_path, name, change, message):
