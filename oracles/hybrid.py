@@ -19,6 +19,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import count, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -393,7 +394,8 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        return rebuilt, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth, self.inside)
+        make = partial(HybridTrees, inside=self.inside)
+        return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
 
     # ---- sentences and forests ------------------------------------------------------------------
 
@@ -881,13 +883,6 @@ class HybridTrees(Oracle):
                 _, below, own = next(following)
                 words += own
                 waiting += reversed(below)
-
-
-def rebuilt(
-    units: Units, lexicon: Lexicon, attributes: list[str], borders: list[str], depth: int, inside: bool
-) -> HybridTrees:
-    """Trees that were pickled."""
-    return HybridTrees(units, lexicon, attributes, borders, depth, inside=inside)
 
 
 def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:

@@ -44,20 +44,26 @@ def sequence(seed: int) -> Family:
     """Chunks of simulated sentences."""
     from structsvm.datasets import make_sequences
     from structsvm.features.columns import Columns
-    from structsvm.metrics import chunk_f1
     from structsvm.tasks import SequenceLabeler
 
     (X, y), (X_test, y_test) = (make_sequences(n, random_state=seed + k) for k, n in enumerate((250, 150)))
     labeler = SequenceLabeler(**SETTINGS, probability=False, constraints="bio", random_state=seed)
     labeler.fit(Columns.from_sequences(X), y)
     predicted = labeler.predict(Columns.from_sequences(X_test))
+    return chunked("label sequences", "250 sentences", labeler.result_, X_test, y_test, predicted)
+
+
+def chunked(name: str, data: str, result: Any, X_test: Any, y_test: Any, predicted: Any) -> Family:
+    """What chunks were found, and one sentence of middling length."""
+    from structsvm.metrics import chunk_f1
+
     shown = next(k for k, labels in enumerate(predicted) if 6 <= len(labels) <= 9)
     words = [word for word, _ in X_test[shown]]
     return Family(
-        "label sequences",
-        "250 sentences",
+        name,
+        data,
         f"chunk F1 {100 * chunk_f1(y_test, predicted):.1f} %",
-        labeler.result_,
+        result,
         lambda ax: pictures.sentence(ax, words, predicted[shown], y_test[shown]),
     )
 
@@ -165,21 +171,12 @@ def graph(seed: int) -> Family:
 def segments(seed: int) -> Family:
     """Chunks as wholes."""
     from structsvm.datasets import make_sequences
-    from structsvm.metrics import chunk_f1
     from structsvm.tasks import SequenceLabeler
 
     (X, y), (X_test, y_test) = (make_sequences(n, random_state=seed + k) for k, n in enumerate((50, 50)))
     labeler = SequenceLabeler(**SETTINGS, segments=True, loss="hamming", probability=False, random_state=seed).fit(X, y)
     predicted = labeler.predict(X_test)
-    shown = next(k for k, labels in enumerate(predicted) if 6 <= len(labels) <= 9)
-    words = [word for word, _ in X_test[shown]]
-    return Family(
-        "segments",
-        "50 sentences",
-        f"chunk F1 {100 * chunk_f1(y_test, predicted):.1f} %",
-        labeler.result_,
-        lambda ax: pictures.sentence(ax, words, predicted[shown], y_test[shown]),
-    )
+    return chunked("segments", "50 sentences", labeler.result_, X_test, y_test, predicted)
 
 
 def matching(seed: int) -> Family:
