@@ -111,12 +111,12 @@ def demo(seed: int) -> Any:
 @training(plot="Save the training history as a picture.")
 @choice("--loss", "ndcg", "pairs", "map", text="What is minimised is 1 - this.")
 @optional("--k", click.IntRange(1), "First places that ndcg counts.  [default: all]")
-@optional("--query", out.FILE, "The sizes of TRAIN's queries, one a line.  [default: TRAIN.query]")
+@optional("--query", out.FILE, "The sizes of TRAIN's queries, one per line.  [default: TRAIN.query]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn to rank the rows of queries.
 
     A line of TRAIN is a row in svmlight's form, "grade qid:ID index:value ...", sorted by qid. Without qid, TRAIN.query
-    has the number of rows of each query, one a line, as LightGBM has it.
+    has the number of rows of each query, one per line, as LightGBM has it.
     """
     query = params.pop("query", None)
     before, settings = job.start(RankerModel.load, DEFAULTS, params)

@@ -468,7 +468,7 @@ cdef class KernelDual(State):
         """Recompute the dual objective from coefficients and derivatives, 1/2 sum beta (g - Delta), and return it.
 
         Every pass ends with this, which puts the vectors of each class in the order of their slots: a state that was
-        saved and loaded goes on exactly as one that was not.
+        saved and loaded trains on exactly as one that was not.
         """
         cdef Py_ssize_t label
         cdef int32_t e

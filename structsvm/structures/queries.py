@@ -83,7 +83,7 @@ def read_queries(
         A line is a row: its grade, ``qid:ID`` and ``index:value`` pairs, as `read_svmlight` has it. Lines are sorted
         by qid; all of them have one, or none.
     query : path, optional
-        For a source without qid: a file with the number of rows of each query, one a line, as LightGBM has it.
+        For a source without qid: a file with the number of rows of each query, one per line, as LightGBM has it.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def read_queries(
 
 
 def read_sizes(source: str | os.PathLike[str] | BinaryIO, n_rows: int, of: str) -> NDArray[np.int64]:
-    """Read the number of rows of each query, one a line; returns the number of each row's query, from 0 on.
+    """Read the number of rows of each query, one per line; returns the number of each row's query, from 0 on.
 
     Raises ValueError, which names file and line, unless they are positive and add up to `n_rows`, those of the file
     called `of`.

@@ -53,11 +53,11 @@ class MultivariateClassifier(Classifier):
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one.
+        Whether `fit` resumes from the last training.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` rounds; if it exists, `fit` goes on from it.
+        File that keeps the state of training every `checkpoint_every` rounds; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.

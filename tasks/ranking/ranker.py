@@ -46,11 +46,11 @@ class Ranker(TaskEstimator):
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one.
+        Whether `fit` resumes from the last training.
     n_jobs : int, optional
         Jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.

@@ -463,7 +463,7 @@ cdef class OspasState(State):
         return np.concatenate([self.symbols.averaged.ravel(), self.roles.averaged.ravel()])
 
     def to_arrays(self):
-        """Return what `resume` goes on from as a dict of arrays."""
+        """Return what `resume` continues from as a dict of arrays."""
         names = AttributeVocabulary(list(self.encoder.index)).to_arrays()
         arrays = {"seed": np.array([self.seed], dtype=np.uint64)}
         arrays.update({f"symbols.{name}": array for name, array in self.symbols.get_state().items()})
