@@ -149,7 +149,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @JOBS
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, NDCG by places.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the scores alone: no warnings, no path of a picture.")
-@click.option("--query", type=FILE, help="Rankings: sizes of the queries of INPUT, one per line.  [default: INPUT.query]")
+@click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
     task, model = opened(model, plot)

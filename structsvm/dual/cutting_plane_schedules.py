@@ -27,9 +27,9 @@ CACHED_SHARE = 0.2
 class RoundSchedule(ABC):
     """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
 
-    def __init__(self, solver: Any, state: Any, rounds: Any) -> None:
+    def __init__(self, solver: Any, state: Any, rounds: Any, sets: Any = None) -> None:
         self.solver, self.state, self.rounds = solver, state, rounds
-        self.sets = WorkingSets(state)
+        self.sets = WorkingSets(state) if sets is None else sets
         self.n_samples = self.next = rounds.problem.n_samples
         self.answers: Any = None  # the constraints most violated at the present weights, once they have been asked for
         self.asked = False  # whether they have been, and were counted
@@ -97,10 +97,6 @@ class RoundSchedule(ABC):
             enough = self.solver.qp_tol * min(dual, 1.0) * (min(gap / dual, 1.0) if gap and dual else 1.0)
         self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
 
-    def join(self, answers: Any) -> Any:
-        epsilon = self.solver.epsilon
-        return sum(self.sets.join(i, terms, bounds, words, epsilon) for i, (_, terms, bounds, words) in answers)
-
 
 class NSlackSchedule(RoundSchedule):
     """Algorithm 1 of the paper."""
@@ -115,7 +111,7 @@ class NSlackSchedule(RoundSchedule):
         if self.answers is None and self.state.n_patterns == 0:
             return self.first_round()
         self.ask()
-        joined = self.join(self.answers)
+        joined = self.sets.join(self.answers, self.solver.epsilon)
         self.optimize()
         return joined
 
@@ -123,7 +119,7 @@ class NSlackSchedule(RoundSchedule):
         """In portions, between which the weights change: at w = 0 all answers are the same kind of nonsense."""
         joined = 0
         for start, stop in pairwise(np.linspace(0.0, 1.0, FIRST_PORTIONS + 1)):
-            joined += self.join(self.rounds.collect(self.state.weights, start, stop))
+            joined += self.sets.join(self.rounds.collect(self.state.weights, start, stop), self.solver.epsilon)
         self.state.count_argmax(self.n_samples)
         self.optimize()
         return joined
@@ -134,7 +130,7 @@ class NSlackSchedule(RoundSchedule):
         for i in range(self.n_samples):
             answer = collect(self.state.problem, self.state.weights, i, i + 1)
             self.state.count_argmax(1)
-            if self.join([(i, answer)]):
+            if self.sets.join([(i, answer)], self.solver.epsilon):
                 joined += 1
                 self.optimize()
         if joined == 0:
@@ -196,4 +192,4 @@ class OneSlackSchedule(RoundSchedule):
         return joined
 
     def join_sum(self, epsilon: float) -> Any:
-        return self.sets.join(0, *self.cache.most_violated(self.state.weights), epsilon)
+        return self.sets.join([(0, (None, *self.cache.most_violated(self.state.weights)))], epsilon)
