@@ -269,6 +269,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "ranking": "Ranker",
         "semantics": "SemanticParser",
         "sequence": "SequenceLabeler",
+        "tagged": "TaggedParser",
         "taxonomy": "TaxonomyClassifier",
     }.get(kind)
     tasks = importlib.import_module("structsvm.tasks")

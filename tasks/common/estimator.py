@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
-from structsvm.model_file import ModelFileError, unsound
+from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
@@ -269,9 +269,16 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         TypeError
             For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
         """
+        self._to_store().save(path)
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
+        return self._to_store().contents()
+
+    def _to_store(self) -> Any:
         model = self._fitted().again()
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
-        model.save(path)
+        return model
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
@@ -280,6 +287,12 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         `trusted`: see `structsvm.load`.
         """
         return cls._loaded(path, cls._model_class.load(path, mmap=mmap, trusted=trusted))
+
+    @classmethod
+    def of_contents(cls, path: Any, header: Any, arrays: dict[str, NDArray[Any]], trusted: bool = False) -> Self:
+        """The estimator of `contents`, which stood in the file `path`; raises as `load`."""
+        file = ModelFile(cls._model_class.kind, header, arrays)
+        return cls._loaded(path, cls._model_class.of_contents(path, file, trusted))
 
     @classmethod
     def _loaded(cls, path: Any, model: Any, **given: Any) -> Self:

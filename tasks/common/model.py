@@ -312,6 +312,10 @@ class TaskModel(ABC):
         TypeError
             For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
         """
+        write_model(path, self.kind, *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of the model file."""
         own, arrays = self.to_file()
         params, matrices = params_to_json(self.stored_params())
         names = self.columns.get("feature_names_in_")
@@ -324,7 +328,7 @@ class TaskModel(ABC):
             "temperature": self.temperature,
         }
         training, of_training = self.training_to_file()
-        write_model(path, self.kind, header | training, arrays | matrices | of_training)
+        return header | training, arrays | matrices | of_training
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
@@ -332,7 +336,11 @@ class TaskModel(ABC):
 
         `trusted`: see `structsvm.load`.
         """
-        file = read_model(path, kind=cls.kind, mmap=mmap)
+        return cls.of_contents(path, read_model(path, kind=cls.kind, mmap=mmap), trusted)
+
+    @classmethod
+    def of_contents(cls, path: str | os.PathLike[str], file: ModelFile, trusted: bool) -> Self:
+        """The model of `contents`, read from `path`; raises as `load`."""
         with unsound(path, cls.kind):
             header = file.meta
             suspicion = None if trusted else cls.suspicion(header)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
 from typing import Any, Self
 
@@ -10,11 +11,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.model_file import read_model, unsound, write_model
 from structsvm.parameters import Interval
+from structsvm.stored_values import stored_count
 from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.dependency.estimator import DependencyParser
+from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
 from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
+
+KIND = "tagged"
+PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParser)}  # that a file can hold
 
 
 class TaggedParser(BaseEstimator):
@@ -36,7 +43,7 @@ class TaggedParser(BaseEstimator):
     Attributes
     ----------
     tagger_, parser_ : estimators
-        As trained: clones of those given, each with a file of its own (``tagger_.save``, ``parser_.save``).
+        As trained: clones of those given.
     tag_accuracy_ : float
         The share of right tags among those that the parser was trained on, an estimate of that on new sentences.
 
@@ -128,3 +135,44 @@ class TaggedParser(BaseEstimator):
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
         return float(self.parser_.score(self.tagged(X), trees))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write tagger and parser to one file; `structsvm.load` opens it.
+
+        Raises
+        ------
+        TypeError
+            For a tagger that is no `SequenceLabeler`, another parser, and what their own files cannot hold. No file is
+            touched.
+        """
+        check_is_fitted(self)
+        header: dict[str, Any] = {"estimator": type(self).__name__}
+        header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
+        arrays: dict[str, Any] = {}
+        for name, kinds in PARTS.items():
+            part = getattr(self, f"{name}_")
+            if type(part) not in kinds:
+                wanted = " or ".join(kind.__name__ for kind in kinds)
+                raise TypeError(f"a model file cannot hold a {name} that is no {wanted}: {type(part).__name__}")
+            header[name], own = part.contents()
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+        write_model(path, KIND, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class.
+
+        `trusted`: see `structsvm.load`.
+        """
+        file, parts = read_model(path, kind=KIND, mmap=mmap), {}
+        with unsound(path, KIND):
+            for name, kinds in PARTS.items():
+                own = file.meta[name]
+                kind = {kind.__name__: kind for kind in kinds}[own["estimator"]]
+                parts[name] = kind.of_contents(path, own, file.under(f"{name}."), trusted)
+            accuracy = file.meta["tag_accuracy"]
+            if type(accuracy) is not float or not 0.0 <= accuracy <= 1.0:
+                raise ValueError(f"'tag_accuracy' must be from 0 to 1, got {accuracy!r:.80}")
+            self = cls(clone(parts["parser"]), clone(parts["tagger"]), n_folds=stored_count(file.meta, "n_folds", 2))
+        self.tagger_, self.parser_, self.tag_accuracy_ = parts["tagger"], parts["parser"], accuracy
+        return self

@@ -41,6 +41,7 @@ from structsvm.tasks import (
     Ranker,
     SemanticParser,
     SequenceLabeler,
+    TaggedParser,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
@@ -183,8 +184,10 @@ def unlabelled(node: Tree, children: Any) -> Tree:
 
 
 def since() -> Iterator[Original]:
-    """Their models."""
-    for model, *data in trainings():
+    """Their models, and those of two estimators."""
+    once, trees = {"max_iter": 2, "random_state": 0}, make_dependency_trees(24, max_length=6, random_state=0)
+    parser, tagger = DependencyParser(C=0.1, arc_bits=6, row_bits=3, **once), SequenceLabeler(C=0.1, **once)
+    for model, *data in chain(trainings(), [(TaggedParser(parser, tagger, n_folds=2), trees, None)]):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path = Path(folder) / "a.model"

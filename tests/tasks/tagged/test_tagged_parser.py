@@ -1,10 +1,14 @@
 """TaggedParser: tags of training sentences come from taggers that do not know them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
+from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
 
@@ -62,14 +66,53 @@ def test_dependencies_from_words_alone():
     assert len(parser.predict_kbest(words[:1], 2)[0]) == 2
 
 
+def test_one_file_holds_tagger_and_parser(tmp_path):
+    path, words = tmp_path / "model", [[word.form for word in tree.words] for tree in TEST[:5]]
+    parser = TaggedParser(PARSER, TAGGER, n_folds=2).fit(TRAIN)
+    parser.save(path)
+    for other in (TaggedParser.load(path), structsvm.load(path, mmap=True), pickle.loads(pickle.dumps(parser))):
+        assert other.predict(words) == parser.predict(words)
+        assert (other.tag_accuracy_, other.n_folds) == (parser.tag_accuracy_, 2)
+        assert repr(other.parser) == repr(PARSER) and repr(other.tagger) == repr(TAGGER)
+    parser.parser_.save(path)
+    with pytest.raises(structsvm.ModelFileError, match="a model for the task 'dependency', but one for 'tagged'"):
+        TaggedParser.load(path)
+    before = path.read_bytes()
+    parser.tagger_ = Memory()
+    with pytest.raises(TypeError, match="cannot hold a tagger that is no SequenceLabeler: Memory"):
+        parser.save(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tagger": None}, "not a sound tagged model"),
+        ({"tag_accuracy": 2.0}, "'tag_accuracy' must be from 0 to 1"),
+        ({"n_folds": 1}, "'n_folds' must be an integer from 2"),
+        ({"tagger": {"estimator": "DependencyParser"}}, "not a sound tagged model: 'DependencyParser'"),
+        ({"parser": {"estimator": "DependencyParser"}}, "not a sound dependency model: '"),
+    ],
+)
+def test_files_that_are_not_sound(tmp_path, changed, message):
+    path = tmp_path / "model"
+    TaggedParser(PARSER, TAGGER, n_folds=2).fit(TRAIN[:20]).save(path)
+    file = read_model(path)
+    write_model(path, file.kind, file.meta | changed, file.arrays)
+    with pytest.raises(structsvm.ModelFileError, match=message):
+        structsvm.load(path)
+
+
 @pytest.mark.filterwarnings("ignore:the grammar has no tree")
-def test_constituents_from_words_alone():
+def test_constituents_from_words_alone(tmp_path):
     train, test = make_treebank(60, random_state=0), make_treebank(10, random_state=1)
     parser = TaggedParser(GrammarParser(terminals="both", C=0.3, max_iter=2, random_state=0), TAGGER, n_folds=2)
     parser.fit(list(map(str, train)))
     predicted = parser.predict([tree.leaves() for tree in test])
     assert [tree.leaves() for tree in predicted] == [tree.leaves() for tree in test]
     assert parser.score(test) > 0.5
+    parser.save(tmp_path / "model")
+    assert structsvm.load(tmp_path / "model").predict([tree.leaves() for tree in test]) == predicted
 
 
 @pytest.mark.parametrize(
