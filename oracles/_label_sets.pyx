@@ -70,7 +70,7 @@ cdef class LabelSetProblem(Problem):
     oracle : LabelSetOracle
     rows : DenseRows or SparseRows
     Y : int8 array of shape (n_samples, n_labels)
-        1, 0, or -1 for a label that is not known.
+        1, 0, or -1 for an unknown label.
     known : int8 array of the same shape, optional
         What is known of them, which Y completes.
     """

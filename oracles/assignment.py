@@ -188,7 +188,7 @@ class AssignmentOracle(Oracle):
         return super().bind(inputs, outputs, rescaling=rescaling, penalty=penalty)
 
     def encoded(self, x: Any) -> AssignmentInput:
-        """An input, checked: all verbs take it in the place of x. ValueError says what is wrong."""
+        """An input, checked: all verbs take it in place of x. ValueError says what is wrong."""
         if isinstance(x, AssignmentInput):
             return x
         if isinstance(x, Pairs):
@@ -321,7 +321,7 @@ class AssignmentOracle(Oracle):
         return self._best(x, pairs, alone, known)
 
     def kbest(self, x: Any, w: Any, k: int) -> list[tuple[NDArray[np.int64], float]]:
-        """The k best matchings as ``(y, score)``, best first; fewer where there are fewer (Murty 1968).
+        """The k best matchings as ``(y, score)``, best first; fewer if fewer exist (Murty 1968).
 
         Each one found parts the others: those that differ from it at a left node, and not before that.
         """

@@ -111,7 +111,7 @@ class LabelSetOracle(Oracle):
     ) -> LabelSetProblem:
         """Bind rows (`DenseRows`, `SparseRows`, a matrix, or a list of rows) and their sets (see `Oracle.bind`).
 
-        Sets are rows of 0, 1, and -1 for a label that is not known.
+        Sets are rows of 0, 1, and -1 for an unknown label.
         """
         self.check_formulation(rescaling, penalty)
         if not isinstance(X, (DenseRows, SparseRows)):

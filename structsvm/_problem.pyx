@@ -200,8 +200,8 @@ cdef class Problem(BoundProblem):
         bounds : int64 array
             From 0 to n_samples; where there are `groups`, bounds of these.
         leave : callable
-            Called with the first example of a section and that behind its last, when these are not looked at for a
-            while: what they keep in memory may go.
+            Called with the first example of a section and the one after its last, when these will not be visited for a
+            while: their memory may be released.
         """
         self.sections = np.ascontiguousarray(bounds, dtype=np.int64)
         self.section_bounds, self.section, self.leave = self.sections, 0, leave

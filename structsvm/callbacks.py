@@ -29,10 +29,10 @@ else:
     except ImportError:  # scikit-learn before 1.9
 
         class CallbackSupportMixin:
-            """Stands in for scikit-learn's mixin."""
+            """Replaces scikit-learn's mixin."""
 
         def with_callbacks(method):
-            """Return the method as it is."""
+            """Return the method unchanged."""
             return method
 
 

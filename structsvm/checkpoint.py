@@ -1,7 +1,7 @@
 """Checkpoints and warm starts: runs that resume from the arrays of `Run.get_state`.
 
 A checkpoint belongs to one run: resuming from it gives bit-identical results, so problem, solver and parameters must be
-the same. A warm start belongs to a model: its training state may be of other parameters.
+the same. A warm start belongs to a model: its training state may be from other parameters.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "c
 class Checkpoint(Monitor, os.PathLike[str]):
     """Writes the state of a run every few passes; an unfinished pass is repeated.
 
-    The file appears under its name only when it is whole. It never holds a finished run: the last passes are
-    repeated, which ends in the same model. A file that cannot be written is found before training begins (OSError,
-    or ModelFileError where something else is there under its name); one that can no longer be written in the middle, on
-    a full disk say, is a warning: training goes on, and the file before stays.
+    The file appears under its name only when it is complete. It never contains a finished run: the last passes are
+    repeated, with the same model as the result. A path that cannot be written raises an error before training begins
+    (OSError, or ModelFileError if another kind of file has that name). If a later write fails, on a full disk say, a
+    warning is issued, training continues, and the previous file stays.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         Raises
         ------
         ModelFileError
-            If the file is damaged, or of another problem or solver. It stays as it is.
+            If the file is damaged, or belongs to another problem or solver. The file is not changed.
         """
         self.last, self.about = last, describe(run)
         if os.path.exists(self.path):
@@ -129,19 +129,19 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     state : dict of ndarray, or None
         What `Run.get_state` returned; None: the model has none (`partial_fit` leaves none).
     fingerprint : int
-        Of the problem that the state belongs to.
+        Checksum of the problem that the state belongs to.
 
     Returns
     -------
     Run, or None
-        None if there is no state, if it is of other data, or of another kind of solver. The caller then starts from
-        the model itself, as `partial_fit` does: from its weights (``solver.start(problem, base=weights)``, the problem
-        solved around them), or with its support patterns in the problem.
+        None if there is no state, or if it belongs to other data or another kind of solver. The caller then starts from
+        the model itself, as `partial_fit` does: from its weights (``solver.start(problem, base=weights)``, which solves
+        the problem around them), or with its support patterns in the problem.
 
     Raises
     ------
     ValueError
-        If the state is of another formulation, or damaged.
+        If the state belongs to another formulation, or is damaged.
     """
     if state is None or "run" not in state:
         return None
@@ -160,7 +160,7 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     return run
 
 
-# Bytes of a text: Python's parser takes a hundred times as much memory.
+# Bytes of text at most: Python's parser takes a hundred times as much memory.
 MOST_TEXT = 1000
 
 
@@ -191,7 +191,7 @@ SILENT_KINDS = {
 
 
 def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """The kind of training state that these arrays are of: `kind` of the class that wrote them."""
+    """The kind of the training state in these arrays: `kind` of the class that wrote them."""
     if "kind" in arrays:
         return as_text(arrays, "kind")
     return next((kind for name, kind in SILENT_KINDS.items() if name in arrays), "weights")
@@ -200,9 +200,9 @@ def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 def check_state(arrays: Mapping[str, NDArray[Any]], **sizes: int) -> None:
     """Raise ValueError, naming the array, unless the arrays of a training state fit one another.
 
-    `sizes` are those of the model, by the names that the tables have for them. Whether the arrays fit a problem is for
-    `Run.set_state` to say. Of a kind of states that is not in `STATES`, another project's say, those of the run alone
-    are checked.
+    `sizes` are those of the model, by their names in the tables. `Run.set_state` checks whether the arrays fit a
+    problem. For a kind of states that is not in `STATES`, such as another project's, only the arrays of the run are
+    checked.
     """
     kind = kind_of(arrays)
     try:

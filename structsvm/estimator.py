@@ -23,7 +23,7 @@ ARRAYS = {"coef": Array("f4 f8", ("n_features",))}
 
 
 class StructuredModel(TaskModel):
-    """Weights of any oracle. The oracle is code, and no file holds it."""
+    """Weights for any oracle. The oracle is code, and is not stored in files."""
 
     kind = "structured"
     estimator = "StructuredSVM"
@@ -64,7 +64,7 @@ class StructuredSVM(TaskEstimator):
     oracle : Oracle
         The structure: joint feature, loss and inference; an instance of a subclass of `structsvm.Oracle`.
     solver : Solver, optional
-        Default: ``LaRank()``. Its parameters are searched over as ``solver__C`` and so on.
+        Default: ``LaRank()``. Grid searches name its parameters ``solver__C`` and so on.
     warm_start : bool, default=False
         Whether `fit` resumes the last one, for another `max_iter` passes over the same examples.
     verbose : bool, default=False
@@ -116,7 +116,7 @@ class StructuredSVM(TaskEstimator):
         Parameters
         ----------
         X, y : sequences of equal length
-            Inputs and true outputs, of whatever type the oracle takes.
+            Inputs and true outputs, of any type that the oracle accepts.
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each example's C.
 
@@ -130,16 +130,16 @@ class StructuredSVM(TaskEstimator):
             For parameters out of range, an oracle that breaks the protocol (`OracleError`), or a
             formulation that it does not offer (`UnsupportedFormulation`).
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present weights w0.
+        """One pass over a batch, starting from the current weights w0.
 
         The batch's own problem is solved around them: minimise ``1/2 |w - w0|^2 + C sum_i xi_i`` over the
-        batch; `result_` certifies that. Earlier batches are not looked at again. `classes` must be None: the oracle
+        batch; `result_` certifies that. Earlier batches are not visited again. `classes` must be None: the oracle
         knows its outputs.
         """
         check_no_classes(classes, "the oracle knows its outputs")
@@ -224,9 +224,9 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     mmap : bool, default=False
         Map the arrays instead of reading them: models of any size open at once, and processes share them.
     trusted : bool, default=False
-        Whether the file's author may have this process run and open what the file names: a regular expression of a
-        text vectorizer other than scikit-learn's own (one that takes exponential time is easily written), or the path
-        of a substitution matrix. No file, trusted or not, holds code.
+        Whether to trust the file's author, so that this process may run and open what the file names: a regular
+        expression of a text vectorizer other than scikit-learn's own (it may take exponential time), or the path of a
+        substitution matrix. No file, trusted or not, contains code.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     Raises
     ------
     ModelFileError
-        If the file is not a whole, sound model, or asks for what only a trusted one may.
+        If the file is not a complete, valid model, or needs `trusted`.
 
     Examples
     --------

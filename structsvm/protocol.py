@@ -1,6 +1,6 @@
-"""What a user writes for a new structure: an oracle, three verbs on plain objects, and three that are optional.
+"""What a user writes for a new structure: an oracle, with three required and three optional methods on plain objects.
 
-The order of the words here is the whole contract; `structsvm.testing.check_oracle` tries it on data.
+These docstrings are the whole contract; `structsvm.testing.check_oracle` tests it on data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
 
 
 class UnsupportedFormulation(ValueError):
-    """A solver asks for a formulation that the oracle does not support; raised before anything runs.
+    """A solver needs a formulation that the oracle does not support; raised before anything runs.
 
     Examples
     --------
@@ -65,14 +65,14 @@ class Oracle(ABC):
     n_features : int
         Length of the weight vector w and of every joint feature.
     inference : {"exact", "relaxed", "approximate"}, default="exact"
-        What `argmax` returns: a maximiser over all outputs; a maximiser over a larger set of outputs, fractional ones
-        among them, which `joint_feature` and `loss` take as well; or an output that a search has found. Certificates
-        say what they bound: the problem itself, the relaxed problem, or no more than a dual value.
+        What `argmax` returns: a maximiser over all outputs; a maximiser over a larger set of outputs that includes
+        fractional ones, which `joint_feature` and `loss` accept as well; or an output found by a search. Certificates
+        say what they bound: the problem itself, the relaxed problem, or only a dual value.
     rescalings : tuple of {"margin", "slack"}, default=("margin",)
         Loss-augmented problems that `argmax` can solve.
     penalties : tuple of {"linear", "quadratic", None}, default=("linear",)
-        Slack penalties for which it can. ``"quadratic"`` asks `argmax` for the square root of the
-        loss, which equals the loss only where that is 0 or 1; declare it only then.
+        Slack penalties for which it can. ``"quadratic"`` needs the square root of the
+        loss in `argmax`, which equals the loss only if that is 0 or 1; declare it only then.
     nonnegative : None, bool mask of shape (n_features,), or indices of features, default=None
         Weights that must be >= 0: `argmax` sees no others. The solvers keep them so, exactly in the dual.
 
@@ -138,9 +138,9 @@ class Oracle(ABC):
     def complete(self, x: Any, known: Any, w: NDArray[np.float64]) -> Any:
         """Return the output of highest <w, Psi(x, y)> of those that agree with what is known of the true one.
 
-        Optional, for `structsvm.LatentSVM`, which trains on outputs that are known in part. `known` is what stands in
-        their place in the training data, in whatever form the oracle takes: a labelling with gaps, a set of candidates.
-        A whole output is the case in which all is known: it is returned as it is.
+        Optional, for `structsvm.LatentSVM`, which trains on outputs that are known in part. `known` replaces the output
+        in the training data, in whatever form the oracle accepts: a labelling with gaps, a set of candidates. A whole
+        output means that all is known: it is returned unchanged.
         """
         raise NotImplementedError(
             f"{type(self).__name__} does not implement complete, the verb for outputs that are known in part"
@@ -168,8 +168,8 @@ class Oracle(ABC):
         """Return ``(log_sum, expectation)`` over the outputs that agree with what is known of the true one.
 
         Optional, beside `expect`: with both, `structsvm.solvers.ConditionalLikelihood` maximises the likelihood of what
-        is known, and `structsvm.LatentSVM` can start from that. `known` is as for `complete`: of a whole output the sum
-        is its score alone, and the expectation its joint feature.
+        is known, and `structsvm.LatentSVM` can start from that. `known` is as for `complete`: for a whole output the
+        sum is its score, and the expectation its joint feature.
         """
         raise NotImplementedError(
             f"{type(self).__name__} does not implement expect_known, the verb for likelihoods of what is known in part"

@@ -64,10 +64,10 @@ class Result:
         1/2 |w|^2 at the weights returned and at the dual point, which differ with `average`. The rest of the
         primal is C times the slacks; the dual is linear in alpha except for its norm (and a quadratic penalty).
     n_rounds : int
-        Of completion, where outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
-        problem whose true outputs are the completions of the last one. 0: there are none.
+        Rounds of completion, if outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
+        problem whose true outputs are the completions of the last round. 0: there are none.
     inference : {"exact", "relaxed", "approximate"}
-        What the oracle says of its inference, and so what is claimed; see `structsvm.Oracle`.
+        What the oracle declares, which determines what is claimed; see `structsvm.Oracle`.
     primal_found : float
         With approximate inference, the primal objective of the constraints found: not above the primal objective at
         the weights returned, and not below the dual. Else NaN.

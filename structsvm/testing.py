@@ -34,11 +34,11 @@ def check_oracle(
     n_trials: int = 20,
     random_state: int = 0,
 ) -> None:
-    """Check on data that an oracle keeps the protocol of `structsvm.Oracle`; returns None if it does.
+    """Check on data that an oracle satisfies the protocol of `structsvm.Oracle`; returns None if it does.
 
-    Outputs are collected by `argmax` under several weights, then each is compared with what `argmax` returns
+    Outputs are collected with `argmax` under several weights, then each is compared with what `argmax` returns
     under all the others. That finds most mistakes in inference but proves nothing: on small structures,
-    enumerate all outputs in a test of your own.
+    also enumerate all outputs in your tests.
 
     - `n_features`, `inference`, `nonnegative`, `rescalings` and `penalties` have values that the solvers support
       (weights that are `nonnegative` are tried as such);
@@ -50,11 +50,11 @@ def check_oracle(
       rescaling and penalty that the oracle declares. With ``"relaxed"`` inference fractional outputs are among them;
     - `expect`, if the class implements it, returns the same each time, a log-sum that is not below that of the outputs
       found, and an expectation that lies between the log-sum's finite differences in random directions;
-    - `complete`, if the class implements it, returns the same each time, a true output that is known whole as it is,
-      and, of what is only `known`, an output with a score that is not below those of the true output and of the
+    - `complete`, if the class implements it, returns the same each time, returns a fully known true output unchanged,
+      and for what is only `known` an output whose score is not below those of the true output and of the
       completions under other weights;
-    - `expect_known`, if the class implements it, returns the score of a true output that is known whole, and, of what
-      is only `known`, a sum over no more than all outputs and no less than those; its expectation is tried as that of
+    - `expect_known`, if the class implements it, returns the score of a fully known true output, and for what
+      is only `known` a sum over at most all outputs and at least those; its expectation is tested like that of
       `expect`;
     - the oracle can be pickled (a warning if not: saving and parallel work need it).
 
@@ -255,7 +255,7 @@ class _Trial:
         return answers[0]
 
     def complete_whole(self, all_weights: list[NDArray[np.float64]]) -> None:
-        """A true output that is known whole is its own completion."""
+        """A fully known true output is its own completion."""
         for w in all_weights:
             y = self.complete(self.y, w)
             if float(self.oracle.loss(self.y, y)) != 0.0 or not _equal(self.feature(y), self.outputs[0][1]):
@@ -279,7 +279,7 @@ class _Trial:
                     )
 
     def complete(self, known: Any, w: NDArray[np.float64]) -> Any:
-        """The oracle's completion under w, asked for twice."""
+        """The oracle's completion under w, called twice."""
         where, given = self.where("complete"), w.copy()
         y, again = (self.oracle.complete(self.x, known, given) for _ in range(2))
         if not np.array_equal(given, w):
@@ -291,7 +291,7 @@ class _Trial:
         return y
 
     def sum_whole(self, all_weights: list[NDArray[np.float64]]) -> None:
-        """Of a true output that is known whole the sum is its score."""
+        """The sum of a fully known true output is its score."""
         true = self.outputs[0][1]
         for k, w in enumerate(all_weights):
             score, size = _score(true, w)
@@ -304,7 +304,7 @@ class _Trial:
             self.compare_expectation("expect_known", [true], w, all_weights[k - 1], self.y)
 
     def sum_known(self, known: Any, all_weights: list[NDArray[np.float64]]) -> None:
-        """Not below the outputs that are seen to agree, and not above all outputs."""
+        """The sum is not below that of the outputs known to agree, and not above that of all outputs."""
         agreeing = [self.outputs[0][1]]
         if self.oracle.has_complete:
             agreeing += [self.feature(self.complete(known, w)) for w in all_weights]

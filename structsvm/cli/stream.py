@@ -1,6 +1,6 @@
 """``structsvm train sequence --stream``: a column file of any size, or a pipe, is read once and trained on in batches.
 
-A batch is trained on in one pass around the weights so far, as `partial_fit` does: what it takes does not depend on
+A batch is trained on in one pass around the current weights, as `partial_fit` does: what it takes does not depend on
 what came before.
 """
 

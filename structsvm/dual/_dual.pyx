@@ -286,7 +286,7 @@ cdef class DualState(WeightState):
     # ---- completions in the step ------------------------------------------------------------------
 
     def complete_in_steps(self, bint on):
-        """Whether from now on each decode completes its example under the present weights first; see `complete`."""
+        """Whether from now on each decode completes its example under the current weights first; see `complete`."""
         groups = np.arange(self.n_samples + 1) if self.groups is None else self.groups
         ends = np.full(self.n_samples, -1, dtype=np.int64)
         ends[groups[:len(groups) - 1]] = groups[1:]

@@ -9,7 +9,7 @@ where m_i are the moments of p_i (see `Problem`). At p_i = p_w, the distribution
 
 to P - D, and nothing else does. p_w is the corner that Frank-Wolfe steps to: it maximises H(q) - <w, F_i(m(q))>, the
 dual linearised in u alone. The entropy of the mixture of p_i and p_w is not known (it would take the marginals of all
-pairs), but it is at least the mixture of theirs: with h_i <= H(p_i) in the place of H(p_i), every D here is a lower
+pairs), but it is at least the mixture of theirs: with h_i <= H(p_i) in place of H(p_i), every D here is a lower
 bound on the true dual, the step of length g gains g C gap - g^2 / 2 C^2 |F(m_w - m)|^2, and h_i tends to H(p_i) as
 steps are repeated. (Lacoste-Julien and others 2013, algorithm 4, with soft corners; Le Priol, Piche and Lacoste-Julien
 2018.)

@@ -43,7 +43,7 @@ def calibration_scores(confidence: ArrayLike, right: ArrayLike, *, n_bins: int =
         The probability that each prediction was given, of a class or of a token's label.
     right : bool array of shape (n_predictions,)
     n_bins : int, default=15
-        Fewer where there are fewer predictions.
+        Fewer if there are fewer predictions.
 
     Returns
     -------

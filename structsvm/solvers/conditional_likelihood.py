@@ -101,13 +101,13 @@ class ConditionalLikelihood(DualSolver):
     Notes
     -----
     Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) whose corner is the distribution over all
-    outputs under the present weights, not the best output; no step length to choose. The dual that it maximises takes
+    outputs under the current weights, not the best output; no step length to choose. The dual that it maximises takes
     the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol
     and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
     Each example's moments are stored: for a chain, one number per label of each token.
 
     Of an output known in part the likelihood is that of what is known: the sum over all outputs that agree. The
-    objective is not convex then; each step completes its example by the distribution over what agrees under the present
+    objective is not convex then; each step completes its example by the distribution over what agrees under the current
     weights, and what is certified is the convex problem with these distributions as they are in the end.
 
     Examples

@@ -86,7 +86,7 @@ class CuttingPlane(DualSolver):
         rounds; one_slack keeps few constraints, whatever the number of examples.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic", None}, default="linear"
-        Slack penalty; None asks for a hard margin.
+        Slack penalty; None means a hard margin.
     epsilon : float, default=0.0
         Violations up to the slack and epsilon are tolerated (in units of the loss); when no constraint has more,
         training ends.

@@ -29,7 +29,7 @@ class LaRank(DualSolver):
         Weight of the sum of slacks. SVMstruct divides by the number of examples: its C is n times this one.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic", None}, default="linear"
-        Slack penalty; None asks for a hard margin.
+        Slack penalty; None means a hard margin.
     schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"}, default="decode-once"
         "decode-once" decodes an example and solves its whole working set while its scores are at hand,
         then does the same without decoding for `n_reprocess` random old ones. "fixed" is algorithm 21:

@@ -402,7 +402,7 @@ class LatentSVM(Solver):
     start : {"uniform", "easiest", "random", "soft"}, default="uniform"
         How training begins, where there are no weights to start from. "uniform": with the examples that are known
         whole, or, if there are none, with an eighth of them all, completed under random weights; each further round is
-        for twice as many, completed under the weights so far, until all take part. "easiest": the same, but those of
+        for twice as many, completed under the current weights, until all take part. "easiest": the same, but those of
         least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
         completed under random weights. "soft": with the likelihood of what is known (`ConditionalLikelihood` with the
         same C), under whose weights all are completed. Its sum over what agrees has no best output while the weights
@@ -424,7 +424,7 @@ class LatentSVM(Solver):
     end the training.
 
     With a `max_iter` of 1 of the solver completions are found after each pass, and by `partial_fit` with batches of one
-    example in each step, under the weights so far.
+    example in each step, under the current weights.
 
     Examples
     --------

@@ -245,7 +245,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         return min(max(reach, C * 1.05), float(self.C_max))
 
     def _train(self, estimator: Any, C: Any, tol: float | None, X: Any, y: Any, file: Any) -> Self:
-        """Fit the estimator, with the checkpoint in the place of its own."""
+        """Fit the estimator, with the checkpoint in place of its own."""
         self._set(estimator, C, tol)
         if file is None:
             return estimator.fit(X, y)

@@ -306,7 +306,7 @@ class MeaningGrammar:
 
         A walk over the subtrees from left to right, and with them down the tree of patterns: a subtree is its root
         symbol, followed by its parts, or a category. No two walks reach the same pattern, and patterns that differ in
-        what the tree has are not looked at, however many a relation has.
+        what the tree has are ignored, however many a relation has.
         """
         found: set[str] = set()
         waiting: list[tuple[dict[Any, Any], Any]] = [(self._patterns, (tree, None))]

@@ -32,12 +32,12 @@ class SequenceAligner(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 0.001 with fewer than 20 families of pairs, and in `partial_fit` before
         any `fit`. None: 0.001. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
-        parameters of its own.
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
+        parameters.
     mode : {"auto", "semi_global", "global", "local"}, default="auto"
         What of the sequences an alignment must take: from the first letter of one to the last letter of one, what
         stands out being free; both whole; or any part of each (Smith-Waterman). "auto": the first, unless another one
@@ -74,7 +74,7 @@ class SequenceAligner(StructureEstimator):
     checkpoint, checkpoint_every
         As for the solver.
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before: the same run on the same examples, around the present costs
+        Whether `fit` resumes from the current model: the same run on the same examples, around the current costs
         on others.
     verbose : bool, default=False
         Show a progress bar.
@@ -92,12 +92,12 @@ class SequenceAligner(StructureEstimator):
         The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
         on all of them.
     temperature_ : float or None
-        What scores are divided by before they become probabilities; None before `calibrate`.
+        Divisor of the scores for probabilities; None before `calibrate`.
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
-        the part that was trained on), the "metric" and the number of examples "n_held_out".
+        The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
 
@@ -227,7 +227,7 @@ class SequenceAligner(StructureEstimator):
             For a parameter out of range, or sequences and alignments that do not fit one another; the message names
             parameter or example.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         if y is None:
             y = [None] * len(X)
@@ -243,9 +243,9 @@ class SequenceAligner(StructureEstimator):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, decoys: Any = None
     ) -> Self:
-        """One pass over a batch, starting from the present costs; arguments are those of `fit`.
+        """One pass over a batch, starting from the current costs; arguments are those of `fit`.
 
-        The batch's problem is solved around the costs w0 so far (at first, those of `prior`): minimise
+        The batch's problem is solved around the current costs w0 (at first, those of `prior`): minimise
         ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. `classes` must be None: alignments have
         none.
         """
@@ -309,7 +309,7 @@ class SequenceAligner(StructureEstimator):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
         """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are.
 
-        With `probabilities` the alignment's probability stands in the place of its score: among all alignments, at the
+        With `probabilities` the alignment's probability replaces its score: among all alignments, at the
         temperature that `calibrate` has found.
         """
         model = self._fitted()

@@ -54,7 +54,7 @@ class AlignmentModel(ChoosingModel):
     costs : Costs or None
         The costs of the prior that training started from.
     temperature : float or None
-        What scores are divided by before they become probabilities, from `calibrate`; None: not known.
+        Divisor of the scores for probabilities, from `calibrate`; None: unknown.
     guide : ndarray of shape (oracle.n_features,), float64, or None
         The costs by which columns that the references do not assess were aligned for the last training.
     """

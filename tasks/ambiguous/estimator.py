@@ -39,7 +39,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
       (equation 6.5 of the thesis). If the wrong candidates come at random, its minimiser predicts the right labels
       (theorem 12).
     - "mean": ``[1 - mean_{y in Y} s_y]_+ + sum_{z not in Y} [1 + s_z]_+`` (CLPL: Cour, Sapp and Taskar 2011).
-    - "max": the same with the best candidate's score in the place of the mean. Not convex.
+    - "max": the same with the best candidate's score in place of the mean. Not convex.
     - "log": ``log sum_k exp s_k - log sum_{y in Y} exp s_y``, minus the log of the probability that the label is a
       candidate. Not convex: the candidates that the others make likely come to count for more.
 
@@ -50,22 +50,22 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     Parameters
     ----------
     loss : {"auto", "pairwise", "mean", "max", "log"}, default="auto"
-        "auto": chosen by held-out examples, each loss with its best C (`validation_`); "pairwise" with fewer than 20
+        "auto": chosen on held-out examples, each loss with its best C (`validation_`); "pairwise" with fewer than 20
         rows, and in `partial_fit` before any `fit` ("log" where candidates have weights).
     C : float, "auto" or None, default="auto"
-        Weight of the sum of losses. "auto": chosen by held-out examples (`validation_`), by the probability that their
+        Weight of the sum of losses. "auto": chosen on held-out examples (`validation_`), by the probability that their
         labels are candidates, or with loss="max" by how often the predicted one is, see
         `structsvm.tasks.common.selection`; 0.1 (with loss="log" 1) with fewer than 20 rows, and in `partial_fit` before
         any `fit`. None: 0.1 or 1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
         "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
-        others go on to the optimum. loss="log" has a solver of its own, in the place of "larank":
+        others go on to the optimum. loss="log" has a solver of its own, in place of "larank":
         `ConditionalLikelihood`; with loss="max" there is a `LatentSVM` around the solver, or the solver is one.
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and variance 1 each, so that units
-        make no difference. `coef_` and `intercept_` are of the columns as given.
+        Train on dense columns, those of mostly nonzero arrays, with mean 0 and variance 1 each, so units make no
+        difference. `coef_` and `intercept_` are for the columns as given.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -73,7 +73,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     n_jobs : int, optional
         Jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -84,7 +84,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     coef_ : ndarray of shape (n_classes, n_features)
     intercept_ : ndarray of shape (n_classes,)
     temperature_ : float or None
-        What scores are divided by for probabilities, fitted on rows held out: to the likelihood of their bags.
+        Divisor of the scores for probabilities, fitted on rows held out: to the likelihood of their bags.
     loss_ : str
         The loss of the last training.
     C_ : float
@@ -171,18 +171,18 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         ------
         ValueError
             For a parameter out of range, an empty set of candidates, values that are not finite, X and y that do not
-            fit.
+            match.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present weights w0.
+        """One pass over a batch, starting from the current weights w0.
 
         The first call fixes the labels (`classes` names those that come later). The batch's own problem is solved
-        around the weights so far: minimise ``1/2 |w - w0|^2 + C sum_i L_w(x_i, Y_i)``; `result_` certifies that.
+        around the current weights: minimise ``1/2 |w - w0|^2 + C sum_i L_w(x_i, Y_i)``; `result_` certifies that.
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 

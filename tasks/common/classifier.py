@@ -23,7 +23,7 @@ PART = 512
 
 
 def has_probabilities(estimator: Any) -> bool:
-    """True; AttributeError unless a classifier is or was asked for probabilities."""
+    """True; AttributeError unless a classifier has, or was trained with, ``probability=True``."""
     model = estimator._model  # noqa: SLF001 (of this file)
     if estimator.probability if model is None else model.temperature is not None:
         return True
@@ -77,7 +77,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            float32 and float64 are used as they are (`TrackingClassifier`: float64), others become float64; sparse
+            float32 and float64 are used directly (`TrackingClassifier`: float64), other types become float64; sparse
             matrices become CSR. With ``kernel="precomputed"`` the kernel matrix, (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Labels of two classes or more.
@@ -91,10 +91,10 @@ class Classifier(ClassifierMixin, TaskEstimator):
         Raises
         ------
         ValueError
-            For parameters out of range, data that are not finite or do not fit, labels of one class only, weights
-            that overflow, a cache smaller than one row, a kernel whose values are not finite or of the wrong shape.
+            For parameters out of range, data that are not finite or do not match, labels of one class only, weights
+            that overflow, a cache smaller than one row, a kernel whose values are not finite or have the wrong shape.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
@@ -143,8 +143,8 @@ class Classifier(ClassifierMixin, TaskEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes: array (n_samples, n_classes).
 
-        A softmax over the scores (of two classes over 0 and the score of the second) at the temperature `temperature_`,
-        which ``probability=True`` fits on examples held out.
+        A softmax over the scores (for two classes over 0 and the score of the second) at the temperature
+        `temperature_`, which ``probability=True`` fits on held-out examples.
         """
         model = self._fitted()
         return model.proba(self._by_parts(model.class_scores, self._test(model, X)))

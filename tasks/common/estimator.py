@@ -1,7 +1,7 @@
 """The contract of all estimators: fit, partial_fit, warm starts, callbacks, Ctrl-C, files; around a `TaskModel`.
 
-A fitted estimator is its parameters, ``model_`` and what scikit-learn wants known of X. Training makes another model
-and puts it in place at its end: an error, or a prediction in another thread, finds the old one whole.
+A fitted estimator is its parameters, ``model_`` and what scikit-learn records about X. Training makes another model
+and stores it at the end: until then, and after an error, the old one stays usable, also in other threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 
-# What scikit-learn's `validate_data` finds out about X.
+# What scikit-learn's `validate_data` records about X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
@@ -48,27 +48,27 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     ) -> tuple[Any, Any, Any]:
         """Return ``(model, data, weight)``: the model to train, X and y encoded, and the weight of each example.
 
-        `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure are not
-        what X, y and the parameters ask for.
+        `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure do not match
+        X, y and the parameters.
         """
 
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Names of the parameters; scikit-learn inspects the constructor at each call, longer than a sentence takes."""
+        """Names of the parameters; cached, as scikit-learn inspects the constructor at each call."""
         return super()._get_param_names()
 
     def _check_params(self) -> None:
-        """Raise ValueError for the first parameter that its constraint does not accept."""
+        """Raise ValueError for the first parameter that violates its constraint."""
         known = self.get_params(deep=False)
         validate(self, {name: allowed for name, allowed in self._allowed().items() if name in known})
 
     def _allowed(self) -> dict[str, Any]:
-        """The constraints of the parameters, and of some that the estimator may not have."""
+        """The constraints of the parameters, including some that the estimator may not have."""
         return self._constraints
 
     def _make_solver(self, before: Any = None) -> Any:
-        """The solver that the parameters ask for; `before` is the model to resume, or None."""
+        """The solver that the parameters name; `before` is the model to resume, or None."""
         return make_solver(self)
 
     def _stream_solver(self, before: Any = None) -> Any:
@@ -76,13 +76,13 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self._make_solver(before)
 
     def _most_passes(self, solver: Any) -> int:
-        """Passes that `fit` does at most."""
+        """Maximum number of passes of `fit`."""
         return solver.n_passes
 
     # ---- training -------------------------------------------------------------------------------
 
     def _train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
-        """Train on X and y, and put the model in place; arguments are those of `_trained`."""
+        """Train on X and y, and store the model; arguments are those of `_trained`."""
         model, run = self._trained(X, y, sample_weight, **options)
         self._adopt(model)
         raise_if_interrupted(run)
@@ -102,9 +102,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X, y, sample_weight : as `fit` and `partial_fit` take them
+        X, y, sample_weight : see `fit` and `partial_fit`
         passes : int, optional
-            So many over a batch of a stream; None: `fit`.
+            Number of passes over a batch of a stream; None: `fit`.
         metadata : dict, optional
             What callbacks receive beside X and y.
         options : dict
@@ -137,21 +137,21 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         )
 
     def _calibrated(self, *data: Any, **options: Any) -> Self:
-        """Put in place the model as it is calibrated on data; arguments are those of its `calibrate`."""
+        """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
         model = self._fitted().again()
         model.calibrate(*data, **options)
         self._adopt(model)
         return self
 
     def _adopt(self, model: Any) -> None:
-        """Put a model in place, all of it at once."""
+        """Store a model in one assignment."""
         for name in COLUMNS:
             if name not in model.columns:
                 self.__dict__.pop(name, None)
         self.__dict__.update(fitted_attributes(model))
 
     def _validated(self, X: Any, y: Any = "no_validation", *, before: Any = None, **options: Any) -> Any:
-        """Check X and y as scikit-learn does, and leave the estimator as it is.
+        """Check X and y as scikit-learn does, without changing the estimator.
 
         Returns ``(X, columns)`` or ``(X, y, columns)``; X must have the columns of the model `before`.
         """
@@ -187,7 +187,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def temperature_(self) -> float | None:
-        """What scores are divided by for probabilities; None: there are none."""
+        """Divisor of the scores for probabilities; None: there are none."""
         return self._fitted().temperature
 
     @property
@@ -211,7 +211,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def validation_(self) -> dict[str, Any]:
-        """What C was chosen from: columns of a table by name, and the `metric` and the number of examples held out."""
+        """The table from which C was chosen: columns by name, the `metric`, and the number of held-out examples."""
         choice = self._fitted().choice
         if choice is None:
             raise AttributeError("there is no table: C was given, or there were too few examples to choose it")
@@ -223,7 +223,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         Raises
         ------
         TypeError
-            If features have no names: of kernel machines, hashed features.
+            If features have no names (kernel machines, hashed features).
         ValueError
             For a label without weights.
         """
@@ -247,9 +247,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return WeightReport(table, shown, k, heading + ("" if result is None else f"; {result.certificate()}"))
 
     def explain(self, x: Any) -> Any:
-        """Why the best output of one input wins over the second best: an `Explanation`, to print.
+        """Why the best output of one input beats the second best: an `Explanation`, to print.
 
-        Its `contributions` are what each feature adds to the difference of their scores, `margin`; of dependency
+        Its `contributions` are what each feature adds to the difference of their scores, `margin`; for dependency
         trees, whose features are hashed, what each arc adds. TypeError for estimators without linear weights.
         """
         return self._fitted().explain(x)
@@ -267,7 +267,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         Raises
         ------
         TypeError
-            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
+            For what a file cannot contain, such as labels that are not strings, numbers or tuples. No file is changed.
         """
         self._to_store().save(path)
 
@@ -282,7 +282,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
-        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class.
+        """Open a file written by `save`; ModelFileError if it is not a complete, valid model of this class.
 
         `trusted`: see `structsvm.load`.
         """
@@ -308,9 +308,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
 
 class StructureEstimator(TaskEstimator):
-    """Base of the estimators whose inputs and outputs are no rows and labels: sequences, trees, alignments, meanings.
+    """Base of the estimators whose inputs and outputs are not rows and labels: sequences, trees, alignments, meanings.
 
-    A subclass names the kinds of its inputs by scikit-learn's tags.
+    A subclass declares its kinds of inputs with scikit-learn's tags.
     """
 
     _inputs: tuple[str, ...] = ("string",)

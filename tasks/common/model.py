@@ -141,10 +141,10 @@ class TaskModel(ABC):
         sample_weight : ndarray of shape (n_samples,), optional
         monitor : see `Solver.solve`
         resume : bool
-            Resume what was learnt: the same run on the same data, the problem around the present weights w0
+            Resume what was learnt: the same run on the same data, the problem around the current weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
-            Number of passes over a batch of a stream, around the present weights; those that the batch touches (see
+            Number of passes over a batch of a stream, around the current weights; those that the batch touches (see
             `touched`) are written in place, at the end.
 
         Returns

@@ -50,7 +50,7 @@ class ConceptLabeler(StructureEstimator):
     random_state : int, RandomState or None
         Seeds the vectors and layers at the start, and the order of sentences.
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before, on the same sentences or others.
+        Whether `fit` resumes from the current model, on the same sentences or others.
     n_jobs : int, optional
         Threads for `predict`; -1: one per processor.
     checkpoint : path-like, optional
@@ -159,7 +159,7 @@ class ConceptLabeler(StructureEstimator):
             For a parameter out of range, a sentence, world or label that is none; the message names parameter or
             sentence. Or if the network overflows.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 

@@ -27,12 +27,12 @@ class DependencyParser(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out sentences (`validation_`), of at most 1000, see
+        Weight of the sum of slacks. "auto": chosen on held-out sentences (`validation_`), of at most 1000, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 0.1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver
         Default "larank". A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver
-        object with parameters of its own.
+        object with its own parameters.
     loss : {"hamming", "log"}, default="hamming"
         What training minimises: a margin that grows with the number of words with a wrong head or label; or the
         negative log-likelihood of the trees, by `structsvm.solvers.ConditionalLikelihood`, which stores a number per
@@ -41,8 +41,8 @@ class DependencyParser(StructureEstimator):
         Whether arcs may not cross. "auto": unless 2 % of the training arcs cross others. Crossing arcs of training
         trees stay what they are, the truth, whether the parser can find them or not.
     probability : bool, default=False
-        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
-        out.
+        Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
+        trees.
     subtypes : bool, default=True
         Whether labels keep what follows a colon: ``acl:relcl`` or ``acl``.
     arc_templates, label_templates : str or sequence of str, optional
@@ -62,8 +62,8 @@ class DependencyParser(StructureEstimator):
     tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before, with its labels and features: the same run on the same trees,
-        around the present weights on others.
+        Whether `fit` resumes from the current model, with its labels and features: the same run on the same trees,
+        around the current weights on others.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     verbose : bool, default=False
@@ -81,9 +81,9 @@ class DependencyParser(StructureEstimator):
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from.
+        The table from which "auto" chose C.
     temperature_ : float or None
-        What scores are divided by before they become probabilities; None where it is not known.
+        Divisor of the scores for probabilities; None if unknown.
     result_ : Result
     n_iter_ : int
 
@@ -190,7 +190,7 @@ class DependencyParser(StructureEstimator):
             For a parameter out of range, a cycle, more or fewer than one root, a head or a number of arcs that does not
             fit the sentence (the message names parameter, or sentence and word).
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
 
         Warns
         -----
@@ -201,10 +201,10 @@ class DependencyParser(StructureEstimator):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present weights.
+        """One pass over a batch, starting from the current weights.
 
-        The first call settles the labels: those of `classes`, or of the batch; ValueError for a later tree with
-        another. The batch's problem is solved around the weights w0 so far: minimise
+        The first call fixes the labels: those of `classes`, or of the batch; ValueError for a later tree with
+        another. The batch's problem is solved around the current weights w0: minimise
         ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
@@ -239,9 +239,9 @@ class DependencyParser(StructureEstimator):
         return self._fitted().predict(X, n_jobs=self._threads)
 
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
-        """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if there are).
+        """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if fewer exist).
 
-        With `probabilities` the tree's probability stands in the place of its score: among all trees, at
+        With `probabilities` the tree's probability replaces its score: among all trees, at
         `temperature_`.
         """
         return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))

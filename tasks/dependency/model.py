@@ -155,7 +155,7 @@ class DependencyModel(CalibratedStructures):
         return codes, offsets
 
     def with_tags(self, codes: Any, offsets: Any) -> tuple[Any, Any]:
-        """The codes of words with the tags that it goes by: with UPOS in the place of XPOS, where that is too fine."""
+        """The codes of words with the tags that it goes by: with UPOS in place of XPOS, where that is too fine."""
         if self.coarse:
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets

@@ -32,20 +32,20 @@ class GrammarParser(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out trees (`validation_`), of at most 500, see
+        Weight of the sum of slacks. "auto": chosen on held-out trees (`validation_`), of at most 500, see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"} or Solver
         Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
-        `checkpoint` apply; a solver object with parameters of its own; or "pcfg", the generative baseline: relative
+        `checkpoint` apply; a solver object with its own parameters; or "pcfg", the generative baseline: relative
         frequencies instead of training.
     loss : {"hamming", "f1", "zero_one", "log"}, default="hamming"
         What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
         likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`, which stores a
         number per feature that the trees of each sentence can have: for small treebanks, or few templates.
     probability : bool, default=False
-        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
-        out. Sums over all trees take several times as long as parsing.
+        Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
+        trees. Sums over all trees take several times as long as parsing.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic"}, default="linear"
     terminals : {"tags", "words", "both"}, default="tags"
@@ -84,8 +84,8 @@ class GrammarParser(StructureEstimator):
     max_iter, tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own. LaRank without either of the first two makes four passes.
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before, with its grammar: the same run on the same trees, around the
-        present weights on others. "pcfg" always begins anew.
+        Whether `fit` resumes from the current model, with its grammar: the same run on the same trees, around the
+        current weights on others. "pcfg" always begins anew.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     verbose : bool, default=False
@@ -101,11 +101,10 @@ class GrammarParser(StructureEstimator):
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
-        the part that was trained on), the "metric" and the number of examples "n_held_out".
+        The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out".
     temperature_ : float or None
-        What scores are divided by before they become probabilities: 1 for the log loss and "pcfg"; None where it is not
-        known.
+        Divisor of the scores for probabilities: 1 for the log loss and "pcfg"; None if unknown.
     result_ : Result or None
         None for "pcfg".
     n_iter_ : int
@@ -231,7 +230,7 @@ class GrammarParser(StructureEstimator):
             message names parameter, tree or sentence); if no tree is left to train on, or with ``on_no_parse="raise"``,
             for one known in part with which no tree of the grammar agrees.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
 
         Warns
         -----
@@ -244,10 +243,10 @@ class GrammarParser(StructureEstimator):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present weights.
+        """One pass over a batch, starting from the current weights.
 
-        The first call settles the grammar: ValueError for a later tree with a rule that is not in it. The batch's
-        problem is solved around the weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
+        The first call fixes the grammar: ValueError for a later tree with a rule that is not in it. The batch's
+        problem is solved around the current weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
         that problem. `classes` must be None: trees have none.
         """
         check_no_classes(classes, "trees have no classes")
@@ -334,7 +333,7 @@ class GrammarParser(StructureEstimator):
         """Return per sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
         of a sentence without words).
 
-        With `probabilities` the tree's probability stands in the place of its score: among all trees of the grammar, at
+        With `probabilities` the tree's probability replaces its score: among all trees of the grammar, at
         `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: a tree with
         score -inf (probability 0), or an error.
         """

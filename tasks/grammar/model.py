@@ -63,7 +63,7 @@ class GrammarModel(CalibratedStructures):
         Vertical Markovisation of its labels.
     weights : ndarray of shape (oracle.n_features,), float64
     temperature : float or None
-        What scores are divided by before they become probabilities; None: not known.
+        Divisor of the scores for probabilities; None: not known.
     """
 
     kind = "grammar"

@@ -29,12 +29,12 @@ class GraphLabeler(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks, or of log losses. "auto": chosen by held-out graphs (`validation_`), of fewer than
+        Weight of the sum of slacks, or of log losses. "auto": chosen on held-out graphs (`validation_`), of fewer than
         20 graphs by held-out parts of them, see `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with few nodes,
         and in `partial_fit` before any `fit`. None: the same. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
-        parameters of its own.
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
+        parameters.
     interactions : {"auto", "none", "potts", "associative", "symmetric", "full"}, default="auto"
         What V tells apart. "potts": whether labels agree. "associative": on which label they do. "symmetric": pairs of
         labels. "full": ordered pairs, the label of the edge's first node first. "none": there is no V. "auto": "full",
@@ -54,19 +54,19 @@ class GraphLabeler(StructureEstimator):
         Whether edges of grids have a feature ``exp(-d / (2 mean d))``, d the squared distance of the features of both
         cells, beside their direction (Boykov and Jolly 2001).
     probability : bool, default=False
-        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on graphs held
-        out; for graphs near to trees.
+        Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
+        graphs; for graphs near to trees.
     class_weight : dict or "balanced", optional
-        What a wrong label costs, by the true label (default 1).
+        Cost of a wrong label, by the true label (default 1).
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before: the same run on the same graphs, around the present weights
+        Whether `fit` resumes from the current model: the same run on the same graphs, around the current weights
         on others.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -85,9 +85,9 @@ class GraphLabeler(StructureEstimator):
     feature_names_ : list of str
     C_ : float
     validation_ : dict
-        What "auto" has chosen C from.
+        The table from which "auto" chose C.
     temperature_ : float or None
-        What scores are divided by before they become probabilities; None where it is not known.
+        Divisor of the scores for probabilities; None if unknown.
     result_ : Result
         Its `inference` says whether all training graphs were labelled exactly.
     n_iter_, n_features_in_ : int
@@ -101,8 +101,8 @@ class GraphLabeler(StructureEstimator):
     may have any units (`structsvm.tasks.common.units`); nodes and edges have an intercept.
 
     y holds per graph the labels of its nodes, that of a grid in its shape; of networkx graphs it may hold a dict by
-    node, or be the name of an attribute. Labels may be anything hashable. None is a label that is not known, and so is
-    -1 where labels are whole numbers from 0 on, two or more: training completes it (`structsvm.LatentSVM`; with the log
+    node, or be the name of an attribute. Labels may be anything hashable. None is an unknown label, and so is
+    -1 where labels are integers from 0 on, two or more: training completes it (`structsvm.LatentSVM`; with the log
     loss, sums over it).
 
     Examples
@@ -196,7 +196,7 @@ class GraphLabeler(StructureEstimator):
             nodes or features that do not fit, values that are not finite, labels of one kind only, constraints that the
             labels do not obey (the message names parameter, or graph and edge or constraint).
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
 
         Warns
         -----
@@ -209,10 +209,10 @@ class GraphLabeler(StructureEstimator):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, constraints: Any = None
     ) -> Self:
-        """One pass over a batch of graphs, starting from the present weights.
+        """One pass over a batch of graphs, starting from the current weights.
 
-        The first call settles features, their units, and labels (`classes` names labels that come later). The batch's
-        problem is solved around the weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
+        The first call fixes features, their units, and labels (`classes` names labels that come later). The batch's
+        problem is solved around the current weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
         that problem.
         """
         check_stream_weight(self.class_weight)
@@ -270,7 +270,7 @@ class GraphLabeler(StructureEstimator):
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
         """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.
 
-        Fewer where there are fewer. With `probabilities` the labelling's probability stands in the place of its score
+        Fewer if fewer exist. With `probabilities` the labelling's probability replaces its score
         (see `predict_marginals`). Takes time for n_nodes inferences per labelling.
 
         Raises
@@ -283,7 +283,7 @@ class GraphLabeler(StructureEstimator):
     def decision_function(self, X: Any) -> Any:
         """Return per graph an array (n_nodes, n_labels) of what each label would change.
 
-        The score of the predicted labelling with that label there in the place of the predicted one, minus its own:
+        The score of the predicted labelling with that label there in place of the predicted one, minus its own:
         0 for the predicted label.
         """
         return self._fitted().costs(X)

@@ -26,7 +26,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     Parameters
     ----------
     C : float or "auto", default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
         As for `LaRankClassifier`.

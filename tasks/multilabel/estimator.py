@@ -38,18 +38,18 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         predictions. With the other losses (by "f1" with "tree" as well) training searches, too, and no gap is claimed.
         More than 4096 labels do not interact.
     C : float, "auto" or None, default="auto"
-        Weight of the sum of losses. "auto": chosen by held-out rows (`validation_`), by what the loss is of, see
+        Weight of the sum of losses. "auto": chosen on held-out rows (`validation_`), by what the loss is of, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
         0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
     probability : bool, default=False
-        Whether training on a margin finds the temperature that `predict_proba` needs: in the end, on rows held out.
+        Whether training on a margin fits the temperature that `predict_proba` needs: at the end, on held-out rows.
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and equal variances that sum up to
-        1, so that units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are
-        of the columns as given, C and `result_` of the others.
+        Train on dense columns, those of mostly nonzero arrays, with mean 0 and equal variances that sum up to
+        1, so units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are for
+        the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -57,7 +57,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     n_jobs : int, optional
         Jobs for the rounds of batch solvers, for the certificate, and for prediction; -1: all cores.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -73,9 +73,9 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         Their weights.
     C_ : float
     validation_ : dict
-        What "auto" has chosen C from.
+        The table from which "auto" chose C.
     temperature_ : float or None
-        What scores are divided by before they become probabilities; 1 with ``loss="log"``, None where it is not known.
+        Divisor of the scores for probabilities; 1 with ``loss="log"``, None if unknown.
     result_ : Result
     n_iter_, n_features_in_ : int
 
@@ -142,7 +142,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array, data frame or sparse matrix of shape (n_samples, n_classes), or list of n_samples collections
-            A matrix of 0 and 1, with -1 for a label that is not known (dense); the classes are the columns' names, or
+            A matrix of 0 and 1, with -1 for an unknown label (dense); the classes are the columns' names, or
             0, 1, ... Or the sets of labels, None for one that is not known; the classes are then what they hold. What
             is not known is completed while training (`structsvm.LatentSVM`).
         sample_weight : array-like of shape (n_samples,), optional
@@ -155,18 +155,18 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, values that are not finite, X and y that do not fit.
+            For a parameter out of range, values that are not finite, X and y that do not match.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present weights w0.
+        """One pass over a batch, starting from the current weights w0.
 
         The first call fixes the labels (`classes` names those that come later) and their tree. The batch's own problem
-        is solved around the weights so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that.
+        is solved around the current weights: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that.
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 

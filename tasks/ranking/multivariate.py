@@ -38,7 +38,7 @@ class MultivariateClassifier(Classifier):
     k : int, optional
         For "prec_at_k", of the training rows.
     C : float, "auto" or None, default="auto"
-        Weight of the loss, times the number of rows. "auto": chosen by held-out rows (`validation_`), by what the loss
+        Weight of the loss, times the number of rows. "auto": chosen on held-out rows (`validation_`), by what the loss
         is of, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
         object has its own. With "f1", "prbep" and "prec_at_k" their own hinge is compared with that of "roc_area"
         (``validation_["losses"]``), which learns where classes overlap so much that no w bounds theirs below 1.
@@ -48,8 +48,8 @@ class MultivariateClassifier(Classifier):
         the threshold that finds as many rows as are of the class: of the held-out rows that C was chosen by, else of
         those of training; without, it is 0.
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with variance 1 each, so that units make no
-        difference. `coef_` is of the columns as given, C and `result_` of the others.
+        Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.
+        `coef_` is for the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -57,7 +57,7 @@ class MultivariateClassifier(Classifier):
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` rounds; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` rounds; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -69,7 +69,7 @@ class MultivariateClassifier(Classifier):
     intercept_ : ndarray of shape (1,)
     C_ : float
     validation_ : dict
-        What "auto" has chosen C, and the hinge, from.
+        The table from which "auto" chose C and the hinge.
     result_ : Result
     n_iter_, n_features_in_ : int
 

@@ -36,13 +36,13 @@ class Ranker(TaskEstimator):
     k : int, optional
         First places that "ndcg" counts; None: all.
     C : float, "auto" or None, default="auto"
-        Weight of a query's loss. "auto": chosen by queries held out (`validation_`), by what the loss is of, see
+        Weight of a query's loss. "auto": chosen on held-out queries (`validation_`), by what the loss is of, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 queries, and in `partial_fit` before any `fit`.
         None: 0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with variance 1 each, so that units make no
-        difference. `coef_` is of the columns as given, C and `result_` of the others.
+        Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.
+        `coef_` is for the columns as given, C and `result_` of the others.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -50,7 +50,7 @@ class Ranker(TaskEstimator):
     n_jobs : int, optional
         Jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -60,7 +60,7 @@ class Ranker(TaskEstimator):
     coef_ : ndarray of shape (n_features,)
     C_ : float
     validation_ : dict
-        What "auto" has chosen C from.
+        The table from which "auto" chose C.
     result_ : Result
     n_iter_, n_features_in_ : int
 
@@ -142,7 +142,7 @@ class Ranker(TaskEstimator):
             For a parameter out of range, values that are not finite, rows and queries that do not fit, and queries none
             of which has different grades.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight, group=group, qid=qid)
 
@@ -157,7 +157,7 @@ class Ranker(TaskEstimator):
         group: Any = None,
         qid: Any = None,
     ) -> Self:
-        """One pass over a batch of queries, starting from the present weights; arguments are those of `fit`."""
+        """One pass over a batch of queries, starting from the current weights; arguments are those of `fit`."""
         check_no_classes(classes, "grades are numbers")
         return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
 

@@ -103,7 +103,7 @@ class SemanticParser(StructureEstimator):
     random_state : int, RandomState or None
         Seeds the strategy "random".
     warm_start : bool, default=False
-        Whether `fit` resumes from what was learnt before, on the same sentences or others.
+        Whether `fit` resumes from the current model, on the same sentences or others.
     n_jobs : int, optional
         Threads for `predict`; -1: one per processor.
     checkpoint : path-like, optional
@@ -239,9 +239,9 @@ class SemanticParser(StructureEstimator):
         ------
         ValueError, TypeError
             For a parameter out of range, an empty sentence or bag, a malformed meaning; the message names parameter
-            or sentence. Nothing has been learnt then.
+            or sentence. The model is then unchanged.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 

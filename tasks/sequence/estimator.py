@@ -32,16 +32,16 @@ class SequenceLabeler(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks, or of log losses. "auto": chosen by held-out examples (`validation_`), see
+        Weight of the sum of slacks, or of log losses. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with fewer than 20 sequences, and in `partial_fit`
-        before any `fit`. None: the same. A solver given as an object has its own.
+        before any `fit`. None: these numbers. A solver object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
-        parameters of its own (then leave those five alone, and search over ``solver__C``).
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
+        parameters (then leave those five unset, and search over ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.
     order : int, optional
-        Labels before this one that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
+        Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
         For column data: a built-in set ("rich", the default; "crf++"; "attributes") or CRF++ templates.
     min_count : int, default=1
@@ -56,31 +56,31 @@ class SequenceLabeler(StructureEstimator):
         Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
         first (K,), last (K,))`` in the order of `classes_`.
     broken : {"refuse", "repair", "predict"}, default="refuse"
-        What becomes of training labels that break the constraints: an error; with "bio" and "bioes", labels of the
-        scheme for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or they are
-        trained on as they are, and only predictions are constrained.
+        What to do with training labels that violate the constraints: raise an error; with "bio" and "bioes", replace
+        them by valid labels for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or
+        train on them unchanged, and constrain only predictions.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
     segments : bool, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
-        beside those of tokens. y holds labels in BIO or BIOES, or of each sequence a list of spans ``(start, stop,
+        beside those of tokens. y contains labels in BIO or BIOES, or per sequence a list of spans ``(start, stop,
         label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each type. Exact inference of
         order 1, without `end`, `bigrams` and masks. A token's word is its feature "word", "w" or the like, or the first
         column; its part of speech the feature "pos", "tag" or the like, or the second column.
     segment_length : int, optional
-        The longest segments with a weight of their own and phrases; longer ones, which are found as well, share one.
-        Default: what nearly all training segments keep to, 4 to 8.
+        The longest segments with their own weight and phrases; longer ones, which are found as well, share one.
+        Default: the length that nearly all training segments do not exceed, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
-        A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
+        A margin of the number of wrong labels, or of 1 for any wrong sequence; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
-        `solver`, no `class_weight`). "auto": "log" and "hamming", each with a C of its own, and both models' log-odds
-        are added (`structsvm.tasks.common.losses`); "hamming" alone where C is not "auto" or not to be chosen, and
-        where the log loss is not possible.
+        `solver`, no `class_weight`). "auto": "log" and "hamming", each with its own C, with both models' log-odds
+        added (`structsvm.tasks.common.losses`); "hamming" alone if C is not "auto" or cannot be chosen, and
+        if the log loss is not possible.
     probability : bool, default=True
-        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on sequences
-        that are taken out of what was learnt (exact inference and solvers with a dual; the log loss needs none).
+        Whether training on a margin fits the temperature at which scores are probabilities: at the end, on sequences
+        that are removed from the trained dual (exact inference and solvers with a dual; the log loss needs none).
     class_weight : dict or "balanced", optional
-        What a wrong label costs, by the true label (default 1).
+        Cost of a wrong label, by the true label (default 1).
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -88,7 +88,7 @@ class SequenceLabeler(StructureEstimator):
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -99,7 +99,7 @@ class SequenceLabeler(StructureEstimator):
         The labels, sorted.
     emission_ : ndarray of shape (n_features, n_labels), float32
     intercept_ : ndarray of shape (n_labels,), float32
-        0 but for rows of numbers.
+        0 except for rows of numbers.
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
     feature_names_ : list of str
@@ -109,22 +109,22 @@ class SequenceLabeler(StructureEstimator):
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
-        the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"`` also
-        the "loss" that these are of, "losses", for each of them (C, score, standard error), "tables" for each of them
-        (rows of C, score, error and passes), "sum", the score of their sum and its standard error, and "scales", the
-        factors of their weights in it.
+        The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"``
+        also the "loss" of these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score,
+        error and passes), "sum", the score of the added models and its standard error, and "scales", the factors of
+        their weights in the sum.
     loss_ : str
-        The loss that the model was trained with; of a sum "log", with which `partial_fit` goes on.
+        The loss that the model was trained with; for a sum "log", with which `partial_fit` continues.
     result_ : Result
         Of the training with that loss.
     results_ : dict of str to Result
-        By loss: a sum has two trainings, each with a certificate of its own, and none as a whole.
+        By loss: a sum has two trainings, each with its own certificate, and none for the sum.
     n_iter_ : int
     n_features_in_ : int
         Number of distinct features.
     temperature_ : float or None
-        What scores are divided by before they become probabilities: 1 for the log loss; None where it is not known.
+        Divisor of the scores for probabilities: 1 for the log loss; None if unknown.
 
     Notes
     -----
@@ -225,15 +225,15 @@ class SequenceLabeler(StructureEstimator):
         Parameters
         ----------
         X : list of sequences, Columns, matrix with `lengths`, or SequenceShards
-            With shards, which hold the labels too, without y; `loss` "auto" is then "hamming", and C is chosen on as
+            With shards, which contain the labels too, without y; `loss` "auto" is then "hamming", and C is chosen on as
             many sequences as one shard may have.
         y : list of label lists
-            In the place of a label None, which may be any, or a set or list of labels, of which the token has one; -1
-            is None where the labels are whole numbers from 0 on, two or more. With ``loss="log"``, which "auto" chooses
-            then if it is possible, training maximises the likelihood of what is known, C is chosen by the known tokens
-            of held-out sequences, and a dict holds labels with weights (votes of annotators, say); with a margin, such
-            sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the runs of known
-            tokens.
+            In place of a label, None (any label), or a set or list of labels that contains the token's; -1
+            means None if there are two or more labels, all integers from 0 on. With ``loss="log"``, which "auto" then
+            chooses if possible, training maximises the likelihood of what is known, C is chosen by the known tokens
+            of held-out sequences, and a dict from labels to weights (such as votes of annotators) is accepted; with a
+            margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the
+            runs of known tokens.
         sample_weight : array-like of shape (n_sequences,), optional
             Factor on each sequence's C.
         lengths : array-like of int, optional
@@ -246,10 +246,10 @@ class SequenceLabeler(StructureEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, an empty sequence, values that are not finite, X and y that do not
-            fit (the message names parameter or sequence).
+            For a parameter out of range, an empty sequence, values that are not finite, X and y that do not match (the
+            message names parameter or sequence).
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         if isinstance(X, SequenceShards):
             if y is not None:
@@ -261,11 +261,11 @@ class SequenceLabeler(StructureEstimator):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None
     ) -> Self:
-        """One pass over a batch, starting from the present weights.
+        """One pass over a batch, starting from the current weights.
 
         The first call fixes features and labels (`classes` names labels that come later); after that,
-        unknown features are left out: use `hash_bits` on streams. The batch's problem is solved around the
-        weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        unknown features are ignored: use `hash_bits` on streams. The batch's problem is solved around the current
+        weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
         check_stream_weight(self.class_weight)
         if isinstance(X, SequenceShards):
@@ -294,12 +294,12 @@ class SequenceLabeler(StructureEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def _masks(self, allowed: Any) -> Any:
-        """The labels that may stand, as boolean arrays."""
+        """The allowed labels, as boolean arrays."""
         model = self._fitted()
         return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
 
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
-        """Return the best labelling of each sequence: a list of label lists, that of an empty sequence empty.
+        """Return the best labelling of each sequence: a list of label lists; an empty sequence has an empty one.
 
         `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
         token, None, a label, or a collection of the labels that it may have.
@@ -322,17 +322,18 @@ class SequenceLabeler(StructureEstimator):
     ) -> Any:
         """Return per sequence its k best labellings: a list of ``(labels, score)``, best first.
 
-        Fewer where there are fewer: an empty sequence has one, of score 0. Exact inference only. With `probabilities`
-        the labelling's probability stands in the place of its score (see `predict_marginals`).
+        Fewer if fewer exist: an empty sequence has one, with score 0. Exact inference only. With `probabilities`
+        the labelling's probability replaces its score (see `predict_marginals`).
         """
         model = self._fitted()
         masks = self._masks(allowed)
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
     def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
-        """Return the spans ``(start, stop, label)`` of each sequence, with `probabilities` a fourth entry.
+        """Return the spans ``(start, stop, label)`` of each sequence.
 
-        The probability that the segment is one of the true ones (see `predict_marginals`). Needs `segments`.
+        With `probabilities` a fourth entry is the probability that the segment is a true one (see `predict_marginals`).
+        Needs `segments`.
         """
         return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
 
@@ -341,7 +342,7 @@ class SequenceLabeler(StructureEstimator):
 
         The score of the best labelling that has the label there, minus the score of the best labelling of
         all (max-marginals): 0 for the predicted label, and minus the margin for the runner-up. For greedy
-        inference the scores of the decision at each token, the best one subtracted.
+        inference the scores of the decision at each token, minus the best one.
         """
         model = self._fitted()
         if model.is_greedy:

@@ -61,7 +61,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
 
 def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
     """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
-    the objects in the place of labels that are not known.
+    the objects in place of labels that are not known.
     """
     found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}
     named = flat

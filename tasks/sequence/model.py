@@ -87,7 +87,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
     oracle : ViterbiOracle, GreedyOracle or SemiMarkovOracle
     weights : ndarray of shape (oracle.n_features,), float32
     temperature : float or None
-        What scores are divided by before they become probabilities; None: not known.
+        Divisor of the scores for probabilities; None: not known.
     units : Units or None
         Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
     sets : bool array of shape (n_sets, n_labels)
@@ -451,7 +451,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     @property
     def has_spans(self) -> bool:
-        """Whether users have lists of spans in the place of label lists."""
+        """Whether users have lists of spans in place of label lists."""
         return self.segments is not None and self.segments.form == "spans"
 
     @property

@@ -1,8 +1,8 @@
 """Phrases: what several neighbouring tokens are called, as attributes of the segments that they make.
 
 A token has names: its word in lower case, the shape of the word ("Xx" of "Madrid"), its part of speech. A phrase is a
-run of 2 to M of one of these that occurs twice or more in the training text, in a segment or not: labels are not looked
-at, so that a phrase is as likely to be a segment where it is met again.
+run of 2 to M of one of these that occurs twice or more in the training text, in a segment or not: labels are ignored,
+so that a phrase is as likely to be a segment where it is met again.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class TaggedParser(BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Return what the parser predicts for sentences: lists of words.
 
-        Or of (word, tag), or trees, whose tags are not looked at.
+        Or of (word, tag), or trees, whose tags are ignored.
         """
         return self.parser_.predict(self.tagged(X))
 

@@ -40,7 +40,7 @@ def as_texts(X: Any) -> Any:
 
 
 class AnyMatrix:
-    """Accepts arrays, lists of rows and sparse matrices; their numbers are looked at in `fit`."""
+    """Accepts arrays, lists of rows and sparse matrices; `fit` checks their numbers."""
 
     def accepts(self, value: Any) -> Any:
         return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
@@ -52,46 +52,46 @@ class AnyMatrix:
 class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     """Support vector machine for classes in a taxonomy; without one, a linear multiclass machine.
 
-    A document goes to the class y of the highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
-    lie above y. So classes share what their ancestors learn, and a loss that grows with the distance in the taxonomy
-    makes the margin wide where errors are costly.
+    A document is assigned to the class y of highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
+    lie above y. So classes share the weights of their ancestors, and a loss that grows with the distance in the
+    taxonomy makes the margin wide where errors are costly.
 
     Parameters
     ----------
     taxonomy : Taxonomy, networkx.DiGraph, edge list, parent array or label paths, or str, optional
-        See `structsvm.structures.taxonomy.as_taxonomy`. A string is what stands between the levels of labels that are
-        whole paths, " > " of "Toys > Games > Chess"; their taxonomy is that of these paths. None: of rows of levels the
-        same, of other labels none, classes with nothing in common.
+        See `structsvm.structures.taxonomy.as_taxonomy`. A string is the separator of the levels in labels that are
+        whole paths, " > " in "Toys > Games > Chess"; the taxonomy is that of these paths. None: for rows of levels the
+        same; for other labels no taxonomy, and classes share nothing.
     loss : {"auto", "tree", "path", "zero_one", "log"} or array of shape (n_labels, n_labels), default="auto"
         Height of the first common ancestor; path length; 1 for any error; "log": not a margin but the conditional
         likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
         predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
-        taxonomy, of the sorted classes). "auto": of standardised columns "log" and "tree", each with a C of its own,
-        and both models' log-odds are added (`structsvm.tasks.common.losses`); else, and where C is not "auto" or not to
-        be chosen, with another solver, inner nodes as labels, or documents that are known in part, "tree".
+        taxonomy, of the sorted classes). "auto": for standardised columns "log" and "tree", each with its own C, with
+        both models' log-odds added (`structsvm.tasks.common.losses`); otherwise, and if C is not "auto" or cannot be
+        chosen, with another solver, inner nodes as labels, or labels known in part, "tree".
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
         leaves the taxonomy to the loss.
     leaf_only : bool, default=True
-        Whether labels are leaves, and only leaves are predicted; of a document at an inner node it is then known that
-        it belongs to a leaf below, see `fit`. Otherwise labels may be inner nodes, and a document
-        goes to a node above its best label y where that is safer under the loss: of y and its ancestors, up to the
-        root, to the z of least ``max_y' loss(y', z) + score(y')``. With the tree loss y itself always is, since a
-        wrong leaf below a node costs what the node costs; with "path" a parent costs half a sibling.
+        Whether labels are leaves, and only leaves are predicted; a document at an inner node then belongs to an unknown
+        leaf below it, see `fit`. Otherwise labels may be inner nodes, and a document is assigned to a node above its
+        best label y if that is safer under the loss: among y and its ancestors, up to the root, the z of least ``max_y'
+        loss(y', z) + score(y')``. With the tree loss that is always y itself, since a wrong leaf below a node costs as
+        much as the node; with "path" a parent costs half a sibling.
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 distinct documents, and in `partial_fit` before any
         `fit`. None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
-        parameters of its own (slack rescaling, say).
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
+        parameters (slack rescaling, say).
     fit_intercept : bool, default=True
-        Add a feature of value 1 to every document. Without meaning where there is a kernel.
+        Add a feature of value 1 to every document. Ignored with a kernel.
     standardize : bool, default=True
-        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and variance 1 each, so that units
-        make no difference: `coef_` and `intercept_` are of the columns as given, C and `result_` of the others. The
-        first `fit` or batch settles means and variances; with fewer than 20 rows, and where there is a kernel, columns
-        are as given.
+        Train on dense columns, those of mostly nonzero arrays, with mean 0 and variance 1 each, so units make no
+        difference: `coef_` and `intercept_` are for the columns as given, C and `result_` for the standardised ones.
+        The first `fit` or batch fixes means and variances; with fewer than 20 rows, and with a kernel, columns
+        are used as given.
     kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, optional
         Compare documents by this instead of having weights for their features: the joint kernel is
         ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
@@ -100,18 +100,18 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     class_weight : dict or "balanced", optional
         Factor on C by the true class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     vectorizer : scikit-learn vectorizer, optional
-        Makes the features, if X holds texts. (In a `Pipeline` it may stand before the classifier as well; here it is
+        Makes the features if X contains texts. (It may also precede the classifier in a `Pipeline`; here it is
         saved with the model.)
     max_weights : int, default=2**25
-        While features times nodes are no more than this, there is a weight for each pair. Beyond, rare features have
-        weights for those nodes alone below which they occur in training (see `structsvm.tasks.taxonomy.rows`).
-        Training takes about 24 bytes a weight.
+        If features times nodes are at most this number, there is a weight for each pair. Otherwise rare features have
+        weights only for the nodes below which they occur in training (see `structsvm.tasks.taxonomy.rows`).
+        Training takes about 24 bytes per weight.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     warm_start : bool, default=False
         Whether `fit` resumes the last one, for another `max_iter` passes over the same documents.
@@ -129,20 +129,20 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     taxonomy_ : Taxonomy
     coef_ : array or CSR array of shape (n_attributes, n_features)
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
-        Neither these nor intercepts exist where there is a kernel.
+        With a kernel neither these nor intercepts exist.
     intercept_ : ndarray of shape (n_attributes,)
     gamma_ : float
-        That of the kernel, where there is one.
+        That of the kernel, if there is one.
     support_, support_vectors_, dual_coef_
-        Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
+        With a kernel, as in `LaRankClassifier`: the scores of x are ``L L' dual_coef_ @
         k(support_vectors_, x)``, L the attributes of `classes_`.
     temperature_ : float or None
-        What scores are divided by for probabilities, fitted on documents held out.
+        Divisor of the scores for probabilities, fitted on documents held out.
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
-        the part that was trained on), the "metric" and the number of examples "n_held_out".
+        The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     results_ : dict of str to Result
         The outcome of each training, by its loss; `result_` is the first one.
@@ -236,12 +236,12 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
             Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
-            (or by what `taxonomy` is). What is known in part: a set of nodes, of which the document has one; with
-            leaf_only=True an inner node too, which stands for the leaves below it that y names elsewhere (the root: for
-            all of them); None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or
-            more labels that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of
-            annotators, say; the leaves below a node share its weight). Such documents are completed and trained on in
-            turn (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
+            (or by the separator `taxonomy`). Labels known in part: a set of nodes that contains the document's; with
+            leaf_only=True also an inner node, which means the leaves below it that y names elsewhere (the root: all of
+            them); None (any), and so is -1 if it is not a node, or, without a taxonomy, beside two or more labels that
+            are integers from 0 on; with loss="log" a dict from nodes to weights (such as votes of annotators; the
+            leaves below a node share its weight). Such documents are completed and trained on in turn
+            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
             leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
@@ -253,21 +253,21 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, a taxonomy with cycles or several roots, a label that is no node, an inner
-            node without leaves that y names, an empty set, labels of one class only, X and y that do not fit.
+            For a parameter out of range, a taxonomy with cycles or several roots, a label that is not a node, an inner
+            node without leaves that y names, an empty set, labels of one class only, X and y that do not match.
         KeyboardInterrupt
-            On Ctrl-C, after the partial model has been put in place.
+            On Ctrl-C, after the partial model has been stored.
         """
         return self._train(X, y, sample_weight)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch, starting from the present model.
+        """One pass over a batch, starting from the current model.
 
-        The first call fixes labels (`classes` names those that come later), the vectorizer's words, and where there
-        are more than `max_weights` the features that have weights. The batch's problem is solved around the weights
-        w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. With a kernel, the
-        support vectors so far take part in it, as in `LaRankClassifier.partial_fit`.
+        The first call fixes labels (`classes` names those that come later), the vectorizer's words, and, beyond
+        `max_weights`, the features that have weights. The batch's problem is solved around the current weights w0:
+        minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. With a kernel, the
+        current support vectors are part of it, as in `LaRankClassifier.partial_fit`.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     def predict_levels(self, X: Any) -> Any:
         """Return the levels of each predicted node, object array (n_documents, n_levels), ended by "".
 
-        The form of y that has columns of levels; where names are no whole paths, the nodes on the way to it.
+        The form of a y with columns of levels; if names are not whole paths, the nodes on the path to it.
         """
         taxonomy, predicted = self.taxonomy_, self.predict(X).tolist()
         levels = {name: taxonomy.levels(name) for name in set(predicted)}
@@ -340,9 +340,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return score
 
     def predict_path(self, X: Any) -> list[Any]:
-        """Return per document the nodes on the way from the root (not in it) to the predicted node.
+        """Return per document the nodes on the path from the root (excluded) to the predicted node.
 
-        A list of lists of names. Where a node has several parents it is a shortest way.
+        A list of lists of names; a shortest path if a node has several parents.
         """
         predicted = self.predict(X).tolist()
         paths = {name: self.taxonomy_.path(name) for name in set(predicted)}
@@ -351,9 +351,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     def decision_function(self, X: Any) -> Any:
         """Return scores, float64 array (n_documents, n_classes), columns as `classes_`.
 
-        For two classes (n_documents,): the second one's minus the first one's. Where inner nodes are predicted
-        (leaf_only=False), the predicted one need not be that of the highest score; nodes that attributes other than
-        ancestors' leave without a score have minus infinity.
+        For two classes (n_documents,): the second one's minus the first one's. If inner nodes are predicted
+        (leaf_only=False), the predicted one need not have the highest score; nodes without a score, with attributes
+        other than ancestors', have minus infinity.
         """
         model = self._fitted()
         X = self._documents(model, X)
@@ -371,8 +371,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Return the probability that each class is the label, array (n_documents, n_classes), columns as `classes_`.
 
-        A softmax over the labels' scores at the temperature `temperature_`. A node that is no label has 0; `node_proba`
-        adds up what lies below it.
+        A softmax over the labels' scores at the temperature `temperature_`. A node that is not a label has 0;
+        `node_proba` sums over the labels below it.
         """
         model = self._fitted()
         proba = self._label_proba(model, X)
