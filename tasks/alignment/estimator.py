@@ -23,7 +23,7 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
 
-# Rounds of aligning and learning, where the homologues' alignments are unknown.
+# Rounds of aligning and learning, if the homologues' alignments are unknown.
 
 
 class SequenceAligner(StructureEstimator):
@@ -39,33 +39,33 @@ class SequenceAligner(StructureEstimator):
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
         parameters.
     mode : {"auto", "semi_global", "global", "local"}, default="auto"
-        What of the sequences an alignment must take: from the first letter of one to the last letter of one, what
-        stands out being free; both whole; or any part of each (Smith-Waterman). "auto": the first, unless another one
-        does better on held-out training pairs, by more than two standard errors.
+        What an alignment must cover: from the first letter of one sequence to the last letter of one, with free
+        overhanging ends; both whole; or any part of each (Smith-Waterman). "auto": the first, unless another one does
+        better on held-out training pairs, by more than two standard errors.
     gaps : {"affine", "linear"}, default="affine"
     symmetric : bool, default=True
         One weight for the pairs (a, b) and (b, a).
     letter_gaps : bool, default=False
-        Gaps also have weights by the letter that stands against them.
+        Gaps also have weights by the opposite letter.
     classes : "hydrophobicity" or tuple of str, optional
-        Position features, crossed with all operations: made of the letters (see `hydrophobicity`), or annotations
-        with these alphabets; then a sequence is a tuple of its letters and its annotations, ``("MKV", "HHC")``.
+        Position features, crossed with all operations: computed from the letters (see `hydrophobicity`), or annotations
+        with these alphabets; a sequence is then a tuple of its letters and its annotations, ``("MKV", "HHC")``.
     alphabet : {"protein", "dna"} or str, default="protein"
         A name, or all letters; the rule for other letters is at the head of `structsvm.tasks.alignment.letters`.
     band : int or (int, int), optional
         Search only near the diagonal; see `SmithWatermanOracle`.
     loss : {"q", "zero_one"}, default="q"
-        Share of the reference's pairs missed, or 1 for any other alignment. Without meaning where decoys are given.
+        Share of the reference's pairs missed, or 1 for any other alignment. Ignored with decoys.
     window : int, default=0
-        "q": how far from its place a reference pair counts as found.
+        "q": the distance up to which a reference pair counts as found.
     prior : str, path-like, SubstitutionMatrix or Biopython's Array, default="auto"
         A matrix to start from and to stay close to: ``1/2 |w - w0|^2`` is minimised in place of ``1/2 |w|^2``. A name
-        as "BLOSUM62" is one of Biopython's package data; without Biopython, of
+        such as "BLOSUM62" is looked up in Biopython's package data; without Biopython, in
         `structsvm.datasets.fetch_substitution_matrix`. "auto": of BLOSUM62 and its kin (DNA: NUC.4.4; other letters,
         or without Biopython: equal letters 1, others -1) and the log-odds of the training pairs, the one that aligns
         the pairs best, in the unit that suits the loss. None: zero.
     prior_gap_open, prior_gap_extend : float, optional
-        What the first and each further letter of a gap score in w0, in the unit of the matrix. None: those that align
+        Scores of the first and of each further letter of a gap in w0, in the unit of the matrix. None: those that align
         the training pairs best.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
@@ -103,21 +103,21 @@ class SequenceAligner(StructureEstimator):
 
     Notes
     -----
-    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord stand
-    for strings, its alignments of two sequences for elements of X and of y. Columns with a lower-case letter are
-    not assessed: losses and metrics do not look at them, and how their letters are aligned is not learnt but left open.
-    Before training they are aligned as the prior (or what was learnt before, or without either one pass over the rows
-    as they are) aligns them best; `result_` certifies the problem with these alignments.
+    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord may
+    replace strings, its alignments of two sequences elements of X and of y. Columns with a lower-case letter are
+    not assessed: losses and metrics ignore them, and the alignment of their letters is left open.
+    Before training they are aligned in the best way by the prior (or by the current model, or without either by one
+    pass over the rows as given); `result_` certifies the problem with these alignments.
 
-    With `decoys` the costs are learnt so that x is closer to its homologue z, aligned as y says, than to any decoy,
-    aligned in whatever way. With s(x, z) the score of the best alignment, unknown alignments of homologues make the
+    With `decoys` the costs are learnt such that x is closer to its homologue z, aligned as in y, than to any decoy
+    in any alignment. With s(x, z) the score of the best alignment, unknown alignments of homologues make the
     objective
 
         1/2 |w - w0|^2 + C sum_i max(0, 1 + max_t s(x_i, z_i^t) - s(x_i, z_i)),
 
-    which is not convex. Each round aligns the homologues by the costs at hand, and solves the convex problem that
-    these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
-    `LatentSVM` does: it ends when alignments stay as they are or the objective hardly falls; `result_` is that of the
+    which is not convex. `LatentSVM` solves it in rounds: each aligns the homologues by the current costs, and solves
+    the resulting convex problem (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the
+    objective). It ends when the alignments no longer change or the objective hardly falls; `result_` is that of the
     last round.
 
     Examples
@@ -210,12 +210,12 @@ class SequenceAligner(StructureEstimator):
         X : list of (x, z)
             Sequences and their homologues.
         y : list of (str, str) or None, or None
-            Their alignments, as gapped rows. None, all or one of them, where they are unknown and there are decoys:
-            then they are maximised out (see Notes), which asks for a `prior` to begin with.
+            Their alignments, as gapped rows. None, for all or for one of them, if they are unknown and there are
+            decoys: training then maximises over them (see Notes), which needs a `prior` to begin with.
         sample_weight : array-like of shape (n_pairs,), optional
             Factor on each pair's C.
         decoys : list of (list of sequences), optional
-            For each pair at least one sequence that x must be farther from than from z.
+            Per pair at least one sequence from which x must be farther than from z.
 
         Returns
         -------
@@ -277,7 +277,7 @@ class SequenceAligner(StructureEstimator):
         matrix : str, path-like, SubstitutionMatrix or Biopython's Array
             As `prior`.
         gap_open, gap_extend : float
-            What the first and each further letter of a gap score; without `gap_extend`, gaps are linear.
+            Scores of the first and of each further letter of a gap; without `gap_extend`, gaps are linear.
         params
             Parameters of the class.
         """
@@ -293,8 +293,8 @@ class SequenceAligner(StructureEstimator):
     def predict(self, X: Any, *, biopython: bool = False) -> Any:
         """Align pairs of sequences: a list of pairs of gapped rows, or with `biopython` of `Bio.Align.Alignment`.
 
-        In local mode, what is not aligned is in lower case, against gaps. An empty sequence is aligned with nothing but
-        gaps; `predict_kbest` and `decision_function` raise ValueError for one.
+        In local mode, unaligned letters are in lower case, against gaps. An empty sequence is aligned with gaps only;
+        `predict_kbest` and `decision_function` raise ValueError for one.
         """
         model = self._fitted()
         found = model.align(X, self._threads)
@@ -307,10 +307,10 @@ class SequenceAligner(StructureEstimator):
         return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
-        """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are.
+        """Per pair a list of ``(rows, score)`` of its k best alignments, best first; fewer if fewer exist.
 
         With `probabilities` the alignment's probability replaces its score: among all alignments, at the
-        temperature that `calibrate` has found.
+        temperature that `calibrate` has fitted.
         """
         model = self._fitted()
         return [model.align_kbest(pair, k, probabilities=probabilities) for pair in X]
@@ -318,7 +318,7 @@ class SequenceAligner(StructureEstimator):
     def calibrate(self, X: Any, y: Any) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.
 
-        Of columns that are not assessed, all alignments that agree with the others count.
+        Unassessed columns count with all alignments that agree with the assessed ones.
 
         Returns
         -------
@@ -341,14 +341,14 @@ class SequenceAligner(StructureEstimator):
     def significance(
         self, background: Any, *, n_pairs: int = 1000, length: int = 600, random_state: Any = 0
     ) -> KarlinAltschul:
-        """What scores are worth: bit scores and E-values, by parameters fitted to random strings.
+        """Significance of scores: bit scores and E-values, from parameters fitted to random strings.
 
         Parameters
         ----------
         background : list of str
-            Strings such as those that are searched; letters are drawn as they occur in them.
+            Strings such as those that are searched; letters are drawn with their frequencies.
         n_pairs, length : int
-            Random pairs that are aligned, half of them of that length and half of half of it. In short strings the ends
+            Random pairs to align, half of them of that length and half of half that length. In short strings the ends
             leave less room for alignments, and lambda is greater: at 300 letters by a tenth for BLOSUM62, 11 and 1.
         random_state : int or numpy.random.Generator, default=0
 

@@ -31,7 +31,7 @@ from structsvm.tasks.common.units import Units
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
-    """Linear classifier that learns from sets of candidate labels, one set per row, of which one label is right.
+    """Linear classifier that learns from sets of candidate labels, one set per row, with one right label in each.
 
     Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)``, where with the scores ``s_y = <w_y, x>`` the loss is one of
 
@@ -41,11 +41,11 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     - "mean": ``[1 - mean_{y in Y} s_y]_+ + sum_{z not in Y} [1 + s_z]_+`` (CLPL: Cour, Sapp and Taskar 2011).
     - "max": the same with the best candidate's score in place of the mean. Not convex.
     - "log": ``log sum_k exp s_k - log sum_{y in Y} exp s_y``, minus the log of the probability that the label is a
-      candidate. Not convex: the candidates that the others make likely come to count for more.
+      candidate. Not convex: candidates that the other rows make likely count for more.
 
-    The last two complete the sets while they learn: "max" in rounds, by the best candidate (`structsvm.LatentSVM`),
-    "log" in each step, by the distribution over the candidates. `result_` then certifies the convex problem with these
-    completions as they are in the end.
+    The last two complete the sets during training: "max" in rounds, by the best candidate (`structsvm.LatentSVM`),
+    "log" in each step, by the distribution over the candidates. `result_` then certifies the convex problem with the
+    final completions.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         `structsvm.tasks.common.selection`; 0.1 (with loss="log" 1) with fewer than 20 rows, and in `partial_fit` before
         any `fit`. None: 0.1 or 1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
-        "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
-        others go on to the optimum. loss="log" has a solver of its own, in place of "larank":
-        `ConditionalLikelihood`; with loss="max" there is a `LatentSVM` around the solver, or the solver is one.
+        "passive_aggressive" is algorithm 23: one step per example, in one pass unless `max_iter` says otherwise. The
+        others continue to the optimum. loss="log" replaces "larank" by `ConditionalLikelihood`; loss="max" wraps the
+        solver in a `LatentSVM`, unless it is one.
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
     standardize : bool, default=True
@@ -84,13 +84,13 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     coef_ : ndarray of shape (n_classes, n_features)
     intercept_ : ndarray of shape (n_classes,)
     temperature_ : float or None
-        Divisor of the scores for probabilities, fitted on rows held out: to the likelihood of their bags.
+        Divisor of the scores for probabilities, fitted to the likelihood of the bags of held-out rows.
     loss_ : str
         The loss of the last training.
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: with loss="auto" the "loss", and "losses", for each of them (C, score, standard
+        What "auto" has chosen C from: with loss="auto" the "loss", and "losses", per loss (C, score, standard
         error) of its best C; arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
@@ -155,9 +155,9 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : list of n_samples collections of labels
-            A set, list, tuple or array of candidates for each row, or a dict from candidates to their weights (votes of
-            annotators, say), which losses "mean" and "log" know; what is no collection is a label that is known, None a
-            row of which nothing is known, and so is -1 where three or more labels are integers and none is less. Or all
+            A set, list, tuple or array of candidates per row, or a dict from candidates to their weights (such as votes
+            of annotators), which losses "mean" and "log" support; anything else is a known label. None is a
+            row of which nothing is known, and so is -1 if three or more labels are integers and none is less. Or all
             weights as a matrix of shape (n_samples, n_classes): sparse, a data frame whose columns are labels, or an
             array of floats or bools; columns without names are labels 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional

@@ -25,21 +25,22 @@ class ConceptLabeler(StructureEstimator):
     """Labels each word of a sentence with the concept of a world that it refers to, or ``"-"``.
 
     A network (thesis, appendix C) learns vectors of words and of concepts. A concept is its name together with what
-    the world's relations say of it now, such as where it is; so "he" in "he cooks the rice" can be found to be whoever
-    is where the rice is. Words are labelled greedily, the surest first, and each label helps with the next ones.
+    the world's relations currently say about it, such as where it is; so "he" in "he cooks the rice" can be resolved to
+    whoever is where the rice is. Words are labelled greedily, the surest first, and each label helps with the next
+    ones.
 
     Parameters
     ----------
     relations : list of str, optional
-        The relations of worlds to look at; by default all that the worlds of the first training have. An empty list: no
+        The relations of worlds to use; by default all that the worlds of the first training have. An empty list: no
         knowledge of the world.
     strategy : {"order_free", "left_right", "independent"}, default="order_free"
-        Which word is labelled next: the one whose best label is worth most, the next one, or each by itself, from words
-        alone.
+        Which word is labelled next: the one whose best label scores highest, the next one, or each by itself, from
+        words alone.
     dimension : int, default=20
         Size of the vectors of words and names.
     hidden : int, default=200
-        Size of the space in which words in their sentence meet concepts.
+        Size of the space that words in context share with concepts.
     window : int, default=6
         Words, and their labels, to the left and to the right that a label may depend on.
     learning_rate : float, default=0.02
@@ -70,17 +71,17 @@ class ConceptLabeler(StructureEstimator):
 
     Notes
     -----
-    X is a list of pairs ``(sentence, world)``. A sentence is text, cut at its blanks, or a list of words. A world is a
+    X is a list of pairs ``(sentence, world)``. A sentence is text, split at blanks, or a list of words. A world is a
     dict of relations, or an object with such attributes, and a relation a dict from concepts to concepts (or to any
     other text: a property)::
 
         {"location": {"john": "kitchen", "rice": "kitchen"}, "containedby": {"rice": "fridge"}}
 
-    All labels that were learnt may be predicted, or only those in the collection ``"concepts"`` of a world that has
+    All learnt labels may be predicted, or only those in the collection ``"concepts"`` of a world that has
     one. None is a world of which nothing is known. One object may be the world of many sentences, and is read once.
 
-    y has of each sentence a list with the label of each word, or a set (with repetitions: a `collections.Counter`) of
-    labels, nobody knows of which words; the other words are ``"-"`` then.
+    y has per sentence a list with the label of each word, or a set (with repetitions: a `collections.Counter`) of
+    labels without their words; the other words are then ``"-"``.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class ConceptLabeler(StructureEstimator):
         Raises
         ------
         ValueError, TypeError
-            For a parameter out of range, a sentence, world or label that is none; the message names parameter or
+            For a parameter out of range, or an invalid sentence, world or label; the message names parameter or
             sentence. Or if the network overflows.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
@@ -165,9 +166,9 @@ class ConceptLabeler(StructureEstimator):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over more sentences, whatever words, concepts and labels are new in them.
+        """One pass over more sentences, also with new words, concepts and labels.
 
-        The relations are those of the first call. `classes` must be None: y tells the labels.
+        The relations are those of the first call. `classes` must be None: y gives the labels.
         """
         check_no_classes(classes, "y tells the labels")
         return self._train(X, y, sample_weight, passes=1)
@@ -204,7 +205,7 @@ class ConceptLabeler(StructureEstimator):
         return list(self._fitted().predict(X, self._threads)[1])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of sentences in which all labels are right; in any order, where y has a set or Counter."""
+        """Return the share of sentences in which all labels are right; in any order if y has a set or Counter."""
         X = list(X)
         found = self.predict(X)
         wanted = read_labels(y, found)

@@ -34,12 +34,12 @@ class DependencyParser(StructureEstimator):
         Default "larank". A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver
         object with its own parameters.
     loss : {"hamming", "log"}, default="hamming"
-        What training minimises: a margin that grows with the number of words with a wrong head or label; or the
+        What training minimises: a margin loss, the number of words with a wrong head or label; or the
         negative log-likelihood of the trees, by `structsvm.solvers.ConditionalLikelihood`, which stores a number per
         possible labelled arc: for small treebanks.
     projective : bool or "auto", default="auto"
         Whether arcs may not cross. "auto": unless 2 % of the training arcs cross others. Crossing arcs of training
-        trees stay what they are, the truth, whether the parser can find them or not.
+        trees are never changed, even if the parser cannot predict them.
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
         trees.
@@ -50,7 +50,7 @@ class DependencyParser(StructureEstimator):
         upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
     features : callable, optional
         From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
-        are columns ``own1``, ``own2`` ..., and have templates where none are given. No file holds it: `set_params`
+        are columns ``own1``, ``own2`` ..., with default templates. Model files do not contain it: call `set_params`
         after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
@@ -203,9 +203,9 @@ class DependencyParser(StructureEstimator):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the current weights.
 
-        The first call fixes the labels: those of `classes`, or of the batch; ValueError for a later tree with
-        another. The batch's problem is solved around the current weights w0: minimise
-        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        The first call fixes the labels: those of `classes`, or of the batch; a later tree with another one raises
+        ValueError. The batch's problem is solved around the current weights w0: minimise ``1/2 |w - w0|^2 + C sum_i
+        xi_i``; `result_` certifies that problem.
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
@@ -234,7 +234,7 @@ class DependencyParser(StructureEstimator):
         Raises
         ------
         ValueError
-            For what is no sentence, or one longer than `max_length`; the message names its index.
+            For an invalid sentence, or one longer than `max_length`; the message names its index.
         """
         return self._fitted().predict(X, n_jobs=self._threads)
 

@@ -49,29 +49,29 @@ class GrammarParser(StructureEstimator):
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic"}, default="linear"
     terminals : {"tags", "words", "both"}, default="tags"
-        What sentences are made of: part-of-speech tags, as in the paper; words; or pairs (word, tag), whose tags the
-        grammar has and whose words span features see as well.
+        What sentences consist of: part-of-speech tags, as in the paper; words; or pairs (word, tag), with tags for the
+        grammar and words for the span features.
     min_count : int, default=2
-        For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are. With 1 there
+        For words: rarer ones, and unknown ones, are replaced by a class (capitals, digits, suffix). With 1 there
         are no classes, and no tree for a sentence with an unknown word.
     h : int or None, default=1
         Horizontal Markovisation; None: exactly the rules of the treebank.
     v : int, default=1
-        Vertical Markovisation: labels know their v - 1 nearest ancestors.
+        Vertical Markovisation: labels include their v - 1 nearest ancestors.
     span_features : bool, str or sequence of str, optional
         Whether nodes have weights for their spans; or templates of what they see, one per line, see
-        `structsvm.structures.spans`. Columns: terminal, and but for tags word, prefix, end1 to end4, shape. True: those
-        of `structsvm.tasks.grammar.templates`. None: as True, but for "pcfg".
+        `structsvm.structures.spans`. Columns: terminal, and except with tags word, prefix, end1 to end4, shape. True:
+        those of `structsvm.tasks.grammar.templates`. None: as True, except for "pcfg".
     features : callable, optional
         From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
-        are columns ``own1``, ``own2`` ... of templates, and have templates where none are given. No file holds it:
+        are columns ``own1``, ``own2`` ... of templates, with default ones. Model files do not contain it: call
         `set_params` after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
     span_bits : int, optional
         Span features are hashed to ``2**span_bits`` rows of weights. None: by the number of words, up to 16.
     max_unary : int, optional
         Longest chain of unary rules; None: as long as in the training trees.
     clean : bool, default=True
-        Take traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) off the training trees.
+        Remove traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) from the training trees.
     on_no_parse : {"fragments", "flat", "raise"}, default="fragments"
         For a sentence that the grammar does not cover: the fewest constituents side by side under the heaviest start
         symbol, and of these the best; its words there; or a `NoParseError`.
@@ -96,7 +96,7 @@ class GrammarParser(StructureEstimator):
     grammar_ : list of (Rule, float)
         The rules with their weights (binary rules, if `h` is given); `grammar_text` writes them.
     start_ : dict of str to float
-        The labels that trees may have at the root, with their weights (0 if there is only one).
+        The labels allowed at the root, with their weights (0 if there is only one).
     coef_ : ndarray of shape (n_features,), float64
     C_ : float
         The C of the last training.
@@ -209,13 +209,13 @@ class GrammarParser(StructureEstimator):
         Parameters
         ----------
         X : list of trees, or of sentences if there is y
-            A tree is a `structsvm.structures.trees.Tree`, bracketed text, or ``nltk.Tree``; a sentence as `predict`
-            takes it. Trees may be known in part: a node ``_`` is a bracket whose label is not known, and a node ``...``
+            A tree is a `structsvm.structures.trees.Tree`, bracketed text, or ``nltk.Tree``; a sentence as for
+            `predict`. Trees may be known in part: a node ``_`` is a bracket with unknown label, and a node ``...``
             stands for siblings of which only the brackets in it are known (see `structsvm.structures.known_trees`).
             With ``loss="log"`` training maximises the likelihood of what is known; with a margin, such trees are
-            completed and trained on in turn (`structsvm.LatentSVM`). C is chosen on those that are known whole.
+            completed and trained on in turn (`structsvm.LatentSVM`). C is chosen on the fully known ones.
         y : list of trees, optional
-            Those of the sentences. None: the trees X are inputs and outputs in one.
+            Those of the sentences. None: the trees X are inputs and outputs at once.
         sample_weight : array-like of shape (n_trees,), optional
             Factor on each tree's C.
 
@@ -227,15 +227,15 @@ class GrammarParser(StructureEstimator):
         ------
         ValueError
             For a parameter out of range, a malformed or too long tree, a sentence with other tokens than its tree (the
-            message names parameter, tree or sentence); if no tree is left to train on, or with ``on_no_parse="raise"``,
-            for one known in part with which no tree of the grammar agrees.
+            message names parameter, tree or sentence); if no tree is left to train on; or with ``on_no_parse="raise"``
+            for a partly known tree with which no tree of the grammar agrees.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
 
         Warns
         -----
         AdviceWarning
-            There are trees known in part that are left out, as no tree of the grammar agrees with them.
+            Partly known trees are left out, as no tree of the grammar agrees with them.
         """
         if isinstance(self.solver, str) and self.solver == PCFG:
             return self._estimate(X, y, sample_weight)
@@ -245,7 +245,7 @@ class GrammarParser(StructureEstimator):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the current weights.
 
-        The first call fixes the grammar: ValueError for a later tree with a rule that is not in it. The batch's
+        The first call fixes the grammar: a later tree with a rule outside it raises ValueError. The batch's
         problem is solved around the current weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
         that problem. `classes` must be None: trees have none.
         """
@@ -330,8 +330,8 @@ class GrammarParser(StructureEstimator):
         return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
-        """Return per sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
-        of a sentence without words).
+        """Return per sentence a list of ``(tree, score)``, its k best trees, best first (fewer if fewer exist;
+        none for a sentence without words).
 
         With `probabilities` the tree's probability replaces its score: among all trees of the grammar, at
         `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: a tree with
@@ -372,13 +372,13 @@ class GrammarParser(StructureEstimator):
         """The grammar as text, one rule per line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
         For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
-        that NLTK cannot hold are escaped, see `structsvm.structures.grammar.format_rule`; `parse_rules` there reads the
-        text without weights back. Start symbols beyond the first are not in it, see `start_`.
+        that NLTK does not allow are escaped, see `structsvm.structures.grammar.format_rule`; `parse_rules` there reads
+        the text without weights. Start symbols after the first are not in it, see `start_`.
 
         Raises
         ------
         ValueError
-            A word with quotes of both kinds, which the text cannot hold.
+            A word with quotes of both kinds, which the text cannot contain.
         """
         model = self._fitted()
         number = np.exp if model.result is None else float

@@ -29,23 +29,23 @@ class GraphLabeler(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks, or of log losses. "auto": chosen on held-out graphs (`validation_`), of fewer than
-        20 graphs by held-out parts of them, see `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with few nodes,
-        and in `partial_fit` before any `fit`. None: the same. A solver given as an object has its own.
+        Weight of the sum of slacks, or of log losses. "auto": chosen on held-out graphs (`validation_`), with fewer
+        than 20 graphs on held-out parts of them, see `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with few
+        nodes, and in `partial_fit` before any `fit`. None: these numbers. A solver object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
         parameters.
     interactions : {"auto", "none", "potts", "associative", "symmetric", "full"}, default="auto"
-        What V tells apart. "potts": whether labels agree. "associative": on which label they do. "symmetric": pairs of
-        labels. "full": ordered pairs, the label of the edge's first node first. "none": there is no V. "auto": "full",
-        but "symmetric" for undirected networkx graphs, and "potts" for ``method="cut"``.
+        What V distinguishes. "potts": whether labels agree. "associative": on which label they agree. "symmetric":
+        pairs of labels. "full": ordered pairs, the label of the edge's first node first. "none": there is no V. "auto":
+        "full", but "symmetric" for undirected networkx graphs, and "potts" for ``method="cut"``.
     method : {"auto", "junction", "cut", "relaxed", "expansion"}, default="auto"
-        How the best labelling is found. "junction": exactly, of graphs near to trees. "cut": exactly, for two labels,
-        with weights V that favour equal ones. "relaxed": the linear relaxation, whose certificate is that of the
-        relaxed problem, and which predictions round where it is fractional. "expansion": expansion moves, approximate.
+        How the best labelling is found. "junction": exactly, for graphs close to trees. "cut": exactly, for two labels,
+        with weights V that favour equal ones. "relaxed": the linear relaxation, with the certificate of the
+        relaxed problem; predictions round fractional solutions. "expansion": expansion moves, approximate.
         "auto": exactly where graphs allow it, else relaxed.
     loss : {"hamming", "log"}, default="hamming"
-        A margin of the number of wrong nodes; or the log loss, for graphs near to trees (`max_table`).
+        A margin of the number of wrong nodes; or the log loss, for graphs close to trees (`max_table`).
     max_table : int, default=65536
         Entries of the largest table of "junction", n_labels^(1 + tree-width).
     neighbours : {4, 8}, default=4
@@ -55,7 +55,7 @@ class GraphLabeler(StructureEstimator):
         cells, beside their direction (Boykov and Jolly 2001).
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
-        graphs; for graphs near to trees.
+        graphs; for graphs close to trees.
     class_weight : dict or "balanced", optional
         Cost of a wrong label, by the true label (default 1).
     max_iter, tol, random_state
@@ -76,12 +76,12 @@ class GraphLabeler(StructureEstimator):
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
     coef_ : ndarray of shape (n_features, n_labels)
-        W, for features as they came.
+        W, for the features as given.
     intercept_ : ndarray of shape (n_labels,)
     edge_coef_ : ndarray of shape (n_edge_features, n_labels, n_labels)
-        V, for features as they came; of grids: right, down (with 8 neighbours: both diagonals) and contrast.
+        V, for the features as given; for grids: right, down (with 8 neighbours: both diagonals) and contrast.
     edge_intercept_ : ndarray of shape (n_labels, n_labels)
-        What any edge has.
+        Weights of every edge.
     feature_names_ : list of str
     C_ : float
     validation_ : dict
@@ -97,13 +97,13 @@ class GraphLabeler(StructureEstimator):
     X is a list of graphs: tuples ``(nodes, edges)`` or ``(nodes, edges, edge_features)``, nodes a 2-D array, a sparse
     matrix, or a list with a dict of features (a list of attributes) per node, edges an array (n_edges, 2); networkx
     graphs, whose features are the attribute "features" of nodes (without: all attributes but the label) and of edges
-    (without: "weight"); or grids, arrays (height, width, n_features). It may be one networkx graph as well. Features
+    (without: "weight"); or grids, arrays (height, width, n_features). X may also be a single networkx graph. Features
     may have any units (`structsvm.tasks.common.units`); nodes and edges have an intercept.
 
-    y holds per graph the labels of its nodes, that of a grid in its shape; of networkx graphs it may hold a dict by
-    node, or be the name of an attribute. Labels may be anything hashable. None is an unknown label, and so is
-    -1 where labels are integers from 0 on, two or more: training completes it (`structsvm.LatentSVM`; with the log
-    loss, sums over it).
+    y has per graph the labels of its nodes, for a grid in its shape; for networkx graphs a dict by
+    node, or the name of an attribute. Labels may be anything hashable. None is an unknown label, and so is
+    -1 if there are two or more labels, all integers from 0 on: training completes it (`structsvm.LatentSVM`; with the
+    log loss, sums over it).
 
     Examples
     --------
@@ -182,8 +182,9 @@ class GraphLabeler(StructureEstimator):
         sample_weight : array-like of shape (n_graphs,), optional
             Factor on each graph's C.
         constraints : list, optional
-            Per graph what its labels obey, as `predict` takes it: training compares them with none that do not. With
-            ``method="relaxed"``, or "auto" where it is that, with the points of the relaxation that obey.
+            Per graph the constraints on its labels, as for `predict`: training compares the labels only with labellings
+            that satisfy them; with ``method="relaxed"``, or "auto" where it means that, with the points of the
+            relaxation that do.
 
         Returns
         -------
@@ -192,16 +193,16 @@ class GraphLabeler(StructureEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, an edge that joins a node with itself or what another edge joins, numbers of
-            nodes or features that do not fit, values that are not finite, labels of one kind only, constraints that the
-            labels do not obey (the message names parameter, or graph and edge or constraint).
+            For a parameter out of range, self-loops or duplicate edges, numbers of
+            nodes or features that do not match, values that are not finite, fewer than two labels, constraints that the
+            labels violate (the message names parameter, or graph and edge or constraint).
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
 
         Warns
         -----
         AdviceWarning
-            Where the relaxation leaves many nodes without a whole label.
+            If the relaxation leaves many nodes without an integral label.
         """
         return self._train(X, y, sample_weight, constraints=constraints)
 
@@ -231,25 +232,25 @@ class GraphLabeler(StructureEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any, *, known: Any = None, constraints: Any = None) -> Any:
-        """Return per graph the labels of its nodes: an array, of a grid in its shape; a dict where y had dicts.
+        """Return per graph the labels of its nodes: an array, for a grid in its shape; a dict if y had dicts.
 
         Parameters
         ----------
         X : graphs
         known : labels in one of the forms of y, optional
-            Those that are known, None elsewhere: they stay, and the others are the best ones beside them.
+            Known labels, None elsewhere: they are kept, and the others are the best given them.
         constraints : list, optional
-            Per graph a list (or None) of what its labels must obey, ``(kind, pairs)`` with a list of pairs (node,
-            label); a node is its number, of a grid (row, column), of a networkx graph its name. "at_most_one",
-            "exactly_one" and "or" say of how many pairs the node has the label; "implies" that it has in all others if
-            in the first.
-            The labels are the best that obey all: where the best of all do not, by an integer programme (HiGHS), for
-            graphs of some hundred nodes.
+            Per graph a list (or None) of constraints on its labels, ``(kind, pairs)`` with a list of pairs (node,
+            label); a node is given by its number, in a grid by (row, column), in a networkx graph by its name.
+            "at_most_one", "exactly_one" and "or" say in how many pairs the node has the label; "implies" that it has it
+            in all others if in the first.
+            The labels are the best that satisfy all: if the best labelling does not, by an integer programme (HiGHS),
+            for graphs of some hundred nodes.
 
         Raises
         ------
         ValueError
-            For constraints that no labelling obeys; the message names the graph.
+            For constraints that no labelling satisfies; the message names the graph.
         """
         return self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
 
@@ -262,8 +263,8 @@ class GraphLabeler(StructureEstimator):
         Raises
         ------
         ValueError
-            Without a temperature, and for a graph whose junction tree exceeds `max_table`, where such sums cannot be
-            had; the message names it.
+            Without a temperature, and for a graph whose junction tree exceeds `max_table`, where such sums are
+            impossible; the message names it.
         """
         return self._fitted().marginals(X)
 
@@ -271,7 +272,7 @@ class GraphLabeler(StructureEstimator):
         """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.
 
         Fewer if fewer exist. With `probabilities` the labelling's probability replaces its score
-        (see `predict_marginals`). Takes time for n_nodes inferences per labelling.
+        (see `predict_marginals`). Takes the time of n_nodes inferences per labelling.
 
         Raises
         ------
@@ -281,7 +282,7 @@ class GraphLabeler(StructureEstimator):
         return self._fitted().predict_kbest(X, k, probabilities=probabilities)
 
     def decision_function(self, X: Any) -> Any:
-        """Return per graph an array (n_nodes, n_labels) of what each label would change.
+        """Return per graph an array (n_nodes, n_labels) of the change of score by each label.
 
         The score of the predicted labelling with that label there in place of the predicted one, minus its own:
         0 for the predicted label.
@@ -289,11 +290,11 @@ class GraphLabeler(StructureEstimator):
         return self._fitted().costs(X)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the nodes whose label is right, among those of which y tells it."""
+        """Return the share of correctly labelled nodes, among those with a label in y."""
         model = self._fitted()
         inputs, is_one = model.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
-        # Labels that the model does not have are wrong.
+        # Labels outside the model are wrong.
         labels, ids = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
         ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[ids]

@@ -33,12 +33,12 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         random field (Ghamrawi and McCallum 2005), wherever sums over all sets are exact.
     interactions : {"auto", "none", "tree", "full"}, default="auto"
         Pairs that have a weight: none, those of the Chow-Liu tree of the training labels, or all; "auto": all up to 20
-        labels, and the tree beyond. Inference is exact, but beyond 20 labels with "full": there training by the Hamming
-        loss takes the linear relaxation, whose primal bounds the true one, and a search completes its whole labels to
-        predictions. With the other losses (by "f1" with "tree" as well) training searches, too, and no gap is claimed.
-        More than 4096 labels do not interact.
+        labels, and the tree beyond that. Inference is exact, except beyond 20 labels with "full": there training with
+        the Hamming loss uses the linear relaxation, whose primal bounds the true one, and a search completes its
+        integral labels to predictions. With the other losses ("f1" also with "tree") training searches, too, and no gap
+        is claimed. More than 4096 labels do not interact.
     C : float, "auto" or None, default="auto"
-        Weight of the sum of losses. "auto": chosen on held-out rows (`validation_`), by what the loss is of, see
+        Weight of the sum of losses. "auto": chosen on held-out rows (`validation_`), by the loss's own metric, see
         `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
         0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
@@ -47,9 +47,9 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     probability : bool, default=False
         Whether training on a margin fits the temperature that `predict_proba` needs: at the end, on held-out rows.
     standardize : bool, default=True
-        Train on dense columns, those of mostly nonzero arrays, with mean 0 and equal variances that sum up to
-        1, so units make no difference, and a row counts as much as a pair of labels. `coef_` and `intercept_` are for
-        the columns as given, C and `result_` of the others.
+        Train on dense columns, those of mostly nonzero arrays, with mean 0 and equal variances that sum to
+        1, so units make no difference, and a row weighs as much as a pair of labels. `coef_` and `intercept_` are
+        for the columns as given, C and `result_` for the scaled ones.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -143,8 +143,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array, data frame or sparse matrix of shape (n_samples, n_classes), or list of n_samples collections
             A matrix of 0 and 1, with -1 for an unknown label (dense); the classes are the columns' names, or
-            0, 1, ... Or the sets of labels, None for one that is not known; the classes are then what they hold. What
-            is not known is completed while training (`structsvm.LatentSVM`).
+            0, 1, ... Or the sets of labels, None for an unknown one; the classes are then the labels in them. Unknown
+            labels are completed in training (`structsvm.LatentSVM`).
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each row's C.
 
@@ -235,18 +235,18 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         return self._validated(X, before=self._fitted(), accept_sparse="csr", dtype=np.float64)[0]
 
     def decision_function(self, X: Any) -> Any:
-        """Return, per label, the score of the best set with it less that of the best one without.
+        """Return per label the score of the best set with it minus that of the best one without.
 
-        Array (n_samples, n_classes): positive where `predict` finds the label.
+        Array (n_samples, n_classes): positive where `predict` includes the label.
         """
         return self._fitted().margins(self._checked(X), self._threads)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each label: array (n_samples, n_classes).
 
-        The share of the sets that have it, each with a probability that grows exponentially with its score over
-        `temperature_`: an exact sum over all sets. With all pairs of more than 20 labels there is none: there, of each
-        label alone, the logistic function of `decision_function` over `temperature_`.
+        The sum over the sets that contain it, each with a probability proportional to the exponential of its score over
+        `temperature_`: exact, over all sets. With all pairs of more than 20 labels that is impossible, and it is, per
+        label, the logistic function of `decision_function` over `temperature_`.
 
         Raises
         ------
@@ -256,11 +256,11 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         return self._fitted().proba(self._checked(X), self._threads)
 
     def predict(self, X: Any) -> Any:
-        """Return the set of the highest score for each row, in the form that y had: a matrix, or a list of tuples."""
+        """Return the set of highest score per row, in the form of y: a matrix, or a list of tuples."""
         return self._fitted().predict(self._checked(X), self._threads)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of rows whose set is predicted whole, the subset accuracy."""
+        """Return the share of rows whose whole set is right, the subset accuracy."""
         model = self._fitted()
         _, _, Y = read_sets(y, model.labels)
         found = model.indicators(self._checked(X), self._threads)

@@ -1,4 +1,4 @@
-"""A parser that goes by tags, behind a tagger that finds them."""
+"""A tagger, and a parser that uses its tags."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParse
 
 
 class TaggedParser(BaseEstimator):
-    """A parser of words alone: a tagger finds their tags, and a parser that was trained on such tags goes by them.
+    """A parser of words alone: a tagger predicts their tags for a parser that was trained on such tags.
 
-    A tagger is nearly always right about the sentences that it was trained on, and a parser that is trained on these
-    tags relies on them too much. So the tags that the parser is trained on are found by jackknifing: those of each fold
-    of the sentences by a tagger that was trained on the others.
+    A tagger is nearly always right on its own training sentences, and a parser trained on these
+    tags relies on them too much. So the parser is trained on jackknifed tags: each fold
+    of the sentences is tagged by a tagger trained on the others.
 
     Parameters
     ----------
     parser : DependencyParser or GrammarParser, optional
         None: ``DependencyParser()``. `GrammarParser` with ``terminals="both"``, whose tags need not be those of trees.
     tagger : SequenceLabeler, or another estimator that takes columns and lists of labels, optional
-        None: ``SequenceLabeler()``. It is given the words as `structsvm.features.columns.Columns`, one column.
+        None: ``SequenceLabeler()``. Its input is the words, as `structsvm.features.columns.Columns` with one column.
     n_folds : int, default=5
-        The tagger is trained so many times, and once more on all sentences.
+        The tagger is trained that many times, and once more on all sentences.
 
     Attributes
     ----------
     tagger_, parser_ : estimators
-        As trained: clones of those given.
+        The trained clones of those given.
     tag_accuracy_ : float
-        The share of right tags among those that the parser was trained on, an estimate of that on new sentences.
+        The share of right tags among those that the parser was trained on, an estimate for new sentences.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class TaggedParser(BaseEstimator):
         self.n_folds = n_folds
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the tagger, and the parser on the tags that it finds for sentences that it does not know.
+        """Train the tagger, and the parser on tags predicted for held-out sentences.
 
         Parameters
         ----------
         X : list of trees, or of sentences if there is y
             With their right tags: a dependency tree's are UPOS; a sentence is a list of (word, tag).
         y : list of trees, optional
-            As the parser takes them.
+            In a form that the parser accepts.
         sample_weight : array-like of shape (n_sentences,), optional
             For the parser.
 
@@ -83,7 +83,7 @@ class TaggedParser(BaseEstimator):
         ------
         ValueError
             For fewer sentences than folds, a word without a tag (the message names sentence and word), and for what
-            tagger and parser refuse.
+            tagger or parser refuse.
         """
         allowed = Interval(Integral, 2)
         if not allowed.accepts(self.n_folds):
@@ -121,9 +121,9 @@ class TaggedParser(BaseEstimator):
         return with_tags(tokens, self.tagger_.predict(columns_of(tokens)))
 
     def predict(self, X: Any) -> Any:
-        """Return what the parser predicts for sentences: lists of words.
+        """Return the parser's predictions for sentences: lists of words.
 
-        Or of (word, tag), or trees, whose tags are ignored.
+        Or lists of (word, tag), or trees, with tags ignored.
         """
         return self.parser_.predict(self.tagged(X))
 
