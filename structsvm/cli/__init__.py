@@ -38,7 +38,7 @@ TASKS = (
 
 
 class Suggesting(click.Group):
-    """A group whose error about an unknown command names the one that was probably meant."""
+    """A group whose error for an unknown command suggests the closest one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         try:
@@ -126,7 +126,7 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @JOBS
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
-@click.option("--constraints", type=FILE, help="Graphs: rules that labels obey, a list of JSON per line.")
+@click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
 def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
@@ -147,11 +147,11 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @INPUT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @JOBS
-@click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, NDCG by places.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the scores alone: no warnings, no path of a picture.")
+@click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, or NDCG by place.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
-    """Compare MODEL's predictions with what is true in INPUT."""
+    """Compare MODEL's predictions with the true outputs in INPUT."""
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
@@ -167,11 +167,11 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
 @main.command()
 @MODEL
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show for each label.")
-@click.option("--label", multiple=True, help="Show these labels only.")
+@click.option("--label", multiple=True, help="Show only these labels.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
 def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -> None:
-    """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
+    """Show the contents of MODEL: its certificate, parameters and heaviest weights."""
     task, model = opened(model, plot)
     figure = task.picture(model) if plot else None
     if as_json:
@@ -183,7 +183,7 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -
 
 
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
-    """What `inspect --json` prints of a model; no weights of features that have no names."""
+    """What `inspect --json` prints of a model; without weights if features have no names."""
     found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
     found["params"] = {name: plain(value) for name, value in model.params.items()}
     found["result"] = None
@@ -201,7 +201,7 @@ def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON, which has no NaN and no infinity; of objects their text."""
+    """A value for JSON, which has no NaN and no infinity; objects become text."""
     value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -237,9 +237,9 @@ def demo(task: Any, output: str, seed: int) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
 def completion(shell: str, install: bool) -> None:
-    """Print what makes SHELL complete commands, tasks, options and names of files.
+    """Print a script that makes SHELL complete commands, tasks, options and file names.
 
-    bash needs the package bash-completion, zsh a line `fpath+=~/.zfunc` before `compinit` in ~/.zshrc.
+    bash needs the package bash-completion, zsh the line `fpath+=~/.zfunc` before `compinit` in ~/.zshrc.
     """
     from click.shell_completion import get_completion_class
 

@@ -99,7 +99,7 @@ def stand_ins(X: Any) -> Any:
 
 
 def matrix_text(model: Any) -> str:
-    """The learnt matrix in NCBI's text form."""
+    """The learnt matrix in NCBI's text format."""
     gaps = f"gap open {model.gap_open:.6g}, gap extend {model.gap_extend:.6g} (the first, each further letter of a gap)"
     return model.substitution_matrix.to_ncbi(comments=["Substitution scores learnt by structsvm", gaps])
 
@@ -119,10 +119,10 @@ def picture(model: Any) -> Any:
 @choice("--mode", AUTO, *MODES)
 @choice("--gaps", "affine", "linear")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
-@flag("--letter-gaps", "Gaps also weigh by the letter that stands against them.")
+@flag("--letter-gaps", "Gaps also have weights by the opposite letter.")
 @optional("--classes", click.Choice(["hydrophobicity"]), "Position features.")
 @click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
-@optional("--band", click.IntRange(0), "Search only so far from the diagonal.")
+@optional("--band", click.IntRange(0), "Search only this far from the diagonal.")
 @choice("--loss", "q", "zero_one")
 @count("--window", 0, "How far off a pair may be.", least=0)
 @click.option(
@@ -130,16 +130,16 @@ def picture(model: Any) -> Any:
     type=out.Input(),
     default=AUTO,
     show_default=True,
-    help="Matrix to start from and stay close to: a file in NCBI's text form, BLOSUM62, ..., or none.",
+    help="Matrix to start from and stay close to: a file in NCBI's text format, BLOSUM62, ..., or none.",
 )
-@optional("--prior-gap-open", float, "Its first letter of a gap.  [default: chosen]")
-@optional("--prior-gap-extend", float, "Its further letters of a gap.  [default: chosen]")
+@optional("--prior-gap-open", float, "Its score of a gap's first letter.  [default: chosen]")
+@optional("--prior-gap-extend", float, "Its score of each further letter.  [default: chosen]")
 @optional("--decoys/--no-decoys", None, "Learn from decoys.  [default: if all examples have some]")
-@optional("--matrix", out.TEXT, "Write the learnt matrix in NCBI's text form.")
+@optional("--matrix", out.TEXT, "Write the learnt matrix in NCBI's text format.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn alignment costs from a FASTA or A2M file of aligned pairs.
 
-    Two records per example, with gaps; records with the same first word that follow are its decoys.
+    Two records per example, with gaps; following records with the same first word are its decoys.
     """
     decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
     if params.get("prior") == "none":

@@ -95,7 +95,7 @@ def demo(seed: int) -> Any:
 @choice("--machine", *MACHINES)
 @kernel_options("rbf")
 @optional("--alpha", float, "Of sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
-@flag("--balanced", "Of lasvm and sgdqn: let both classes weigh the same.")
+@flag("--balanced", "Of lasvm and sgdqn: give both classes the same weight.")
 @optional("--n-reprocess", float, "Of lasvm: Reprocess steps after each Process.  [default: 1]")
 @optional("--selection", click.Choice(["random", "gradient", "active", "autoactive"]), "Of lasvm.")
 @optional("--max-visits", click.IntRange(1), "Of lasvm: examples that a pass visits at most.")
@@ -105,9 +105,9 @@ def demo(seed: int) -> Any:
 @optional("--t0", float, "Of sgdqn; chosen on a tenth of the examples by default.")
 @optional("--tol", float, "Of lasvm: stop at this relative duality gap.")
 @optional("--cache-size", float, "Of lasvm and huller: memory for kernel rows in MB.  [default: 200]")
-@flag("--probability", "Fit what predict --confidence needs, on examples held out.")
+@flag("--probability", "Fit what predict --confidence needs, on held-out examples.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
-    """Train a machine of two classes on a file in svmlight's form.
+    """Train a machine of two classes on a file in svmlight format.
 
     A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1.
     """

@@ -54,7 +54,7 @@ def errors(trees: Any, predicted: Any) -> Any:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, its templates with `top` of each kind, and its labels."""
+    """Describe the model: its templates with `top` of each kind, and its labels."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
     kind = "projective trees" if oracle.projective else "trees whose arcs may cross"
@@ -67,7 +67,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated trees, some of them with crossing arcs, and draw one that came out wrong."""
+    """Train on simulated trees, some of them with crossing arcs, and draw a wrong prediction."""
     from structsvm.datasets import make_dependency_trees
     from structsvm.tasks import DependencyParser
 
@@ -86,12 +86,12 @@ def demo(seed: int) -> Any:
 @training()
 @choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
 @optional("--projective/--crossing", None, "Whether arcs may cross.  [default: by the trees]")
-@flag("--probability", "Fit what predict --confidence needs, on trees held out.")
+@flag("--probability", "Fit what predict --confidence needs, on held-out trees.")
 @click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
-@optional("--arc-templates", out.Input(), "File of the templates of arcs, one per line.")
-@optional("--label-templates", out.Input(), "File of the templates of labels.")
+@optional("--arc-templates", out.Input(), "File of arc templates, one per line.")
+@optional("--label-templates", out.Input(), "File of label templates.")
 @optional("--arc-bits", click.IntRange(1, 28), "Hash features of arcs to 2**BITS.  [default: by the words]")
-@optional("--row-bits", click.IntRange(1, 28), "The same for rows of labels.")
+@optional("--row-bits", click.IntRange(1, 28), "The same for rows of label weights.")
 @count("--max-length", 1000, "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a CoNLL-U file."""

@@ -56,7 +56,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
-    """The scores of the brackets; the picture is the first tree that is wrong."""
+    """The scores of the brackets; the picture shows the first wrong tree."""
     trees = as_trees(read_trees(out.source(path)), clean=True)
     check_whole(trees, "evaluate")
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse=FRAGMENTS, n_jobs=jobs)
@@ -71,7 +71,7 @@ def errors(trees: Any, predicted: Any) -> Any:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is and the heaviest rules of each nonterminal."""
+    """Describe the model, with the heaviest rules of each nonterminal."""
     grammar = model.oracle.grammar
     shown = out.chosen(only, grammar.nodes, "nonterminals")
     starts = [f"{name} {weight:+.4f}" if weight else name for name, weight in model.weighted_starts().items()]
@@ -85,7 +85,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
+    """Train on simulated trees in several ways, beside the generative grammar, and draw a wrong tree."""
     from structsvm.datasets import make_treebank
     from structsvm.tasks import GrammarParser
 
@@ -108,7 +108,7 @@ def demo(seed: int) -> Any:
 
 
 def read_sentences(path: str) -> Any:
-    """Sentences of a file: lines of tokens (none: blank), ``word/TAG`` for pairs; or trees, whose tokens they are."""
+    """Sentences of a file: lines of tokens (blank if empty), ``word/TAG`` for pairs; or the tokens of trees."""
     text, name = load_text(out.source(path), ValueError)
     lines = [_tokens(line.split()) for line in text.splitlines()]
     first = next(filter(None, lines), None)
@@ -137,24 +137,24 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 
 @training(solvers=(*SOLVERS, PCFG))
 @choice("--loss", "hamming", "f1", "zero_one", "log", text="A margin, or that of a log-linear grammar.")
-@flag("--probability", "Fit what predict --confidence needs, on trees held out.")
+@flag("--probability", "Fit what predict --confidence needs, on held-out trees.")
 @choice("--rescaling", "margin", "slack")
 @choice("--penalty", "linear", "quadratic")
 @choice("--terminals", "tags", "words", "both")
-@count("--min-count", 2, "Words: rarer ones are classes.")
+@count("--min-count", 2, "Words: rarer ones become classes.")
 @click.option("--h", "h", type=Order(), default=1, show_default=True, help="Horizontal Markovisation, or exact rules.")
 @count("--v", 1, "Vertical Markovisation.")
 @optional(
     "--span-features/--no-span-features",
     None,
-    "Weights for first and last words, length, split.  [default: with them, but for pcfg]",
+    "Weights for first and last words, length, split.  [default: yes, except with pcfg]",
 )
 @optional(
     "--span-bits", click.IntRange(1, 24), "Rows of their weights, a power of two.  [default: by the trees' words]"
 )
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
 @optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
-@flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings of which no more is known.")
+@flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
 @count("--max-length", 400, "Longest sentence.")
 @count("--max-chart-bytes", 2**31, "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:

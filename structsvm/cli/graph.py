@@ -21,12 +21,12 @@ from structsvm.tasks.graph.model import GraphModel, prepare
 
 
 def read(path: str, label: str) -> GraphLines:
-    """The graphs of a file; ValueError, which names it, for what no model takes."""
+    """The graphs of a file; ValueError, which names it, for graphs that no model accepts."""
     return read_graphs(out.source(path), label=label)
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """A line of JSON per graph: labels of its nodes, in their order, or by their ids where they have such."""
+    """A line of JSON per graph: labels of its nodes, in their order, or by their ids if they have them."""
     lines = read(path, model.label)
     if wanted.kbest is not None:
         for ranked, ids in zip(
@@ -47,13 +47,13 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def named(labels: Any, ids: Any) -> Any:
-    """Labels of nodes in their order, or by their ids where they have such."""
+    """Labels of nodes in their order, or by their ids if they have them."""
     names = labels.tolist()
     return names if ids is None else dict(zip(map(str, ids), names, strict=True))
 
 
 def read_rules(path: str, ids: Any) -> list[Any]:
-    """The constraints of each graph, a list of JSON per line, of nodes by their ids where they have such.
+    """The constraints of each graph, one JSON list per line, with nodes named by their ids if they have them.
 
     ValueError, which names file and line, for what is no list of ``[kind, [[node, label], ...]]``.
     """
@@ -76,7 +76,7 @@ def read_rules(path: str, ids: Any) -> list[Any]:
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
-    """Accuracy and intersection over union of labels; the picture is the confusion matrix."""
+    """Accuracy and intersection over union per label; the picture is the confusion matrix."""
     lines = read(path, model.label)
     if all(label is None for labels in lines.y for label in labels):
         raise ValueError(f"{path}: its nodes have no label, to compare with")
@@ -96,7 +96,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, the heaviest weights of each label, and how labels go together."""
+    """Describe the model, with the heaviest weights of each label and of pairs of labels."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
     text = f"task: graph, interactions {oracle.interactions}, method {oracle.method}, loss {model.loss}"
@@ -144,15 +144,15 @@ def demo(seed: int) -> Any:
     text="What edges tell of their labels; auto: full, for undirected graphs symmetric.",
 )
 @choice("--method", "auto", "junction", "cut", "relaxed", "expansion", text="How the best labels are found.")
-@choice("--loss", "hamming", "log", text="A margin of wrong nodes, or that of a CRF (graphs near to trees).")
+@choice("--loss", "hamming", "log", text="A margin of wrong nodes, or that of a CRF (graphs close to trees).")
 @count("--max-table", 2**16, "Entries of the largest table of junction trees.", least=2)
-@flag("--probability", "Find the temperature of a margin (graphs near to trees).")
+@flag("--probability", "Fit the temperature of a margin (graphs close to trees).")
 @optional("--label", str, "The entry of nodes that is their label.  [default: label]")
-@optional("--constraints", out.FILE, "Rules that labels obey, a list of JSON per line.")
+@optional("--constraints", out.FILE, "Constraints on the labels, one JSON list per line.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Label the nodes of graphs.
 
-    TRAIN is JSON, a graph a line or a list of them, each an object with "nodes" (with "features" and a "label") and
+    TRAIN is JSON, one graph per line or a list of them, each an object with "nodes" (with "features" and a "label") and
     "edges" ([0, 1] or [0, 1, [features]]); or a GraphML file. Labels that are missing or null are completed. - is
     standard input.
     """

@@ -48,7 +48,7 @@ def kernel_text(kernel: Any) -> str:
 
 
 class Machine(NamedTuple):
-    """A choice of what is trained: solver, model, the estimator of such models, and whether examples have weights."""
+    """A kind of machine: its solver, model and estimator, and whether examples have weights."""
 
     solver: Any
     model: Any
@@ -119,7 +119,7 @@ def machine_name(job: Training, name: str | None, option: str, machines: Any, be
 
 
 def describe(model: Any) -> str:
-    """The certificate, and what a kernel has cost."""
+    """The certificate, and the cost of a kernel."""
     text = model.result.certificate()
     if isinstance(model, LinearModel):
         return text

@@ -40,7 +40,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and the support patterns of each label with the largest coefficients."""
+    """Describe the model, with the support patterns of largest coefficients per label."""
     shown = out.chosen(only, model.labels)
     text = f"task: multiclass, {len(model.labels)} classes, {model.estimator}, kernel {kernel_text(model.kernel)}"
     sizes = f"{model.n_features} features, {len(model.support)} support patterns, {model.coef.nnz} coefficients"
@@ -83,11 +83,11 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
 @optional("--selection", click.Choice(["random", "gain"]), "Of larank: which old examples.")
 @optional("--tol", float, "Stop at this relative duality gap.")
 @optional("--cache-size", float, "Memory for kernel rows in MB.  [default: 200]")
-@flag("--probability", "Fit what predict --confidence needs, on examples held out.")
+@flag("--probability", "Fit what predict --confidence needs, on held-out examples.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a multiclass support vector machine with a kernel.
 
-    TRAIN has one example per line in svmlight's form: its label, a number or a word, and index:value pairs.
+    TRAIN has one example per line in svmlight format: its label, a number or a word, and index:value pairs.
     """
     return train_machine(job, path, params, "solver", SOLVERS, about_labels)
 

@@ -48,7 +48,7 @@ def source(path: str) -> Any:
 
 
 def check_files() -> None:
-    """Before the work of the present command: check its `Input` and `Output` parameters.
+    """Before the current command starts: check its `Input` and `Output` parameters.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def parameters(params: dict[str, Any], defaults: Any) -> None:
 
 
 def heading(model: Any, text: str, defaults: Any = None, more: str = "", *, describe: Any = None) -> None:
-    """Print what a model is, its parameters that are not the defaults, more about it, and its `certificate`."""
+    """Describe a model: its parameters that are not the defaults, more about it, and its `certificate`."""
     click.echo(text)
     if defaults is not None:
         parameters(model.params, defaults)

@@ -46,7 +46,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def evaluate(model: Any, path: str, jobs: int, query: str | None) -> tuple[dict[str, Any], str, Any]:
-    """NDCG, mean average precision and ordered pairs; the picture is of NDCG by the number of places."""
+    """NDCG, mean average precision and ordered pairs; the picture shows NDCG by the number of places."""
     X, grades, qid = queries(path, query, model)
     found = model.scores(X)
     scores = ranking_scores(grades, found, qid=qid)
@@ -67,7 +67,7 @@ def report(scores: Any) -> str:
 
 
 def drawn(grades: Any, scores: Any, qid: Any) -> Any:
-    """A figure of the NDCG of the first places, and of rows in any order, whose scores are equal."""
+    """A figure of the NDCG of the first places, beside that of rows in random order (equal scores)."""
     at = range(1, min(int(np.diff(query_bounds(len(grades), qid=qid)).max()), PLACES) + 1)
     figure = out.blank(7, 5)
     axes = figure.add_subplot()
@@ -81,7 +81,7 @@ def drawn(grades: Any, scores: Any, qid: Any) -> Any:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and its heaviest weights."""
+    """Describe the model, with its heaviest weights."""
     if only:
         raise ValueError("--label is for models of labels; this one ranks rows")
     places = "" if model.k is None else f" of the first {model.k} places"
@@ -109,14 +109,14 @@ def demo(seed: int) -> Any:
 
 
 @training(plot="Save the training history as a picture.")
-@choice("--loss", "ndcg", "pairs", "map", text="What is minimised is 1 - this.")
+@choice("--loss", "ndcg", "pairs", "map", text="Training minimises 1 - this.")
 @optional("--k", click.IntRange(1), "First places that ndcg counts.  [default: all]")
-@optional("--query", out.FILE, "The sizes of TRAIN's queries, one per line.  [default: TRAIN.query]")
+@optional("--query", out.FILE, "Query sizes of TRAIN, one per line.  [default: TRAIN.query]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn to rank the rows of queries.
 
-    A line of TRAIN is a row in svmlight's form, "grade qid:ID index:value ...", sorted by qid. Without qid, TRAIN.query
-    has the number of rows of each query, one per line, as LightGBM has it.
+    A line of TRAIN is a row in svmlight format, "grade qid:ID index:value ...", sorted by qid. Without qid, TRAIN.query
+    contains the number of rows of each query, one per line, as for LightGBM.
     """
     query = params.pop("query", None)
     before, settings = job.start(RankerModel.load, DEFAULTS, params)

@@ -46,7 +46,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
-    """Precision, recall and F1 of the meanings, and the alignment error where the input has alignments."""
+    """Precision, recall and F1 of the meanings, and the alignment error if the input has alignments."""
     lines: Any = read_bags(out.source(path))  # every line has a bag
     tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens, jobs), grammar=model.grammar)
@@ -67,7 +67,7 @@ def names_of(model: Any, tokens: Any) -> list[list[str]]:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and the heaviest words of each symbol or unit."""
+    """Describe the model, with the heaviest words of each symbol or unit."""
     if isinstance(model, HybridModel):
         units, layout, attributes = model.hybrid.units.units, model.hybrid.layout, [*model.hybrid.attributes]
         names, arities, what = [unit.name for unit in units], [unit.n_slots or None for unit in units], "units"
@@ -124,17 +124,17 @@ def demo(seed: int) -> Any:
 
 
 @training(metavar="BAGS", solvers=(), role_of_C="Longest step; auto: 0.1 for ospas, 0.2 or 0.05 for hybrid.")
-@choice("--method", "hybrid", "ospas", text="Hybrid trees learnt by likelihood, or taggers learnt online.")
-@choice("--strategy", "order_free", "random", "left_right", text="Which word is learnt next.")
+@choice("--method", "hybrid", "ospas", text="Hybrid trees trained by likelihood, or taggers trained online.")
+@choice("--strategy", "order_free", "random", "left_right", text="Which word is trained next.")
 @flag("--average", "Predict with the average of the weights.")
-@count("--refine", 0, "Choose the best meaning of bags.", least=0)
-@count("--window", 0, "Words beside one as its features.", least=0)
+@count("--refine", 0, "Times to choose the best meaning of each bag and train again.", least=0)
+@count("--window", 0, "Neighbouring words as features.", least=0)
 @count("--ngrams", 1, "Longest n-gram as a feature.")
-@count("--role-window", 2, "Words beside an argument.", least=0)
+@count("--role-window", 2, "Neighbouring words of an argument.", least=0)
 @optional("--grammar", out.FILE, "Grammar of the valid meanings.")
 @optional("--lexicon", out.FILE, "Lines of a phrase, a tab and its name (hybrid).")
-@optional("--max-meanings", click.IntRange(1), "Meanings of a sentence, at most.")
-@click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
+@optional("--max-meanings", click.IntRange(1), "Maximum number of meanings per sentence.")
+@click.option("--complete/--no-complete", default=True, help="Make one word a relation if that completes a meaning.")
 @flag("--fold-constants", "A relation of constants alone is one symbol.")
 @optional("--abstain-below", click.FloatRange(0.0, 1.0), "Least probability of a meaning (hybrid).")
 @click.option("--lowercase/--no-lowercase", default=True)

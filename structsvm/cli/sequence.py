@@ -28,7 +28,7 @@ from structsvm.tasks.sequence.parameters import loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The input's columns with the predicted label behind them, and its probability; or with the k best labellings.
+    """The input's columns, then the predicted label and its probability; or with the k best labellings.
 
     The input is labelled as it is read, piece by piece, and held no longer.
     """
@@ -45,7 +45,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 
 
 def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
-    """Columns, and behind them the best label of each token, with `confidence` its probability."""
+    """Columns, then the best label of each token, and with `confidence` its probability."""
     tokens = model.encode(X)
     label_ids = model.predict_tokens(tokens)
     names = list(dict.fromkeys(map(str, model.shown)))
@@ -59,7 +59,7 @@ def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
 
 
 def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
-    """The k best labellings of each sequence, each behind its columns and below its score or probability."""
+    """The k best labellings of each sequence, each after its columns and below its score or probability."""
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
     return "".join(
         f"# {rank} {score:.6f}\n" + "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
@@ -80,7 +80,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is and its heaviest weights."""
+    """Describe the model, with its heaviest weights."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
     kind = "greedy" if model.is_greedy else "exact"
@@ -176,34 +176,34 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @count("--min-count", 1, "Drop rarer features.")
 @optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")
-@optional("--order", click.IntRange(0), "Labels before that a score sees.  [default: 1, greedy 2]")
-@flag("--segments", "Whole segments have weights: of their length and their phrases.")
+@optional("--order", click.IntRange(0), "Previous labels that a score sees.  [default: 1, greedy 2]")
+@flag("--segments", "Score whole segments, by their length and phrases.")
 @optional("--segment-length", click.IntRange(2, 1000), "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
 @choice(
     "--loss",
     *("auto", "hamming", "zero_one", "log"),
     text="Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.",
 )
-@click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
+@click.option("--probability/--no-probability", default=True, show_default=True, help="Fit a margin's temperature.")
 @optional("--constraints", click.Choice(["bio", "bioes"]), "Predict only labellings of this scheme.")
-@choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
-@flag("--partial", "Labels may be known in part: _ is not known, A|B is one of these, \\_ the label _.")
+@choice("--broken", "refuse", "repair", "predict", text="What to do with training labels that violate it.")
+@flag("--partial", "Labels may be known in part: _ is unknown, A|B is one of these, \\_ the label _.")
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
-@optional("--labels", str, "Labels of a stream, between commas or blanks.  [default: those of its first megabyte]")
+@optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
 @optional("--shards", click.Path(), "Encode TRAIN into files of this new folder, and train on it shard by shard.")
 @optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file; - is standard input.
 
-    One token per line, its columns between spaces or tabs, the label last; blank lines end a sequence.
+    One token per line, its columns separated by spaces or tabs, the label last; blank lines end a sequence.
 
-    Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file of a sequence per row, its
-    cells lists. To train on the shards again, name their folder as TRAIN.
+    Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file with one sequence per row
+    and lists as cells. To train on the shards again, name their folder as TRAIN.
 
     With --warm-start, options that are not given are those of the model, and --max-iter more passes follow. On the file
-    that the model was trained on, its run is resumed; on another one, features that the model does not know are left
-    out, a label that it does not know is an error, and training starts from its weights and stays close to them.
+    that the model was trained on, its run is resumed; on another one, unknown features are ignored,
+    an unknown label is an error, and training starts from the model's weights and stays close to them.
     """
     is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
     labels, size = params.pop("labels", None), params.pop("batch", None)

@@ -37,7 +37,7 @@ REFUSED = {
 
 
 def check_stream(given: dict[str, Any]) -> None:
-    """Raise UsageError for an option that has no meaning for a stream."""
+    """Raise UsageError for an option that streams do not support."""
     for name in sorted(given.keys() & REFUSED.keys()):
         raise click.UsageError(f"--{name.replace('_', '-')} has no meaning with --stream: {REFUSED[name]}")
 
@@ -189,7 +189,7 @@ class Stream:
 
 
 def named_labels(text: str) -> list[str]:
-    """The labels between blanks, or between commas where there are no blanks; UsageError if one is empty."""
+    """The labels separated by blanks, or by commas if there are no blanks; UsageError if one is empty."""
     labels = text.split() or [""] if any(map(str.isspace, text)) else text.split(",")
     if "" in labels:
         raise click.UsageError(f"--labels: an empty label in {text!r:.80}")

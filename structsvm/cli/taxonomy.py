@@ -24,7 +24,7 @@ from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The predicted node of each document, and the probability that the label is it or lies below; or the k best."""
+    """The predicted node of each document, and the probability that the label is at or below it; or the k best."""
     model.set_params(n_jobs=wanted.jobs)
     X, _ = documents(model, path)
     if wanted.kbest is not None:
@@ -69,7 +69,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and the heaviest weights of its nodes."""
+    """Describe the model, with the heaviest weights of its nodes."""
     targets, taxonomy, of_texts = model.model_.targets, model.taxonomy_, model.model_.vectorizer is not None
     nodes = model.nodes_.tolist()
     nodes = nodes[1:] if len(nodes) > targets.attributes.n_attributes else nodes
@@ -135,7 +135,7 @@ def documents(model: Any, path: str) -> Any:
 
 
 def node_set(name: str) -> Any:
-    """The label of a name; of one with bars the set that it is in."""
+    """The label of a name; of one with bars the set that contains it."""
     known = from_text(name)
     if known is None:
         raise ValueError(f"the label {name!r}: a document of which nothing is known has the taxonomy's root")
@@ -143,7 +143,7 @@ def node_set(name: str) -> Any:
 
 
 def as_filled(X: Any) -> Any:
-    """Texts, or a matrix: as an array if much of it is not zero."""
+    """Texts, or a matrix: as an array if much of it is nonzero."""
     return X if isinstance(X, list) or X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
@@ -153,9 +153,9 @@ def as_filled(X: Any) -> Any:
 @choice("--attributes", "ancestors", "normalized", "flat")
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
-@flag("--balanced", "Let every class weigh the same.")
+@flag("--balanced", "Give every class the same weight.")
 @flag("--partial", "Labels may be known in part: A|B is one of these.")
-@count("--min-count", 1, "Drop words of fewer texts.")
+@count("--min-count", 1, "Drop words that occur in fewer texts.")
 @count("--ngrams", 1, "Longest runs of words.")
 @count("--max-weights", 2**25, "Beyond, rare features have weights only where they occur.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:

@@ -32,7 +32,7 @@ NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A finite number greater than `low` (None: any, which others will look at), or one of a few words.
+    """A finite number greater than `low` (None: any, checked elsewhere), or one of a few words.
 
     `wanted` is what messages ask for.
     """
@@ -99,8 +99,8 @@ def training(
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
     The function takes the `Training`, the path of the training file, whose type is `file`, and a dict of the other
-    options that were given; it returns the exit status. Without `solvers` the task has algorithms of its own, and none
-    of the options of solvers; `plot` is the help of --plot, which the command lacks without it.
+    options that were given; it returns the exit status. Without `solvers` the task has its own algorithms, and no
+    solver options; `plot` is the help of --plot, None for commands without it.
     """
     of_C = AUTO if default_C == AUTO else None
     shown = default_C if isinstance(default_C, str) else f"{default_C:g}"
@@ -121,7 +121,7 @@ def training(
         ]
     options += [
         optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
-        count("--checkpoint-every", 1, "Passes between two."),
+        count("--checkpoint-every", 1, "Passes between checkpoints."),
         optional("--warm-start", out.FILE, WARM_START),
     ]
     options += [] if plot is None else [optional("--plot", out.NEW, plot)]
@@ -138,7 +138,7 @@ def training(
             job = Training(model, warm_start, plot, quiet, params["checkpoint"])
             sys.exit(function(job, train_file, given))
 
-        files = "Files that end in .gz, .xz or .bz2 are read as they are."
+        files = "Files that end in .gz, .xz or .bz2 are decompressed."
         return click.command(help=f"{cleandoc(function.__doc__)}\n\n{files}")(with_options(options, command))
 
     return decorate
