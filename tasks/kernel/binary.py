@@ -11,7 +11,7 @@ from structsvm.tasks.kernel.online import OnlineKernelClassifier
 
 
 class BinaryKernelClassifier(OnlineKernelClassifier):
-    """Base of the kernel classifiers for two classes, of which the second counts as y = 1."""
+    """Base of the kernel classifiers for two classes; the second one is y = 1."""
 
     _model_class = BinaryKernelModel
     _is_binary = True

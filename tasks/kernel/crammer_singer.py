@@ -15,7 +15,7 @@ from structsvm.tasks.kernel.classifier import KernelClassifier
 class CrammerSingerClassifier(KernelClassifier):
     """MCSVM: the problem of `LaRankClassifier`, solved with its full gradient.
 
-    Its memory grows with n_samples times n_classes. LaRank is measured against it; where the kernel matrix fits into
+    Its memory grows with n_samples times n_classes. It is the reference for LaRank; if the kernel matrix fits into
     the cache, it reaches small gaps fast.
 
     Parameters

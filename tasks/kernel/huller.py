@@ -27,7 +27,7 @@ class HullerClassifier(BinaryKernelClassifier):
     cache_size : float, default=200
     random_state : int, RandomState or None
     probability : bool, default=False
-        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
+        Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.
     verbose : bool, default=False
 
     Attributes

@@ -23,8 +23,8 @@ class KernelPerceptronClassifier(KernelClassifier):
     average : bool, default=True
         Predict with the average of the expansions after each visit of an example.
     budget : int, optional
-        Most support patterns: when there is one more, the one leaves whose class would be farthest ahead without it.
-        Needs ``average=False``.
+        Maximum number of support patterns: beyond it, the one whose class would be farthest ahead without it is
+        removed. Needs ``average=False``.
     margin : float, default=0
         An example makes a step unless the score of its class is ahead of all others by more than this.
     max_iter : int, default=10

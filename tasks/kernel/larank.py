@@ -26,8 +26,8 @@ class LaRankClassifier(OnlineKernelClassifier):
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
     gamma : {"auto", "scale"} or float, default="auto"
-        Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen as C is, "scale" where
-        nothing can be chosen; and the RBF kernel then sees dense columns in units of their standard deviations if that
+        Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen like C, "scale" if
+        nothing can be chosen; the RBF kernel then gets dense columns in units of their standard deviations if that
         brings examples of one class together.
     degree : int, default=3
         Of "poly".
@@ -38,7 +38,7 @@ class LaRankClassifier(OnlineKernelClassifier):
     class_weight : dict or "balanced", optional
         Factor on C by class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     warm_start : bool, default=False
-        Whether `fit` resumes what was learnt before, by `fit` or by `partial_fit`: the run on the same data; on other
+        Whether `fit` resumes from the current model, of `fit` or `partial_fit`: the same run on the same data; on other
         data the support patterns stay in the problem.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it.
@@ -47,7 +47,7 @@ class LaRankClassifier(OnlineKernelClassifier):
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     probability : bool, default=False
-        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
+        Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -57,20 +57,21 @@ class LaRankClassifier(OnlineKernelClassifier):
     support_ : ndarray of shape (n_SV,)
         Indices of the support patterns in the training data; -1 for those of earlier batches of `partial_fit`.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-        None of them for a precomputed kernel.
+        Empty for a precomputed kernel.
     dual_coef_ : csr_array of shape (n_classes, n_SV)
         beta: the scores of x are ``dual_coef_ @ k(support_vectors_, x)``.
     n_support_ : ndarray of shape (n_classes,)
         Support patterns of each class.
     n_kernel_ : int
-        Kernel values computed, the certificate's included.
+        Kernel values computed, including those of the certificate.
     hit_rate_ : float
-        Share of the kernel rows asked for that were in the cache.
+        Share of the requested kernel rows that were in the cache.
     C_, gamma_ : float
         Those of the last training.
     validation_ : dict
-        What they were chosen from: arrays "C", "score", "error" (standard errors of the scores) and "passes", the
-        "metric", the number of examples "n_held_out"; "gamma", and "gammas": rows of gamma, its best C, score, error.
+        The table from which they were chosen: arrays "C", "score", "error" (standard errors of the scores) and
+        "passes", the "metric", the number of examples "n_held_out"; "gamma", and "gammas": rows of gamma, its best C,
+        score, error.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int

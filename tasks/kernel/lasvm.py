@@ -1,4 +1,4 @@
-"""LaSVM for classification with kernels, on examples or on a pool of questions (thesis, sections 4.2 and 4.3)."""
+"""LaSVM for classification with kernels, on examples or on an unlabelled pool (thesis, sections 4.2 and 4.3)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     random_state : int, RandomState or None
         Seeds the order of examples and the candidates of a selection.
     probability : bool, default=False
-        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
+        Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -46,9 +46,9 @@ class LaSVMClassifier(BinaryKernelClassifier):
     classes_ : ndarray of shape (2,)
         The second is y = 1.
     support_ : ndarray of shape (n_SV,)
-        Indices of the examples kept in the training data; -1 for those of earlier batches of `partial_fit`.
+        Indices of the kept examples in the training data; -1 for those of earlier batches of `partial_fit`.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-        None of them for a precomputed kernel.
+        Empty for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
         alpha: ``f(x) = dual_coef_ @ k(support_vectors_, x) + intercept_``. In a stream some of them may be 0.
     intercept_ : ndarray of shape (1,)
@@ -124,7 +124,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         return super()._stream_solver().set_params(finishing=False)
 
     def _of_model(self, solver: Any, model: Any) -> Any:
-        """The solver, with the C that was chosen for the model where it is to be chosen."""
+        """The solver, with the C chosen for the model if C is "auto"."""
         chosen = is_to_choose(self, solver) and model.choice is not None
         return solver.set_params(C=model.choice.C) if chosen else solver
 
@@ -133,7 +133,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self._pool = None
 
     def finish(self) -> Self:
-        """The finishing step after a stream or a pool: solve the dual over the examples that were kept.
+        """The finishing step after a stream or a pool: solve the dual over the kept examples.
 
         Returns
         -------
@@ -162,26 +162,25 @@ class LaSVMClassifier(BinaryKernelClassifier):
     # ---- pools ----------------------------------------------------------------------------------
 
     def query(self, X: Any = None, n_queries: int = 1, *, classes: Any = None) -> Any:
-        """Which rows of a pool to label next: those that `selection` takes out of what it draws.
+        """Which rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_pool, n_features), optional
-            A pool of examples without labels, to ask about from now on; None: the last one. What the classifier
-            has learnt so far stays.
+            A new pool of unlabelled examples; None: the last one. Training continues from the current model.
         n_queries : int, default=1
         classes : array-like, optional
-            The two classes, if nothing has been learnt yet.
+            The two classes, if the classifier is not fitted yet.
 
         Returns
         -------
         ndarray of shape (n_queries,), int64
-            Indices of rows; fewer if the pool has fewer that have not been taught.
+            Indices of rows; fewer if fewer rows of the pool are unlabelled.
 
         Raises
         ------
         ValueError
-            There is no pool, it has run dry, ``selection="gradient"`` (it looks at labels), or a bad X.
+            There is no pool, it is used up, ``selection="gradient"`` (which needs labels), or X is invalid.
         """
         self._check_params()
         self._check_stream()
@@ -251,7 +250,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
 
 class Pool:
-    """Rows without labels, and a run of LaSVM that learns those that are taught.
+    """Rows without labels, and a run of LaSVM on those that `teach` labels.
 
     Attributes
     ----------
@@ -286,7 +285,7 @@ class Pool:
         self.left = np.setdiff1d(self.left, rows)
 
     def update(self, model: Any) -> None:
-        """Set the model to what has been learnt."""
+        """Store the state of the run in the model."""
         self.run.dual = self.run.state.settle()
         model.learn(self.run)
         model.result = self.run.result()

@@ -18,9 +18,9 @@ class OnlineKernelClassifier(KernelClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch of new examples.
 
-        The support patterns so far stay in the problem with their coefficients and may change or vanish; other earlier
-        examples are forgotten. `result_` certifies the problem of the batch and those patterns. `max_iter` and `tol`
-        have no meaning here.
+        The current support patterns stay in the problem with their coefficients and may change or vanish; other earlier
+        examples are dropped. `result_` certifies the problem of the batch and those patterns. `max_iter` and `tol`
+        are ignored.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class OnlineKernelClassifier(KernelClassifier):
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})
 
     def _check_stream(self) -> None:
-        """Raise ValueError for parameters that streams leave no meaning."""
+        """Raise ValueError for parameters that streams do not support."""
         check_stream_weight(self.class_weight)
         if self.kernel == "precomputed":
             raise ValueError("partial_fit cannot work with kernel='precomputed': the kernel of two batches is unknown")

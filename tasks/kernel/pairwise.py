@@ -14,8 +14,8 @@ class PairwiseClassifier(KernelClassifier):
     """Support vector machines of all pairs of classes: the machines of scikit-learn's SVC, each at its optimum.
 
     Each minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))`` over the examples of its two classes. The
-    score of a class is how likely it is that all of its machines are right, as
-    `structsvm.tasks.common.kernel_machine.KernelMachine.pair_scores` has it. Training is deterministic.
+    score of a class says how likely it is that all of its machines are right, see
+    `structsvm.tasks.common.kernel_machine.KernelMachine.pair_scores`. Training is deterministic.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class PairwiseClassifier(KernelClassifier):
     dual_coef_ : csr_array of shape (n_classes, n_SV)
         Row k has the coefficients, >= 0, of the other classes' support vectors in their machines against class k.
     intercept_ : ndarray of shape (n_classes, n_classes)
-        ``b[k, l]`` of the machine of k and l, whose positive values are for l; ``b[l, k] = -b[k, l]``.
+        ``b[k, l]`` of the machine of k and l, where positive values mean l; ``b[l, k] = -b[k, l]``.
 
     Examples
     --------

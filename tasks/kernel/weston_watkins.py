@@ -26,8 +26,8 @@ class WestonWatkinsClassifier(KernelClassifier):
     ----------
     C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
     verbose
-        As for `LaRankClassifier`. Kernel values are rounded to float32, so that relative gaps below about 1e-6 may be
-        out of reach where the kernel matrix has not full rank.
+        As for `LaRankClassifier`. Kernel values are rounded to float32, so relative gaps below about 1e-6 may be
+        out of reach if the kernel matrix does not have full rank.
     tol, max_iter, cache_size
         As for `structsvm.solvers.WestonWatkins`. Training is deterministic.
     solver : {"cycles", "frank_wolfe"}, default="cycles"
@@ -40,7 +40,7 @@ class WestonWatkinsClassifier(KernelClassifier):
     validation_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`.
     intercept_ : ndarray of shape (n_classes,)
-        The biases b: of the optimal ones the middle, with sum zero.
+        The biases b: the middle of the optimal ones, with sum zero.
 
     References
     ----------

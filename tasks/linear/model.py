@@ -30,7 +30,7 @@ class LinearModel(Calibrated):
         One machine of two labels, else as many as labels.
     intercept : ndarray of shape (n_machines,)
     state : dict of ndarray, or None
-        Where training stands; after a batch the state of the descent alone, which the next batch starts from.
+        The training state; after a batch only that of the descent, from which the next batch starts.
     """
 
     kind = "binary"

@@ -32,13 +32,13 @@ class SGDQNClassifier(Classifier):
     random_state : int, RandomState or None
         Seeds the order of examples.
     warm_start : bool, default=False
-        Whether `fit` resumes what was learnt before, by `fit` or by `partial_fit`.
+        Whether `fit` resumes from the current model, of `fit` or `partial_fit`.
     n_jobs : int, optional
-        Threads for prediction, -1 for one per processor; scores do not depend on it. Training takes one.
+        Threads for prediction, -1 for one per processor; scores do not depend on it. Training uses one.
     checkpoint, checkpoint_every
         As for the solver.
     probability : bool, default=False
-        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
+        Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -56,9 +56,9 @@ class SGDQNClassifier(Classifier):
 
     Notes
     -----
-    float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, sparse ones where they
-    are not zero; the regularisation comes every 16 visits, or 16 over the share of numbers that are not zero,
-    and 16 times a pass at least. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
+    float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, of sparse ones the
+    nonzeros; the regularisation is applied every 16 visits, or 16 over the share of nonzeros,
+    and at least 16 times per pass. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
 
     Examples
     --------
@@ -111,9 +111,9 @@ class SGDQNClassifier(Classifier):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch of new examples, with the weights, gains and rescaling so far.
+        """One pass over a batch of new examples, from the current weights, gains and rescaling.
 
-        t0, if it is to be chosen, is chosen on the first batch. With ``average`` the weights are averaged over the
+        t0, unless given, is chosen on the first batch. With ``average`` the weights are averaged over the
         batch.
 
         Parameters

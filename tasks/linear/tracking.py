@@ -81,11 +81,11 @@ class TrackingModel(LinearModel):
 class TrackingClassifier(Classifier):
     """Linear support vector machine without bias that stays near the optimum of all examples so far.
 
-    Each example is followed by `n_reprocess` coordinate ascents on the dual of
+    After each example come `n_reprocess` coordinate ascents on the dual of
     ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
     divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) +
     x / C``, in expectation (theorem 7). `fit` visits the rows in their order, and `partial_fit` the next ones.
-    All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: give it batches.
+    All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: call it with batches.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ class TrackingClassifier(Classifier):
     random_state : int, RandomState or None
         Seeds the choice of the examples to ascend on.
     warm_start : bool, default=False
-        Whether `fit` resumes what was learnt before: with `max_iter` more passes over the same data; other data are
+        Whether `fit` resumes from the current model: with `max_iter` more passes over the same data; other data are
         the next part of the stream.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it.
     checkpoint, checkpoint_every
         As for the solver.
     probability : bool, default=False
-        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
+        Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -113,7 +113,7 @@ class TrackingClassifier(Classifier):
     dual_ : float
         The dual objective at the last point.
     gained_ : float
-        What the first ascents on each example have gained in all: delta_T of theorem 7.
+        The total gain of the first ascents on each example: delta_T of theorem 7.
     result_ : Result
         With the primal objective of `coef_` over all examples so far, and the dual one.
     n_iter_, n_seen_, n_features_in_ : int

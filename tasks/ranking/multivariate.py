@@ -27,8 +27,8 @@ class MultivariateClassifier(Classifier):
 
         <w, Psi(y) - Psi(y')> >= loss(y, y') - xi,     Psi(y) = 1/n sum of the rows that y finds,
 
-    and the second class of `classes_` is the one to be found. The sample is one example, its most violated labelling is
-    found in O(n log n), and cutting planes need some dozens of them whatever n is.
+    and the second class of `classes_` is the one to be found. The sample is one example; its most violated labelling is
+    found in O(n log n), and cutting planes need a few dozen of them for any n.
 
     Parameters
     ----------
@@ -38,18 +38,19 @@ class MultivariateClassifier(Classifier):
     k : int, optional
         For "prec_at_k", of the training rows.
     C : float, "auto" or None, default="auto"
-        Weight of the loss, times the number of rows. "auto": chosen on held-out rows (`validation_`), by what the loss
-        is of, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
+        Weight of the loss, times the number of rows. "auto": chosen on held-out rows (`validation_`), by the loss's own
+        metric, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
         object has its own. With "f1", "prbep" and "prec_at_k" their own hinge is compared with that of "roc_area"
-        (``validation_["losses"]``), which learns where classes overlap so much that no w bounds theirs below 1.
+        (``validation_["losses"]``), which still learns if classes overlap so much that no w brings the bound of their
+        own below 1.
     solver : {"cutting_plane", "larank", "frank_wolfe"} or Solver, default="cutting_plane"
     fit_intercept : bool, default=True
-        With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: in its place is
-        the threshold that finds as many rows as are of the class: of the held-out rows that C was chosen by, else of
-        those of training; without, it is 0.
+        With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: instead there is a
+        threshold that finds as many rows as belong to the class, among the held-out rows on which C was chosen, else
+        among the training rows; False: 0.
     standardize : bool, default=True
         Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.
-        `coef_` is for the columns as given, C and `result_` of the others.
+        `coef_` is for the columns as given, C and `result_` for the scaled ones.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -173,12 +174,12 @@ class MultivariateClassifier(Classifier):
         return np.array([self._fitted().intercept])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return what the loss is of: F1, accuracy, precision among the k best, break-even point, or ROC area.
+        """Return the loss's own metric: F1, accuracy, precision among the k best, break-even point, or ROC area.
 
         Raises
         ------
         ValueError
-            Where there are fewer than k rows.
+            If there are fewer than k rows.
         """
         model = self._fitted()
         scores = self.decision_function(X)
@@ -202,7 +203,7 @@ class MultivariateClassifier(Classifier):
 
 
 def check_copies(weight: Any) -> None:
-    """Raise ValueError unless weights of rows are whole numbers: how often each counts."""
+    """Raise ValueError unless the weights of rows are integers: how often each counts."""
     if weight is not None and np.modf(weight)[0].any():
         i = int(np.flatnonzero(np.modf(weight)[0])[0])
         raise ValueError(

@@ -30,9 +30,9 @@ from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
 DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
-# Of solvers of the dual that are named; the best of 0.03 to 3 on a third of GeoQuery's training questions.
+# C of dual solvers given by name; the best of 0.03 to 3 on a third of GeoQuery's training questions.
 MARGIN_C = 3.0
-# OSPAS has no gap that it could stop at.
+# OSPAS has no gap to stop at.
 WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
 
@@ -40,65 +40,65 @@ OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name !=
 class SemanticParser(StructureEstimator):
     """Semantic parser that learns from sentences and bags of candidate meanings.
 
-    A meaning is a tree of units (relations, names), each of which covers a stretch of words, or none (Lu 2014). All
-    ways in which a sentence may say a meaning are summed in one chart, and the likelihood of the bags is raised by
-    AdaGrad.
+    A meaning is a tree of units (relations, names), each of which covers a stretch of words, or none (Lu 2014). One
+    chart sums over all derivations of a meaning from a sentence, and AdaGrad maximises the likelihood of the bags.
 
     With ``method="ospas"``, an online learner of flat meanings: a first tagger gives each word the symbol that it
-    means, a relation or a constant, or none; for each relation that was found, a second one gives the other words their
-    roles as its arguments. Both are linear and learn by algorithm 24 of the thesis, with the mean pairwise hinge, from
-    what the bags hold; nobody tells which word means which symbol.
+    means, a relation or a constant, or none; for each relation found, a second one gives the other words their
+    roles as its arguments. Both are linear and are trained with algorithm 24 of the thesis, with the mean pairwise
+    hinge, on the contents of the bags; the data do not say which word means which symbol.
 
     Parameters
     ----------
     C : float or "auto", default="auto"
         Longest step. "auto": 0.1 for OSPAS; for hybrid trees 0.2, or the better of 0.2 and 0.05 if there are at least
-        300 sentences and some bags hold several meanings: a fifth is held out, and more of its predictions are in
-        their bags. All other parameters down to `fold_constants` but `max_iter` and `grammar` are of OSPAS.
+        300 sentences and some bags contain several meanings: the one with more predictions for a held-out fifth in
+        their bags.
     method : {"hybrid", "ospas"}, default="hybrid"
     solver : {"likelihood", "perceptron", "larank", "cutting_plane", "frank_wolfe", "passive_aggressive"} or Solver
-        Of hybrid trees. "likelihood" (the default): log p(bag), summed over derivations. "perceptron": the averaged
-        perceptron, whose steps are for the best derivations instead. The others, names or objects, maximise a margin of
+        For hybrid trees. "likelihood" (the default): log p(bag), summed over derivations. "perceptron": the averaged
+        perceptron, with steps for the best derivations instead. The others, names or objects, maximise a margin of
         the units that are wrong in their place (`structsvm.oracles.hybrid`), in a `structsvm.LatentSVM` that completes
         derivations and bags; an object has its own C, `max_iter`, `random_state` and `checkpoint`. By name: C = 3,
         completed after each of 20 passes (`max_iter`: passes before each).
     features : sequence of {"affixes", "shape", "bigrams", "borders", "inside"}, optional
-        Of hybrid trees, beside those of a unit with its words, with words anywhere, and of slots with what fills them:
-        what words begin and end with; their shape (``0a``); pairs of words; words at and beyond the borders of spans;
-        all words of a unit's span, those of its arguments too, and the span's length. Default: affixes, bigrams and
-        borders.
+        For hybrid trees, beside those of a unit with its words, with words anywhere, and of slots with what fills them:
+        beginnings and ends of words; their shape (``0a``); pairs of words; words at and beyond the borders of spans;
+        all words of a unit's span, including those of its arguments, and the span's length. Default: affixes, bigrams
+        and borders.
     strategy : {"order_free", "random", "left_right"}, default="order_free"
-        Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
+        For OSPAS: which word is labelled next in training: the one with the surest symbol, any, or the next. Random is
         the thesis's default; order-free learns faster.
     max_iter : int, optional
-        Passes over the data, by default 10; for OSPAS 1, where there are so many again for each refinement.
+        Passes over the data, by default 10; for OSPAS 1, and as many again per refinement.
     average : bool, default=False
-        Predict with the average of the weights over all words tried; of use with several passes.
+        For OSPAS: predict with the average of the weights over all words tried; useful with several passes.
     refine : int, default=0
-        Times that `fit` chooses in each bag the meaning that fits best, and learns anew from these alone. Where many
+        For OSPAS: times that `fit` chooses the best meaning of each bag and trains again on these alone. If many
         bags lack the right meaning: 1, with strategy="random", max_iter=5, average=True.
     window : int, default=0
-        Words to the left and to the right that the symbol of a word may depend on.
+        For OSPAS: words to the left and to the right that the symbol of a word may depend on.
     ngrams : int, default=1
-        Length up to which n-grams that end with the word are features: 2 tells "purple 9" from "pink 9".
+        For OSPAS: greatest length of n-grams ending with the word that are features: 2 distinguishes "purple 9" from
+        "pink 9".
     role_window : int, default=2
-        Words to the left and to the right that a role may depend on, beside the symbols around.
+        For OSPAS: words to the left and to the right that a role may depend on, beside the symbols around.
     grammar : MeaningGrammar, str or path, optional
         Only meanings that it accepts are predicted. A str is the grammar's text if it has an arrow ``->``, else a path.
     max_meanings : int, optional
-        Meanings to predict for a sentence, at most.
+        For OSPAS: maximum number of meanings to predict for a sentence.
     complete : bool, default=True
-        Where the best symbols leave words over, or make no whole meaning, try to make one word a relation.
+        For OSPAS: if the best symbols leave words unused, or form no complete meaning, try to make one word a relation.
     fold_constants : bool, default=False
-        Whether a relation between constants alone, ``stateid('texas')``, is one symbol.
+        For OSPAS: whether a relation between constants alone, ``stateid('texas')``, is one symbol.
     abstain_below : float, optional
-        Of hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
+        For hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
     lexicon : dict, optional
-        Of hybrid trees: from phrases of a sentence to names of the meaning language (``{"big apple":
-        "cityid('new york')"}``), known ones or others like them.
+        For hybrid trees: from phrases of a sentence to names of the meaning language (``{"big apple":
+        "cityid('new york')"}``), known ones or similar ones.
     executor : callable, optional
-        Of hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model files.
-        Called in `fit`, too, for what is predicted of held-out sentences where C is chosen.
+        For hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model
+        files. When C is chosen, `fit` also calls it, on the predictions for held-out sentences.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
@@ -115,7 +115,7 @@ class SemanticParser(StructureEstimator):
     Attributes
     ----------
     symbols_ : list of str
-        The symbols learnt, the empty one ``"-"`` first.
+        The learnt symbols, the empty one ``"-"`` first.
     relations_ : dict of str to set of int
         The numbers of arguments that each relation was seen with.
     result_ : Result
@@ -124,9 +124,9 @@ class SemanticParser(StructureEstimator):
 
     Notes
     -----
-    A sentence is a str, cut at its blanks, or a list of words; a word may be a tuple that holds more about it (a tag, a
+    A sentence is a str, split at blanks, or a list of words; a word may be a tuple with more about it (a tag, a
     chunk). A bag is a list of meaning representations, text such as ``"pass(purple9,purple2)"`` or nested tuples such
-    as ``("pass", "purple9", "purple2")``; a single one is a bag that is sure.
+    as ``("pass", "purple9", "purple2")``; a single one means that it is known to be right.
 
     Examples
     --------
@@ -247,11 +247,11 @@ class SemanticParser(StructureEstimator):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over more sentences, whatever symbols and words are new in them.
+        """One pass over more sentences, also with new symbols and words.
 
-        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. Hybrid trees begin
-        each call with fresh lengths of steps, and take a pair of words as a feature once a call has it twice: larger
-        portions are better. `classes` must be None: bags tell their symbols.
+        Only symbols seen before can compete with the right ones; `fit` knows all of them from the start. Hybrid trees
+        begin each call with fresh step lengths, and use a pair of words as a feature once it occurs twice in a call:
+        larger portions are better. `classes` must be None: bags contain their symbols.
         """
         check_no_classes(classes, "the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
@@ -286,7 +286,7 @@ class SemanticParser(StructureEstimator):
     def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[str, float]]]:
         """Return per sentence at most k meanings with their probabilities, the most probable first.
 
-        They are those of the best derivations. Of ``method="hybrid"``; ValueError for a model of another.
+        They are those of the best derivations. For ``method="hybrid"``; other models raise ValueError.
         """
         check_k(k)
         model = self._hybrid("predict_kbest")
@@ -294,10 +294,10 @@ class SemanticParser(StructureEstimator):
         return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]
 
     def predict_derivation(self, X: Any) -> list[str | None]:
-        """Return per sentence a drawing of which words say what, None where nothing is predicted.
+        """Return per sentence a drawing of which words say what, None if nothing is predicted.
 
-        A unit is a line, indented below the one whose argument it is, with its words beside it. Of
-        ``method="hybrid"``; ValueError for a model of another.
+        Each unit is a line with its words, indented below the unit whose argument it is. For
+        ``method="hybrid"``; other models raise ValueError.
         """
         model = self._hybrid("predict_derivation")
         tokens = tokens_of(model, X)
@@ -349,7 +349,7 @@ class SemanticParser(StructureEstimator):
 
 
 def make_learner(params: Any) -> Any:
-    """The solver of hybrid trees that parameters, read as attributes, ask for."""
+    """The solver of hybrid trees that the parameters, read as attributes, name."""
     named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
     given = {name: value for name, value in named.items() if value not in (None, AUTO)}
     if isinstance(params.solver, Solver):
@@ -364,7 +364,7 @@ def make_learner(params: Any) -> Any:
 
 
 def tokens_of(model: Any, X: Any) -> Any:
-    """Words of sentences; TypeError for the text of one."""
+    """Words of sentences; TypeError for a single text."""
     if isinstance(X, str):
         raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
     return model.tokens_of(X)
