@@ -32,17 +32,17 @@ from structsvm.progress import Monitor, Monitors
 from structsvm.protocol import OracleError
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
-# A look at the clock, at signals, and at the monitor: often enough for Ctrl-C and a progress bar.
+# Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
 
 # Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
 ROUNDING = 1e-6
 
 
-# Passes at most where `tol` alone is to end training.
+# Maximum number of passes if only `tol` ends training.
 MOST_PASSES = 1000
 
-# What a problem does not offer whose true outputs are known in part, and not completed.
+# What a problem does not offer if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
 
 
@@ -55,7 +55,7 @@ class Run:
     state : State
     schedule : Schedule
     C : ndarray of shape (n_samples,) or None
-        Weight of each example's slack, where there is one.
+        Weight of each example's slack, if there is one.
     has_dual : bool
         Whether the run maximises a dual objective.
     n_iter : int
@@ -65,7 +65,7 @@ class Run:
     dual_before : float
         The dual objective at the beginning of the last pass.
     causes : str
-        What in an oracle leads to a dual above the primal.
+        Faults of an oracle that lead to a dual above the primal.
 
     Examples
     --------
@@ -126,14 +126,14 @@ class Run:
         """After a pass: compute the objectives that the run claims; none here."""
 
     def checked_certify(self) -> None:
-        """`certify`; raises the error of `contradiction` where the dual is above the primal by more than rounding."""
+        """`certify`; raises the error of `contradiction` if the dual is above the primal by more than rounding."""
         self.certify()
         if self.dual - self.primal > ROUNDING * max(abs(self.primal), abs(self.dual)) + self.slack_rounding:
             raise self.contradiction(f"the dual objective {self.dual:.6g} is above the primal {self.primal:.6g}")
 
     @property
     def slack_rounding(self) -> float:
-        """What the slacks may lose by rounding, where examples that are all but solved leave nothing larger."""
+        """What the slacks may lose by rounding, if examples that are nearly solved leave nothing larger."""
         return 0.0
 
     def contradiction(self, what: str) -> Exception:
@@ -156,15 +156,15 @@ class Run:
 
     @property
     def gain(self) -> float:
-        """What the last pass has added to the dual objective, as a share of it."""
+        """The increase of the dual objective in the last pass, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
 
     def resume(self) -> None:
-        """Begin, or go on."""
+        """Start or resume."""
         self.status = "running"
 
     def interrupt(self) -> None:
-        """End the run where Ctrl-C came: no primal is claimed, and the dual is the sum of the steps' gains."""
+        """End the run at Ctrl-C: no primal is claimed, and the dual is the sum of the steps' gains."""
         self.status, self.primal, self.primal_found = "interrupted", np.nan, np.nan
         if self.has_dual:
             self.dual = self.state.dual
@@ -213,11 +213,11 @@ class Run:
         )
 
     def norms(self) -> tuple[float, float]:
-        """1/2 |w|^2 at the weights returned and at the dual point; NaN where it is not known."""
+        """1/2 |w|^2 at the weights returned and at the dual point; NaN if unknown."""
         return np.nan, np.nan
 
     def schedule_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `get_state` has of the schedule."""
+        """The arrays of the schedule in `get_state`."""
         return {"schedule": self.schedule.get_state()}
 
     def get_state(self) -> dict[str, NDArray[Any]]:
@@ -259,7 +259,7 @@ class Run:
         try:
             self.schedule.set_state(arrays.get("schedule"))
         except ValueError:
-            if not adapt:  # another schedule begins with nothing due
+            if not adapt:  # another schedule starts with nothing due
                 raise
         try:
             self.state.set_state(arrays, adapt=adapt)
@@ -284,7 +284,7 @@ class WeightRun(Run):
     def weights(self) -> Any:
         """The weights that the solver returns: array (n_features,).
 
-        Those of an interrupted run are not copied, unless it is resumed: the memory may take longer than Ctrl-C may.
+        Those of an interrupted run are not copied, unless it is resumed: allocating could delay Ctrl-C too long.
         """
         if self.use_average:
             return self.state.averaged()
@@ -300,7 +300,7 @@ class WeightRun(Run):
 
 
 class DualRun(WeightRun):
-    """A run on the dual with explicit weights; `rounds` asks the oracle about all examples."""
+    """A run on the dual with explicit weights; `rounds` calls the oracle on all examples."""
 
     has_dual = True
 
@@ -310,7 +310,7 @@ class DualRun(WeightRun):
 
     @property
     def slack_rounding(self) -> float:
-        # A slack is a difference of numbers that are of the size of a loss, in the precision of weights.
+        # A slack is a difference of numbers of the size of a loss, in the precision of weights.
         return float(np.sum(self.C) * np.finfo(self.problem.weight_dtype).eps)
 
     def start_pass(self) -> None:
@@ -321,7 +321,7 @@ class DualRun(WeightRun):
         """After a pass: compute the primal objective by a pass of the oracle.
 
         Of the last weights and their average, the run returns those with the lower primal objective. With approximate
-        inference it is not known; that of the constraints found is.
+        inference it is unknown, except that of the constraints found.
         """
         begin = time.perf_counter()
         if not self.problem.has_primal:
@@ -341,7 +341,7 @@ class DualRun(WeightRun):
         return self.state.primal(w, self.rounds.violations(w))
 
     def primal_found_at(self, w: Any) -> Any:
-        """The primal objective at weights `w` of the constraints that are known, those of one more round among them.
+        """The primal objective at weights `w` of the known constraints, including those of one more round.
 
         It bounds the primal objective from below, and is itself not below the dual.
         """
@@ -350,7 +350,7 @@ class DualRun(WeightRun):
 
     def interrupt(self) -> None:
         super().interrupt()
-        self.use_average = False  # the sum that it is made of may take longer than Ctrl-C is to wait
+        self.use_average = False  # computing its sum could delay Ctrl-C too long
 
     @property
     def n_support(self) -> Any:
@@ -370,7 +370,7 @@ class Solver(Parameters, ABC):
     needs : frozenset of str
         What a problem has to offer (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
-        Whether it keeps the weights >= 0 that a problem declares `nonnegative`.
+        Whether it keeps weights >= 0 that a problem declares `nonnegative`.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
 
@@ -387,7 +387,7 @@ class Solver(Parameters, ABC):
     needs: frozenset[str] = frozenset()
     keeps_signs = False
     takes_approximate = False
-    usual_passes: int  # without `max_iter` and `tol`, where these may be left open
+    usual_passes: int  # without `max_iter` and `tol`, if these may be None
 
     _constraints = {
         "max_iter": Interval(Integral, 1),
@@ -399,7 +399,7 @@ class Solver(Parameters, ABC):
     tol: float | None = None
     takes_base = True  # whether `start` takes a point to start from
     rescaling: str | None = "margin"
-    finishing = False  # whether a certificate changes what was learnt
+    finishing = False  # whether a certificate changes the model
     random_state: Any = 0
     checkpoint: Any
     checkpoint_every: int
@@ -411,13 +411,13 @@ class Solver(Parameters, ABC):
 
     @property
     def n_passes(self) -> Any:
-        """Passes that `solve` does at most."""
+        """Maximum number of passes of `solve`."""
         if self.max_iter is not None:
             return self.max_iter
         return self.usual_passes if self.tol is None else MOST_PASSES
 
     def is_settled(self, run: Run) -> bool:
-        """Whether more passes would not help, where nothing else says how many there are to be."""
+        """Whether more passes would not help, if nothing else sets their number."""
         return False
 
     @abstractmethod
@@ -452,7 +452,7 @@ class Solver(Parameters, ABC):
             )
         wanted = self.formulation()
         if wanted["rescaling"] is None:
-            wanted["penalty"] = problem.formulation["penalty"]  # constraints are not looked at
+            wanted["penalty"] = problem.formulation["penalty"]  # constraints are not used
         if problem.formulation != wanted:
             raise ValueError(
                 f"{solver} solves {wanted}, but {name} was bound with {problem.formulation}; "
@@ -535,7 +535,7 @@ class Solver(Parameters, ABC):
         return run
 
     def _one_pass(self, run: Run, monitor: Monitor, *, may_settle: bool) -> None:
-        """A pass, or the rest of one that was left; with `tol`, its certificate."""
+        """A pass, or the rest of an unfinished one; with `tol`, its certificate."""
         done = False
         run.primal = run.primal_found = np.nan
         monitor.begin_pass(run)

@@ -17,8 +17,8 @@ from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.result import Result
 from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
 
-# Without `max_iter` and `tol`: training ends with the pass whose examples have added no more than this share of the
-# objective to the gap, each when it was visited last.
+# Without `max_iter` and `tol`: training ends with the pass after which the examples' shares of the gap, each at its
+# last visit, sum to at most this share of the objective.
 LEAST_GAP = 0.01
 
 
@@ -30,7 +30,7 @@ class LikelihoodRun(DualRun):
 
     @property
     def gap_seen(self) -> float:
-        """The relative gap as the examples' last visits have seen it: no more work, and near the true one."""
+        """The relative gap from the examples' last visits: no extra work, and near the true one."""
         gap = float(self.schedule.get_state().sum())
         return gap / (self.dual + gap) if gap > 0.0 else 0.0
 
@@ -46,14 +46,14 @@ class LikelihoodRun(DualRun):
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         super().set_state(arrays, adapt=adapt)
         if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
-            # What examples added to the gap under another C says nothing: the next pass visits each once.
+            # Shares of the gap under another C say nothing: the next pass visits each example once.
             self.schedule.set_state(np.zeros(self.schedule.n_samples))
 
 
 class MarginalRun(LikelihoodRun):
-    """A run on outputs known in part, whose steps complete them: see `structsvm.dual._expectations`.
+    """A run on outputs known in part, which its steps complete: see `structsvm.dual._expectations`.
 
-    `dual` bounds the objective of the convex problem with the distributions over what agrees as they are in the end.
+    `dual` bounds the objective of the convex problem with the final distributions over the outputs that agree.
     """
 
     has_dual = False
@@ -87,8 +87,8 @@ class ConditionalLikelihood(DualSolver):
     sampling : {"uniform", "gap"}, default="gap"
         Which examples a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
-        Passes over the data. None: until the gap that examples were last seen to add to is no more than 1 % of the
-        objective, up to 16; with `tol`, as many as it takes, up to 1000.
+        Passes over the data. None: until the gap, summed over the examples' last visits, is at most 1 % of the
+        objective, up to 16; with `tol`, as many as needed, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None
@@ -101,14 +101,14 @@ class ConditionalLikelihood(DualSolver):
     Notes
     -----
     Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) whose corner is the distribution over all
-    outputs under the current weights, not the best output; no step length to choose. The dual that it maximises takes
-    the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol
+    outputs under the current weights, not the best output; no step length to choose. The maximised dual counts
+    the entropy of a mixture as the mixture of the entropies, which is less than in coordinate ascent (Le Priol
     and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
     Each example's moments are stored: for a chain, one number per label of each token.
 
-    Of an output known in part the likelihood is that of what is known: the sum over all outputs that agree. The
-    objective is not convex then; each step completes its example by the distribution over what agrees under the current
-    weights, and what is certified is the convex problem with these distributions as they are in the end.
+    The likelihood of a partly known output is the sum over all outputs that agree with it. The
+    objective is then not convex; each step completes its example by the distribution over these outputs under the
+    current weights, and the certificate is for the convex problem with the final distributions.
 
     Examples
     --------

@@ -17,18 +17,18 @@ from structsvm.dual.threads import ThreadedSets
 from structsvm.parameters import FLAG, Interval, Options, seed_from
 from structsvm.solvers.base import DualRun, DualSolver
 
-# With a hard margin: rounds after which to find out whether any weights can be feasible, what the linear programme
-# may have in rows times columns, and how scipy says no.
+# With a hard margin: rounds after which to check whether any weights are feasible, the largest rows times columns of
+# that linear programme, and scipy's status for infeasible.
 HARD_CHECKS = (5, 10, 20, 50, 100, 200, 500)
 LARGEST_PROGRAMME = 10**8
 INFEASIBLE = 2
 
-# Times that one_slack optimises with an inactive constraint before it drops it.
+# Number of times that one_slack optimises with an inactive constraint before dropping it.
 PATIENCE = 50
 
 
 class CuttingPlaneRun(DualRun):
-    """A run whose certificate is the next round's question."""
+    """A run whose certificate is also the oracle call of the next round."""
 
     def advance(self, *seconds: Any) -> Any:
         done = super().advance(*seconds)
@@ -72,8 +72,8 @@ class CuttingPlaneRun(DualRun):
 class CuttingPlane(DualSolver):
     """Batch training by cutting planes, to a certified optimum.
 
-    In rounds: the most violated constraint of every example is asked for at the present weights, which also
-    gives the exact primal objective; those that are violated by more than the example's slack and `epsilon`
+    In rounds: the oracle returns the most violated constraint of every example at the current weights, which also
+    gives the exact primal objective; those violated by more than the example's slack plus `epsilon`
     join its working set; then the dual is optimised over all working sets.
 
     Parameters
@@ -83,23 +83,23 @@ class CuttingPlane(DualSolver):
     form : {"n_slack", "one_slack"}, default="n_slack"
         One slack per example (algorithm 1 of the paper), or one for all of them, whose constraints are sums over the
         examples (Joachims, Finley and Yu 2009; linear penalty only). Both have the same optimum. n_slack needs fewer
-        rounds; one_slack keeps few constraints, whatever the number of examples.
+        rounds; one_slack stores few constraints for any number of examples.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic", None}, default="linear"
         Slack penalty; None means a hard margin.
     epsilon : float, default=0.0
-        Violations up to the slack and epsilon are tolerated (in units of the loss); when no constraint has more,
+        Violations up to the slack plus epsilon are tolerated (in units of the loss); when no constraint has more,
         training ends.
     optimize : {"round", "constraint"}, default="round"
         When the dual is optimised over all working sets: after each round (an example's own set is optimised as soon
-        as a constraint joins it), or, as algorithm 1 is written, after each constraint.
+        as a constraint joins it), or, as in algorithm 1, after each constraint.
     qp_tol : float, default=0.05
         The dual is optimised over the working sets until the gap of that smaller problem is `qp_tol` times the whole
-        gap (times the dual, where the gap is not known) ...
+        gap (times the dual, if the gap is unknown) ...
     max_sweeps : int, default=6
-        ... or for so many sweeps over them.
+        ... or for this many sweeps over them.
     max_iter : int, default=1000
-        Rounds at most.
+        Maximum number of rounds.
     tol : float or None, default=1e-3
         Relative duality gap, (primal - dual) / primal, to stop at. None: `epsilon` alone decides.
     random_state : int, RandomState or None
@@ -204,7 +204,7 @@ class CuttingPlane(DualSolver):
 
 
 def refuse_inseparable(state: Any) -> None:
-    """Raise ValueError if no weights at all keep the constraints found so far: a linear programme knows."""
+    """Raise ValueError if no weights satisfy the constraints found so far, by a linear programme."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 

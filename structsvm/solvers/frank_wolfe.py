@@ -22,19 +22,19 @@ class FrankWolfe(DualSolver):
         Weight of the sum of slacks.
     rescaling : {"margin", "slack"}, default="margin"
     sampling : {"uniform", "gap"}, default="uniform"
-        Which examples a pass visits: each once, in random order; or each with odds proportional to what it was last
-        seen to add to the duality gap (Osokin and others 2016).
+        Which examples a pass visits: each once, in random order; or each with odds proportional to its share of the
+        duality gap at its last visit (Osokin and others 2016).
     n_cached : int, default=10
-        Steps at most that follow each decode towards corners that are known already (there, the cache).
+        Maximum number of steps after each decode towards stored corners (the cache of that paper).
     average : bool, default=True
-        Take the average of the weights over the last pass, later ones weighing more, if its primal objective is
-        lower than that of the last weights.
+        Return the average of the weights over the last pass, with larger weights for later ones, if its primal
+        objective is lower than that of the last weights.
     max_iter : int, default=1000
         Passes over the data (n_samples visits each).
     tol : float or None, default=1e-2
         Relative duality gap, (primal - dual) / primal, to stop at. Passes after the twentieth are then corrective:
-        they solve each decoded example's dual over all of its known corners, and those of old examples too, where
-        steps to one corner at a time zigzag. None: no such test, and `max_iter` passes as the paper has them.
+        they solve each decoded example's dual, and those of old examples, over all stored corners, where
+        steps to one corner at a time zigzag. None: no such test, and `max_iter` passes as in the paper.
     random_state : int, RandomState or None
         Seeds the choice of examples.
     n_jobs : int, optional
@@ -46,7 +46,7 @@ class FrankWolfe(DualSolver):
     Notes
     -----
     The slack penalty is linear: a quadratic one has no corners to go to. For the same dual point, LaRank's pair steps
-    gain more (they move mass between two constraints, where these shrink all of them alike).
+    gain more (they move mass between two constraints, while these shrink all of them alike).
 
     Examples
     --------
@@ -60,7 +60,7 @@ class FrankWolfe(DualSolver):
     """
 
     penalty = "linear"
-    usual_passes = 20  # after which, with `tol`, steps are corrective
+    usual_passes = 20  # then, with `tol`, steps are corrective
 
     _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
         "sampling": Options("uniform", "gap"),

@@ -12,7 +12,7 @@ from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSche
 from structsvm.parameters import FLAG, N_REPROCESS, Interval, Options
 from structsvm.solvers.base import DualSolver
 
-# Without `max_iter` and `tol`: training ends with the pass that raises the dual by no more than this share of it, or
+# Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
 # after `usual_passes`.
 LEAST_GAIN = 0.02
 
@@ -31,22 +31,22 @@ class LaRank(DualSolver):
     penalty : {"linear", "quadratic", None}, default="linear"
         Slack penalty; None means a hard margin.
     schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"}, default="decode-once"
-        "decode-once" decodes an example and solves its whole working set while its scores are at hand,
+        "decode-once" decodes an example and solves its whole working set with these scores,
         then does the same without decoding for `n_reprocess` random old ones. "fixed" is algorithm 21:
-        ProcessNew, then `n_reprocess` times one ProcessOld and ten Optimize. "adaptive" is algorithm 22, in
-        which a deterministic count of work stands for the seconds of "adaptive-clock".
+        ProcessNew, then `n_reprocess` times one ProcessOld and ten Optimize. "adaptive" is algorithm 22 with
+        a deterministic count of work in place of the seconds of "adaptive-clock".
     n_reprocess : float, default=2
-        How much work on old examples follows each fresh one (may be fractional for "decode-once"; n_R of
+        Work on old examples per new one (may be fractional for "decode-once"; n_R of
         the thesis for "fixed"; not used by the adaptive schedules). 0 gives passive-aggressive steps.
     average : bool, default=True
-        Take the average of the weights over the last pass, later ones weighing more, if its primal objective
-        is lower than that of the last weights; after few passes it mostly is, and predicts better.
+        Return the average of the weights over the last pass, with larger weights for later ones, if its primal
+        objective is lower than that of the last weights; after few passes it usually is, and predicts better.
     max_iter : int, optional
-        Passes over the data. None: until a pass raises the dual objective by no more than 2 %, up to 20; with `tol`, as
-        many as it takes, up to 1000.
+        Passes over the data. None: until a pass raises the dual objective by at most 2 %, up to 20; with `tol`, as
+        many as needed, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass
-        (LaRankGap in the thesis). "decode-once" then works on `n_reprocess` more old examples per fresh one after every
+        (LaRankGap in the thesis). "decode-once" then works on `n_reprocess` more old examples per new one after every
         20 passes. None: no such test.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
@@ -54,8 +54,8 @@ class LaRank(DualSolver):
         Jobs for the certificate (see `structsvm.dual.parallel`) and, without `deterministic`, for training; -1: all
         cores.
     deterministic : bool, default=True
-        Whether the model is to be the same, bit for bit, for every `n_jobs`. Training itself is then one thread's work.
-        False: it is done by `n_jobs` threads (see `structsvm.dual.threads`), to the same optimum with other bits.
+        Whether the model is bit-identical for every `n_jobs`. Training itself then uses one thread.
+        False: `n_jobs` threads train (see `structsvm.dual.threads`), to the same optimum with other bits.
     checkpoint : path-like, optional
         File that stores the state of training. If it exists, training resumes from it and ends with a model that is
         bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.
@@ -82,7 +82,7 @@ class LaRank(DualSolver):
         "deterministic": FLAG,
     }
 
-    least_passes = 0  # where neither `max_iter` nor `tol` says how many
+    least_passes = 0  # if neither `max_iter` nor `tol` is given
 
     def __init__(
         self,

@@ -1,16 +1,16 @@
 """Learning from outputs that are known in part: complete them, solve the convex problem, complete them again.
 
-Where of the true output of example i only some h_i is known, the constraints are those of the best output that agrees
+If only some h_i of the true output of example i is known, the constraints are those of the best output that agrees
 with it (Yu and Joachims 2009):
 
     L(w) = 1/2 |w|^2 + C sum_i [max_y (Delta(c_i, y) + <w, Psi(x_i, y)>) - max_{c agrees with h_i} <w, Psi(x_i, c)>],
 
-a difference of convex functions. With completions c_i that stay as they are it is an ordinary problem and a bound on
+a difference of convex functions. With fixed completions c_i it is an ordinary problem and a bound on
 L, which the solvers of the dual train on and certify. The best completions under the weights found then lower it again;
-where the loss depends on them they need not, and are taken only if they do. So the objective never rises.
+if the loss depends on them they may not, and are used only if they do. So the objective never rises.
 
-Or the steps complete: before the step of example i the best completion under the weights of that moment becomes c_i,
-and what was learnt from its constraints, which are none any more, is given up. The objective may rise; rounds follow.
+Or the steps complete: before the step of example i the best completion under the current weights becomes c_i,
+and the multipliers of its old constraints, which no longer hold, return to 0. The objective may rise; rounds follow.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from structsvm.solvers.frank_wolfe import FrankWolfe
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 
-# Random weights under which the first completions are found, each for its share of the examples.
+# Number of random weight vectors for the first completions, each for its share of the examples.
 DRAWS = 8
 
-# Before all examples take part: the share of them that a round has at least, but for the first one, and by which factor
-# they grow. So there are no more than GROWING rounds of this kind.
+# Before all examples take part: the least share of them in a round, except the first, and the factor by which it
+# grows. So there are at most GROWING rounds of this kind.
 LEAST_SHARE, GROWTH, GROWING = 0.125, 2, 4
 
-# Passes at most whose steps complete, and the share of the completions that the last one of them changes.
+# Maximum number of passes whose steps complete, and the share of the completions that the last one changes.
 ONLINE, STEADY = 20, 0.01
 
 Targets = tuple[NDArray[np.int64], NDArray[Any]]
@@ -61,21 +61,21 @@ class LatentRun(DualRun):
     Attributes
     ----------
     known : Problem
-        With what is known of the true outputs.
+        The problem with what is known of the true outputs.
     inner : DualRun
-        That of the round, on the completed problem.
+        The run of the round, on the completed problem.
     round, joined : int
-        Rounds that are over; how many of them there had been when all examples took part.
+        Finished rounds; how many of them there were when all examples took part.
     under : ndarray of shape (n_features,), or None
         The weights of the last round, under which the completions were found; None in the first.
     objective : float
-        Theirs on the completed problem; infinite in the first round.
+        Their objective on the completed problem; infinite in the first round.
     chosen : ndarray of bool, or None
         The examples that take part; None: all.
     is_soft : bool
         Whether this round is that of the likelihood of what is known, whose weights complete all examples.
     online : int
-        Passes that are left, each a round, whose steps complete their examples; they begin when all take part.
+        Remaining passes, each a round, whose steps complete their examples; they begin when all take part.
     found : int
         A checksum of the completions that the round began with.
     """
@@ -121,7 +121,7 @@ class LatentRun(DualRun):
     def _first_problem(self) -> tuple[Any, Any]:
         """Return ``(problem, chosen)``: the first completions, and the examples that take part in the first round.
 
-        What is known whole has the same completion under any weights, and under their opposite.
+        A fully known output has the same completion under any weights and under their negatives.
         """
         rounds = Rounds(self.known, self.solver.n_jobs)
         if self.base is not None:
@@ -147,12 +147,12 @@ class LatentRun(DualRun):
         return problem, None if whole is None or whole.sum() == self._weighty().sum() else whole
 
     def _weighty(self) -> Any:
-        """The examples that weigh anything."""
+        """The examples of nonzero weight."""
         weight = self.sample_weight
         return np.ones(self.known.n_samples, dtype=bool) if weight is None else np.asarray(weight) > 0.0
 
     def _grown(self, chosen: Any, order: Any) -> Any:
-        """More examples than those chosen, the lowest ones in this order; None: all."""
+        """More examples than those chosen, the first in this order; None: all."""
         n_all, n_chosen = int(self._weighty().sum()), int(chosen.sum())
         n = max(GROWTH * n_chosen, int(np.ceil(LEAST_SHARE * n_all)))
         if n >= n_all:
@@ -213,7 +213,7 @@ class LatentRun(DualRun):
     def certify(self) -> None:
         """Compute the primal objective of the completed problem, unless that has been done since the last pass.
 
-        Of the weights found and those that the round began with, the run returns those of the lower one.
+        Of the weights found and those at the start of the round, the run returns those with the lower one.
         """
         if not np.isnan(self.primal):
             return
@@ -225,7 +225,7 @@ class LatentRun(DualRun):
             self.primal = self.objective
 
     def _end_round(self) -> None:
-        """Find the completions under the weights of this round, and begin the next one with them, or set the status."""
+        """Find the completions under the weights of this round, and start the next one with them, or set the status."""
         is_online = self.completes
         if not is_online:
             self.checked_certify()
@@ -271,7 +271,7 @@ class LatentRun(DualRun):
         self.under, self.objective, self.stays = w, objective, is_comparable
 
     def _order(self, problem: Any, w: Any) -> Any:
-        """The order in which examples join the round: of what they lose under the weights, or any."""
+        """The order in which examples join the round: by their loss under the weights, or any."""
         if self.solver.start_from != "easiest":
             return np.random.default_rng([self.seed, self.round]).random(problem.n_samples)
         rounds = Rounds(problem, self.solver.n_jobs)
@@ -286,7 +286,7 @@ class LatentRun(DualRun):
 
     @property
     def carries(self) -> bool:  # type: ignore[override]
-        return not self.is_soft  # completions under a small C are poor ones
+        return not self.is_soft  # completions under a small C are poor
 
     @property
     def kinds(self) -> set[str]:
@@ -312,11 +312,11 @@ class LatentRun(DualRun):
     # ---- state ----------------------------------------------------------------------------------
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """The state of the inner run, and what the completions follow from: weights, or the seed of the first ones."""
+        """The state of the inner run, and what determines the completions: weights, or the seed of the first ones."""
         under = np.empty(0, self.known.weight_dtype) if self.under is None else self.under
         chosen = np.empty(0, bool) if self.chosen is None else self.chosen
         arrays = self.inner.get_state()
-        if self.completes and self.state.changed.any():  # within a pass: those of the other completions are given up
+        if self.completes and self.state.changed.any():  # within a pass: multipliers of old completions are dropped
             arrays |= self.state.without(self.state.changed)
         return arrays | {
             "latent": np.array([self.round, self.joined, self.first, self.objective]),
@@ -328,7 +328,7 @@ class LatentRun(DualRun):
         }
 
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
-        """Restore the arrays returned by `get_state`; those of another solver's training where all was known."""
+        """Restore the arrays returned by `get_state`, or by another solver if all was known."""
         before = self.__dict__.copy()
         try:
             self.base = arrays.get("base")
@@ -350,7 +350,7 @@ class LatentRun(DualRun):
             self.objective, self.stays = np.inf, False
 
     def _problem_found(self) -> Any:
-        """The completed problem that a training state is of."""
+        """The completed problem that a training state belongs to."""
         if self.under is None:
             return self._first_problem()[0]
         return self.known.with_targets(Rounds(self.known, self.solver.n_jobs).completions(self.under))
@@ -384,10 +384,10 @@ class LatentRun(DualRun):
 class LatentSVM(Solver):
     """Training on outputs that are known in part, around any solver of the dual (Yu and Joachims 2009).
 
-    In rounds: each example's best output that agrees with what is known (the oracle's verb `complete`) becomes its true
-    one, and the wrapped solver goes on with the convex problem that this makes. The objective, `result_.primal` at the
-    end of each round, never rises; it is not convex, and ends in a local minimum. Primal, dual and gap certify the
-    convex problem with the completions of the last round, and nothing more.
+    In rounds: each example's best output that agrees with what is known (the oracle's `complete`) becomes its true
+    one, and the wrapped solver continues on the resulting convex problem. The objective, `result_.primal` at the
+    end of each round, never rises; it is not convex, and training ends in a local minimum. Primal, dual and gap certify
+    only the convex problem with the completions of the last round.
 
     Parameters
     ----------
@@ -395,36 +395,36 @@ class LatentSVM(Solver):
         With a linear or quadratic penalty. Default: ``LaRank()``. C, formulation, passes per round, `tol` of a round,
         `n_jobs` (also for completing), `random_state`, `checkpoint` are those of this solver.
     rounds : int, default=20
-        At most, once all examples take part.
+        Maximum number of rounds once all examples take part.
     tol : float, default=1e-3
-        Training ends once the completions stay as they are, or a round lowers the objective by no more than this share
+        Training ends once the completions no longer change, or a round lowers the objective by at most this share
         of it.
     start : {"uniform", "easiest", "random", "soft"}, default="uniform"
-        How training begins, where there are no weights to start from. "uniform": with the examples that are known
-        whole, or, if there are none, with an eighth of them all, completed under random weights; each further round is
-        for twice as many, completed under the current weights, until all take part. "easiest": the same, but those of
+        How training begins without weights to start from. "uniform": with the fully known
+        examples, or, if there are none, with an eighth of all, completed under random weights; each further round has
+        twice as many, completed under the current weights, until all take part. "easiest": the same, but those of
         least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
         completed under random weights. "soft": with the likelihood of what is known (`ConditionalLikelihood` with the
-        same C), under whose weights all are completed. Its sum over what agrees has no best output while the weights
-        are 0, and comes to one as they grow: an annealing. It needs an oracle that has these sums, and is the better
-        one where hardly an example is known whole, but little is open of each. The objective can only be compared once
+        same C), whose weights complete all examples. Its sum over the outputs that agree has no best output while the
+        weights are 0, and concentrates on one as they grow: an annealing. It needs an oracle with these sums, and is
+        better if hardly any example is fully known but little of each is open. The objective can only be compared once
         all examples take part.
     online : bool, default=False
-        Whether, once all examples take part, each step completes its example first, under the weights of that moment,
-        as OSPAS does: in passes until one changes no more than a hundredth of the completions, or in 20. What was
-        learnt from an example is given up with its completion. Rounds follow, so what is certified is the same. It
-        mostly ends in a lower minimum, at about the same cost. For LaRank, FrankWolfe and PassiveAggressive with
+        Whether, once all examples take part, each step completes its example first, under the current weights,
+        as OSPAS does: in passes until one changes at most a hundredth of the completions, or in 20. The multipliers
+        of an example are dropped with its completion. Rounds follow, so the certificate is the same. It
+        usually ends in a lower minimum, at about the same cost. For LaRank, FrankWolfe and PassiveAggressive with
         ``deterministic=True``.
 
     Notes
     -----
-    An example that is known whole is its own completion: if all are, training is that of the wrapped solver, bit for
-    bit. What was learnt of the examples whose completions stay is kept from round to round (with `form="one_slack"`
-    only the weights are). With oracles that are not exact, no objective is known, and `rounds` or completions that stay
-    end the training.
+    A fully known example is its own completion: if all are, training is that of the wrapped solver, bit for
+    bit. Multipliers of examples whose completions stay are kept from round to round (with `form="one_slack"`
+    only the weights are). With inexact oracles, no objective is known, and training ends after `rounds` or with
+    unchanged completions.
 
-    With a `max_iter` of 1 of the solver completions are found after each pass, and by `partial_fit` with batches of one
-    example in each step, under the current weights.
+    If the solver has `max_iter=1`, completions are found after each pass; by `partial_fit` with batches of one
+    example, in each step, under the current weights.
 
     Examples
     --------
@@ -463,7 +463,7 @@ class LatentSVM(Solver):
         self.start_from = start
         self.online = online
 
-    # ---- parameters: `start` is also the name of a method, and what is not here is the solver's -----------------
+    # ---- parameters: `start` is also the name of a method; those not here are the solver's ----------------------
 
     @property
     def inner(self) -> Any:
@@ -514,10 +514,10 @@ class LatentSVM(Solver):
                 f"whose steps can complete. Got {self.inner!r}."
             )
 
-    # ---- what a solver says of itself -------------------------------------------------------------
+    # ---- what a solver declares --------------------------------------------------------------------
 
     def is_soft_on(self, problem: Any) -> bool:
-        """Whether training begins with a likelihood: asked to, where something is unknown and can be summed over."""
+        """Whether training begins with a likelihood: requested, and something is unknown and can be summed over."""
         is_open = "marginals" in problem.offers and "constraints" not in problem.offers
         return self.start_from == "soft" and is_open and self.inner.rescaling is not None
 
@@ -530,7 +530,7 @@ class LatentSVM(Solver):
         return self.inner.formulation()
 
     def check(self, problem: BoundProblem) -> None:
-        """As `Solver.check`; NotImplementedError, naming oracle and verb, where the problem offers no completions."""
+        """As `Solver.check`; NotImplementedError, naming oracle and method, if the problem offers no completions."""
         if isinstance(problem, BoundProblem) and "completions" not in problem.offers:
             raise NotImplementedError(
                 f"{problem.owner} does not implement complete, the verb for outputs that are known in part, which "
@@ -548,7 +548,7 @@ class LatentSVM(Solver):
 
 
 def interleaved(parts: list[Targets]) -> Targets:
-    """Targets of which each part has the words of some of the examples, together."""
+    """Targets, merged from parts that each have the words of some of the examples."""
     sizes = np.sum([np.diff(bounds) for bounds, _ in parts], axis=0)
     examples = np.concatenate([np.repeat(np.arange(len(sizes)), np.diff(bounds)) for bounds, _ in parts])
     words = np.concatenate([words for _, words in parts])

@@ -1,4 +1,4 @@
-"""Passive-aggressive training: LaRank without a second look at any example."""
+"""Passive-aggressive training: LaRank without steps on old examples."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from structsvm.solvers.base import DualSolver
 class PassiveAggressive(DualSolver):
     """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
 
-    One ProcessNew an example: LaRank with n_R = 0. From the second pass on only examples without support
-    vectors are visited, as there.
+    One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support
+    vectors are visited from the second pass on.
 
     Parameters
     ----------

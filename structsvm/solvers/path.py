@@ -1,12 +1,12 @@
 """The regularisation path: C chosen in little more than one training.
 
-C grows, and each training starts from the last. Between two values nothing is left to chance: a model of C is
-known to have at most a certain relative gap at a larger C' too, because its weights are primal feasible there and
+C grows, and each training starts from the last. The values between two steps are covered too: the relative gap of a
+model of C is also bounded at a larger C', because its weights are primal feasible there and
 its alpha, scaled by any s in [0, C'/C], is dual feasible:
 
     P(C') = 1/2 |w|^2 + C' sum_i xi_i,      D(C') >= s sum alpha b - s^2 / 2 |w_alpha|^2.
 
-So the path steps as far as the model at hand reaches (the approximate path of Giesen, Jaggi and Laue 2012).
+So the path steps as far as the current model reaches (the approximate path of Giesen, Jaggi and Laue 2012).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PathPoint(NamedTuple):
 
 
 def gap_at(result: Any, C: Any, new_C: Any) -> Any:
-    """An upper bound on the relative gap at ``new_C >= C`` of a model that was trained with C (linear penalty)."""
+    """An upper bound on the relative gap at ``new_C >= C`` of a model trained with C (linear penalty)."""
     primal = result.primal_norm + new_C * (result.primal - result.primal_norm) / C
     linear = result.dual + result.dual_norm
     scale = min(linear / (2.0 * result.dual_norm), new_C / C) if result.dual_norm > 0.0 else new_C / C
@@ -77,7 +77,7 @@ def _best_has(name: Any) -> Any:
 
 
 class PathSearch(MetaEstimatorMixin, BaseEstimator):
-    """Chooses C on a regularisation path, with held-out examples as judge.
+    """Chooses C on a regularisation path, by the score on held-out examples.
 
     Parameters
     ----------
@@ -85,19 +85,20 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         With a linear slack penalty. Its C and tol (those of its solver, if that is an object) are set by the search.
     C_min, C_max : float, default=1e-3 and 10
     tol : float, default=0.1
-        For every C between them, one of the models has at most this relative duality gap. Each is trained to half.
+        For every C between them, one of the models has at most this relative duality gap. Each is trained to half of
+        it.
     validation_fraction : float, default=0.2
-        Share of the examples that are held out while the path is walked.
+        Share of the examples that are held out along the path.
     scoring : str, callable or None
         As in scikit-learn; None: the estimator's own `score`.
     refit : bool, default=True
-        Train on all examples with the best C in the end (to `tol`).
+        Train on all examples with the best C at the end (to `tol`).
     random_state : int, RandomState or None
         Seeds the choice of the held-out examples.
     checkpoint, checkpoint_every
         As for `LaRank`: the file stores the finished values of C and the state of the running training.
     verbose : bool, default=False
-        Show how far the path has come, and the scores; lines of text where there is no terminal.
+        Show the progress along the path, and the scores; lines of text without a terminal.
 
     Attributes
     ----------
@@ -159,7 +160,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Walk the path, and train with the best C.
+        """Follow the path, and train with the best C.
 
         Raises
         ------
@@ -245,7 +246,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         return min(max(reach, C * 1.05), float(self.C_max))
 
     def _train(self, estimator: Any, C: Any, tol: float | None, X: Any, y: Any, file: Any) -> Self:
-        """Fit the estimator, with the checkpoint in place of its own."""
+        """Fit the estimator, with this checkpoint instead of its own."""
         self._set(estimator, C, tol)
         if file is None:
             return estimator.fit(X, y)
@@ -301,15 +302,15 @@ WALK, REFIT = "walk", "refit"
 class PathCheckpoint(Checkpoint):
     """Writes the state of a search every few passes, and after each C.
 
-    It takes the place of the path that is the `checkpoint` of a solver: one run after the other.
+    It replaces the path in the `checkpoint` of each solver, one run after the other.
 
     Parameters
     ----------
     path, every : see `Checkpoint`
     search : dict
-        Parameters of the search, for the header: what must be the same when it resumes.
+        Parameters of the search, for the header: they must be the same when it resumes.
     order : ndarray of shape (n_samples,), int64
-        The order of the examples, of which the first are held out. A file that exists has its own.
+        The order of the examples; the first ones are held out. An existing file has its own.
 
     Attributes
     ----------
@@ -353,7 +354,7 @@ class PathCheckpoint(Checkpoint):
         if self.file is not None and self.file.meta["stage"] == self.stage:
             file, self.file = self.file, None
             self.check_same(file.meta, self.about)
-            # Of the C before, whose training has ended, or of this one.
+            # State of the previous C, whose training has ended, or of this one.
             is_running = len(self.points) == file.meta["n_points"] and not file.meta["is_finished"]
             self.set_run(run, file.under("state."), adapt=not is_running)
             self.first = file.meta["first"] if is_running else run.n_iter

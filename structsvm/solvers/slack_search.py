@@ -30,17 +30,17 @@ class Corner(NamedTuple):
 
 
 class SlackSearch(Oracle):
-    """An oracle with slack rescaling out of one with margin rescaling.
+    """Slack rescaling for an oracle with margin rescaling.
 
-    Not exact, and it says so: no duality gap is claimed. `search` tells how much a better output could have.
+    It declares itself inexact, so no duality gap is claimed. `search` bounds the value of a better output.
 
     Parameters
     ----------
     oracle : Oracle
-        Whose ``rescalings`` have "margin"; its `inference` must not be
-        ``"approximate"`` for the bound of `search` to hold.
+        With "margin" in its ``rescalings``; for the bound of `search` to hold, its `inference` must not be
+        ``"approximate"``.
     max_calls : int, default=30
-        Calls of its `argmax` for one slack-rescaled one, at most (at least 2).
+        Maximum number of calls of its `argmax` per slack-rescaled one (at least 2).
 
     Examples
     --------
@@ -81,11 +81,11 @@ class SlackSearch(Oracle):
         Returns
         -------
         y : object
-            The output found; `y_true` where no corner has a positive value.
+            The output found; `y_true` if no corner has a positive value.
         value : float
             Its loss times (1 + its margin violation); 0 for `y_true`.
         bound : float
-            No output at all has more.
+            No output has more.
         """
         true_score = self._score(x, w, y_true)
         ends = [self._farthest(x, w, y_true, true_score, u, v) for u, v in ((1.0, 0.0), (0.0, 1.0))]
@@ -122,7 +122,7 @@ class SlackSearch(Oracle):
 
 
 def most_between(left: Any, right: Any) -> Any:
-    """What a point between two corners, left.D <= D <= right.D and m <= left.m, can have at most."""
+    """The greatest possible value of a point between two corners, left.D <= D <= right.D and m <= left.m."""
     return max(right.D * (1.0 + left.m), 0.0)
 
 
