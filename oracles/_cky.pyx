@@ -691,7 +691,7 @@ cdef class TreeProblem(Problem):
         return differs
 
     cdef bint is_known(self, Py_ssize_t i) noexcept nogil:
-        """Whether tree i is known whole."""
+        """Whether tree i is fully known."""
         return self.mask_offsets.shape[0] == 0 or self.mask_offsets[i] == self.mask_offsets[i + 1]
 
     cdef int disagrees(self, Py_ssize_t i) except -1 nogil:
@@ -722,7 +722,7 @@ cdef class TreeProblem(Problem):
         return problem
 
     def whole_nodes(self):
-        """The nodes of the trees that are known whole."""
+        """The nodes of the trees that are fully known."""
         if self.known is None:
             return self.nodes_array
         return self.nodes_array[np.repeat(np.diff(self.known.offsets) == 0, np.diff(self.node_offsets_array))]

@@ -482,7 +482,7 @@ cdef class GraphDecoder:
         ----------
         w : array-like of shape (n_features,)
         allowed : bool array of shape (n_nodes, n_labels), optional
-            The labels that may stand; at least one at each node.
+            The allowed labels; at least one at each node.
         """
         cdef Py_ssize_t i
         cdef ndarray weights = self._weights(w)

@@ -46,7 +46,7 @@ def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]
 class AmbiguousOracle(Oracle):
     """Multiclass inference, and losses over a bag of candidate labels.
 
-    An example is a pair (x, Y) of an input and a bag, a set of labels of which at least one is right. With
+    An example is a pair (x, Y) of an input and a bag, a set of labels with at least one right one. With
     ``Psi(x, y)`` = x in the block of label y and ``s_y = <w, Psi(x, y)>``, its loss is one of
 
     ``pairwise``: ``1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - s_y + s_z]_+`` (equations 6.5 and 6.6 of the
@@ -62,7 +62,7 @@ class AmbiguousOracle(Oracle):
     candidate; v_y are the weights of the candidates, the greatest 1. Not convex, unless there is one candidate.
 
     The last two are minima over shares q, in which they are convex: see `AmbiguousProblem.share_out`. A bag of all
-    labels, of equal weights, says nothing, and has no loss.
+    labels with equal weights says nothing, and has no loss.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class AmbiguousOracle(Oracle):
         return AmbiguousOracle(self.n_labels, self.n_input_features, bag_loss)
 
     def touched(self, rows: SparseRows) -> tuple[AmbiguousOracle, SparseRows, NDArray[np.int64]]:
-        """The oracle of only those features that some rows have, these with their features numbered anew, and the
+        """The oracle of only those features that some rows have, these with their features renumbered, and the
         rows of weights that are its own.
         """
         rows, features = narrowed(rows)
@@ -175,7 +175,7 @@ class AmbiguousOracle(Oracle):
         return max(sorted(known), key=lambda label: float(scores[label]))
 
     def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> int:
-        """The label of the highest score; the maximising corner of a bag is no label, and comes through `bind`."""
+        """The label of highest score; the maximising corner of a bag is not a label, and is found through `bind`."""
         if y_true is not None:
             raise NotImplementedError(
                 "the most violated constraint of a bag is no label: AmbiguousOracle has it in bind()"

@@ -29,7 +29,7 @@ __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
 
 ALONE, UNKNOWN = -1, -2
 
-# Entries of a table that takes scipy, which does not look up, some 50 ms at worst.
+# Entries of a table that takes scipy, which does not check signals, some 50 ms at worst.
 MOST_ENTRIES = 2**17
 
 
@@ -106,8 +106,8 @@ class AssignmentOracle(Oracle):
     ----------
     n_pair_features : int
     unmatched : bool, default=True
-        Whether left nodes may stay unmatched; one more feature, the last, counts those that do, so that its weight is
-        what a pair must score at least. False: as many pairs as there is room for, ``min(n_left, slots)``.
+        Whether left nodes may stay unmatched; one more feature, the last, counts those that do, so its weight is
+        the least score of a pair. False: as many pairs as capacity allows, ``min(n_left, slots)``.
     capacity : int or None, default=1
         Left nodes that one right node may be matched with: 1 is one to one. None: any number.
     missed_cost, false_cost : float, default=1.0
@@ -188,7 +188,7 @@ class AssignmentOracle(Oracle):
         return super().bind(inputs, outputs, rescaling=rescaling, penalty=penalty)
 
     def encoded(self, x: Any) -> AssignmentInput:
-        """An input, checked: all verbs take it in place of x. ValueError says what is wrong."""
+        """A checked input, which all methods accept in place of x; ValueError if it is invalid."""
         if isinstance(x, AssignmentInput):
             return x
         if isinstance(x, Pairs):
@@ -272,7 +272,7 @@ class AssignmentOracle(Oracle):
     # ---- the protocol ---------------------------------------------------------------------------------
 
     def joint_feature(self, x: Any, y: Any) -> Any:
-        """Sum of the features of the pairs, and of the nodes that stay alone; last, the number of these."""
+        """Sum of the features of the pairs and of the unmatched nodes; last, the number of the latter."""
         x, y = self.encoded(x), output(y)
         rows = x.row[np.arange(x.n_left), y]  # of -1 the last column
         alone = y == ALONE
@@ -381,7 +381,7 @@ class AssignmentOracle(Oracle):
         return mask
 
     def _best(self, x: AssignmentInput, pairs: Any, alone: Any, mask: Any = None) -> NDArray[np.int64]:
-        """The best matching by scores; `mask`: of the partners that may stand."""
+        """The best matching by scores; `mask`: of the allowed partners."""
         y = np.full(x.n_left, ALONE)
         if mask is not None:
             pairs, alone = np.where(mask[:, :-1], pairs, -np.inf), np.where(mask[:, -1], alone, -np.inf)
@@ -458,7 +458,7 @@ def whole(value: Any, what: str) -> int:
 
 
 def finite(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Features, unless they or their squares are not finite."""
+    """Features; raises an error unless they and their squares are finite."""
     if not np.isfinite(features).all():
         raise ValueError("features hold NaN or infinity")
     with np.errstate(over="ignore"):
@@ -468,7 +468,7 @@ def finite(features: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def output(y: Any) -> NDArray[np.int64]:
-    """An output as an array; OracleError for one that is known in part only."""
+    """An output as an array; OracleError for a partly known one."""
     array = np.asarray(y)
     if array.ndim != 1 or (array.size and (array.dtype.kind not in "iu" or array.min() < ALONE)):
         raise OracleError(

@@ -23,9 +23,9 @@ class KnownLabels(NamedTuple):
     Attributes
     ----------
     which : int32 array of shape (n_tokens,)
-        Of each token its label, or n_labels and the number of the set that its label is of.
+        Per token its label, or n_labels plus the number of the set that contains its label.
     sets : bool or float64 array of shape (n_sets, n_labels)
-        The labels of each set; or their weights, the greatest of each set 1, 0 for what may not stand.
+        The labels of each set; or their weights, the greatest of each set 1, 0 for excluded labels.
     """
 
     which: NDArray[np.int32]
@@ -65,7 +65,7 @@ class KnownLabels(NamedTuple):
 
     @property
     def table(self) -> NDArray[np.bool_]:
-        """The labels that may stand at a token, by its number in `which`: those of a label, then the sets."""
+        """The allowed labels at a token, by its number in `which`: those of a label, then the sets."""
         return self.weights > 0.0
 
     @property
@@ -74,7 +74,7 @@ class KnownLabels(NamedTuple):
         return np.concatenate([np.eye(self.sets.shape[1]), self.sets])
 
     def is_open(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which sequences, none of them empty, have a token whose label is not known."""
+        """Which sequences, none of them empty, have a token with unknown label."""
         return (
             np.maximum.reduceat(self.which, offsets[:-1]) >= self.sets.shape[1]
             if len(offsets) > 1
@@ -140,7 +140,7 @@ class LabelChain(Oracle):
             )
 
     def touched(self, tokens: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
-        """The oracle of only those features that some tokens have, these with their features numbered anew, and the
+        """The oracle of only those features that some tokens have, these with their features renumbered, and the
         rows of weights that are its own.
         """
         tokens, features = narrowed(tokens)
@@ -176,7 +176,7 @@ class LabelChain(Oracle):
         return self.losses_of(np.eye(self.n_labels, dtype=bool))
 
     def losses_of(self, sets: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The loss of each label where all that is known is a set, by sets: the least of its labels' costs."""
+        """The loss of each label if only a set is known, by sets: the least of its labels' costs."""
         rows = np.zeros((len(sets), self.stride), dtype=np.float32)
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
         rows[:, : self.n_labels] = np.where(sets, costs, np.inf).min(axis=1)[:, None] * ~sets
@@ -196,7 +196,7 @@ class LabelChain(Oracle):
         return oracle
 
     def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
-        """The first ``(sequence, token)`` at which a labelling breaks a mask; None if there is none."""
+        """The first ``(sequence, token)`` at which a labelling violates a mask; None if there is none."""
         transitions, first, last = self.allowed
         starts, ends = offsets[:-1], offsets[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
@@ -213,7 +213,7 @@ class LabelChain(Oracle):
         return place_of(int(broken.argmax()), offsets)
 
     def check_allowed(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> None:
-        """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
+        """Raise ValueError, naming the sequence, if a labelling violates a mask."""
         place = self.broken_at(offsets, labels)
         if place is not None:
             sequence, token = place
@@ -335,7 +335,7 @@ class LabelChain(Oracle):
         return pairs
 
     def complete(self, x: Any, known: Any, w: NDArray[Any]) -> NDArray[np.integer[Any]]:
-        """The labelling as decoded where a boolean array (length, n_labels) tells which labels may stand."""
+        """The best labelling under a boolean array (length, n_labels) of allowed labels."""
         known = np.asarray(known)
         if known.ndim == 1:
             return known

@@ -47,16 +47,16 @@ class CKYOracle(Oracle):
         With g labelled spans (category, begin, end) of counted nodes in the true tree, p in the other and c in
         both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. A different tree with the same
         spans (other labels that are not counted, a chain in another order) counts as having one span more. "log": as
-        "zero_one" where a loss is asked for, but for training by `structsvm.solvers.ConditionalLikelihood`.
+        "zero_one" where a loss is needed, but for training by `structsvm.solvers.ConditionalLikelihood`.
     span_features : bool or sequence of str, default=False
         Whether nodes also have weights for their spans, per category: templates of what they see, see
         `structsvm.structures.spans`. True: the first and the last word, the words before and after, the length, and the
         first word of the second child of a binary (or binarised) rule.
     columns : sequence of str
-        What templates see of a word beside its terminal. Words are then a `structsvm.structures.spans.Token` each.
+        What templates see of a word beside its terminal. Each word is then a `structsvm.structures.spans.Token`.
     span_bits : int, default=16
-        Rows of weights for what templates see, ``2**span_bits``; but for "length" and for terminals alone, which have
-        rows of their own.
+        Rows of weights for what templates see, ``2**span_bits``, except for "length" and for terminals alone, which
+        have their own rows.
     max_length : int, default=400
         Maximum length of a sentence, in words.
     max_chart_bytes : int, default=2**31
@@ -70,12 +70,12 @@ class CKYOracle(Oracle):
 
     Notes
     -----
-    Exact for all losses, both rescalings and all penalties; expectations by inside and outside. A chart takes 8 bytes
-    per span and symbol that can be derived from the sentence's words, and 16 per rule and possible end of its left
-    child; its time is that of a maximum over contiguous numbers per rule and span of a left child. Ctrl-C interrupts
-    it. See `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
-    possible pair of counts, and sums over all trees twice as much again as the chart's values. `max_chart_bytes` limits
-    the sum of these.
+    Exact for all losses, both rescalings and all penalties; expectations by the inside-outside algorithm. A chart takes
+    8 bytes per span and symbol that can be derived from the sentence's words, and 16 per rule and possible end of its
+    left child; its time is that of a maximum over contiguous numbers per rule and span of a left child. Ctrl-C
+    interrupts it. See `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24
+    bytes more per possible pair of counts, and sums over all trees twice as much again as the chart's values.
+    `max_chart_bytes` limits the sum of these.
 
     Examples
     --------
@@ -320,7 +320,7 @@ class CKYOracle(Oracle):
         words: Sequence[Sequence[str | Tree]] | None = None,
         parser: Parser | None = None,
     ) -> Iterator[tuple[Tree, float] | None]:
-        """`parse` of each sentence, a lazy iterator. A parser that is given is to be left alone meanwhile."""
+        """`parse` of each sentence, a lazy iterator. A given parser must not be used meanwhile."""
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
         numbers = [self.grammar.sentence(x) for x in X]
         known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
@@ -343,7 +343,7 @@ class CKYOracle(Oracle):
     ) -> Iterator[tuple[Tree, float]]:
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all).
 
-        A parser that is given, and its weights, are to be left alone meanwhile.
+        A given parser, and its weights, must not be used or changed meanwhile.
         """
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
@@ -357,9 +357,9 @@ class CKYOracle(Oracle):
     def fragments(
         self, x: Sequence[str], w: ArrayLike, *, words: Sequence[str | Tree] | None = None, parser: Parser | None = None
     ) -> list[Tree | str]:
-        """The fewest constituents that stand side by side over a sentence, and of these the best.
+        """The fewest constituents side by side over a sentence, and of these the best.
 
-        Words in none of them stand alone, as `words` has them (default: the terminals); so do those that the grammar
+        Words in none of them stand alone, as in `words` (default: the terminals); so do those that the grammar
         does not have.
         """
         words, weights, parser = list(words or x), self._weights(w, parser), parser or self.parser()

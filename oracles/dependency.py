@@ -23,8 +23,8 @@ class DependencyOracle(Oracle):
     """Dependency trees with one word below the root, scored by their labelled arcs.
 
     An input x is an int32 array (n_words, n_columns) of codes, all of them at least 2; an output y an int32 array
-    (n_words, 2) of heads (0: the root, k: the k-th word) and label ids. Where an output is known in part, -1 stands for
-    what is not. The joint feature is the sum over words m with head h and label l of
+    (n_words, 2) of heads (0: the root, k: the k-th word) and label ids. In a partly known output, -1 means
+    unknown. The joint feature is the sum over words m with head h and label l of
 
         sum_t e[hash(t, h, m)] + sum_r e[hash(r, h, m), l]
 
@@ -38,15 +38,15 @@ class DependencyOracle(Oracle):
     arc_bits, row_bits : int
         At most 28, and such that there are fewer than 2**31 weights.
     root_label : int, optional
-        The label of the arc from the root, which no other arc may have. None: labels may stand anywhere.
+        The label of the arc from the root, which no other arc may have. None: any arc may have any label.
     loss : {"hamming", "log"}, default="hamming"
-        The number of words with a wrong head or a wrong label. "log": the same where a loss is asked for, but for
-        training by `structsvm.solvers.ConditionalLikelihood`.
+        The number of words with a wrong head or a wrong label. "log": the same where a loss is needed, but for training
+        by `structsvm.solvers.ConditionalLikelihood`.
 
     Attributes
     ----------
     projective : bool
-        Whether no arcs cross. True trees may have arcs that cross all the same: no output then has loss 0.
+        Whether no arcs cross. True trees may still have crossing arcs: no output then has loss 0.
     n_features : int
         ``2**arc_bits + 2**row_bits * stride``
     stride : int
@@ -96,13 +96,13 @@ class DependencyOracle(Oracle):
 
     @property
     def identity(self) -> list[NDArray[Any]]:
-        """What tells joint features from those of others."""
+        """What distinguishes joint features from those of others."""
         root = -1 if self.root_label is None else self.root_label
         sizes = [self.n_labels, self.arc_bits, self.row_bits, root, self.projective, *self.templates.sizes]
         return [np.array(sizes), *self.templates.arrays.values()]
 
     def decoder(self, longest: int) -> ArcDecoder:
-        """A new decoder of sentences of so many words, for one thread."""
+        """A new decoder of sentences of up to that many words, for one thread."""
         return ArcDecoder(self, max(int(longest), 1))
 
     def bind(
@@ -220,7 +220,7 @@ class DependencyOracle(Oracle):
 
 
 def what_is_no_tree(heads: list[int]) -> str | None:
-    """What keeps heads (0: the root, -1: not known) from being a tree with one word below the root; None: nothing."""
+    """Why heads (0: the root, -1: unknown) are not a tree with one word below the root; None if they are."""
     roots = [m for m, h in enumerate(heads, start=1) if h == 0]
     if len(roots) > 1:
         return f"words {roots[0]} and {roots[1]} both have the root as their head"
@@ -240,9 +240,9 @@ def what_is_no_tree(heads: list[int]) -> str | None:
 def ranked(finder: Any, table: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.int32], float]]:
     """Yield the trees over a table of scores (see `ArcDecoder.table`), best first, by Murty's partition.
 
-    What is left of a set of trees without its best one falls into n parts: in part m words 1 .. m - 1 have their arcs
-    of that tree, and word m has another one. Each part's best tree is one decoding away. A set is kept as its best
-    tree, the words whose arcs are settled, and the arcs that the next word must not have.
+    A set of trees without its best one falls into n parts: in part m words 1 .. m - 1 have their arcs
+    of that tree, and word m has another one. Each part's best tree takes one decoding. A set is stored as its best
+    tree, the words whose arcs are fixed, and the arcs that the next word must not have.
     """
     n = table.shape[1]
     words = np.arange(n)

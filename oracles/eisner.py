@@ -4,7 +4,7 @@ from structsvm.oracles.dependency import DependencyOracle
 
 
 class EisnerOracle(DependencyOracle):
-    """Projective trees: no two arcs cross. O(n^3), and vectorised; expectations by inside and outside.
+    """Projective trees: no two arcs cross. O(n^3), and vectorised; expectations by the inside-outside algorithm.
 
     Parameters are those of `structsvm.oracles.dependency.DependencyOracle`.
 

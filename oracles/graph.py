@@ -1,4 +1,4 @@
-"""Labels of the nodes of graphs: pairwise scores on any graph, inference that is exact where it can be."""
+"""Labels of the nodes of graphs: pairwise scores on any graph, with exact inference where possible."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from structsvm.structures.graphs.elimination import Elimination, eliminate, is_f
 INTERACTIONS = ("none", "potts", "associative", "symmetric", "full")
 METHODS = ("auto", "junction", "cut", "relaxed", "expansion")
 
-# What a method guarantees; the weakest of all graphs is the oracle's.
+# What a method guarantees; the oracle guarantees the weakest over all graphs.
 INFERENCE = {"tree": "exact", "junction": "exact", "cut": "exact", "relaxed": "relaxed", "expansion": "approximate"}
 WEAKEST = ("exact", "relaxed", "approximate")
 
-# Larger graphs that are no forests are not tried to be eliminated unless the method asks for it.
+# Larger graphs that are not forests are only eliminated if the method is "junction".
 MANY_NODES = 20_000
 
-MOST_LABELS = 4096  # which have a table of all pairs
+MOST_LABELS = 4096  # for a table of all pairs
 WIDEST = 60  # nodes of a separator that the kernels have room for
 
 
@@ -61,26 +61,26 @@ class GraphOracle(Oracle):
         label they agree, 0 where they do not (Taskar, Chatalbashev and Koller 2004). "symmetric": pairs of labels.
         "full": ordered pairs, the label of the edge's first node first. "none": there is no V.
     method : {"auto", "junction", "cut", "relaxed", "expansion"}, default="auto"
-        "junction": dynamic programming over a junction tree, exact. Of forests it is that of trees; of other graphs
+        "junction": dynamic programming over a junction tree, exact. For forests it is that of trees; for other graphs
         its tables, found by eliminating the node that adds the fewest edges, must fit `max_table`.
 
-        "cut": a minimum cut, exact, for two labels of which V favours equal ones.
+        "cut": a minimum cut, exact, for two labels if V favours equal ones.
 
         "relaxed": the linear programme over the local marginal polytope, whose value bounds that of the best labelling,
         and which may be fractional. For two labels it is solved by a maximum flow (roof duality), for more by
-        sequential messages (TRW-S; Kolmogorov 2006), a descent on its dual: a labelling and a bound. Where these
-        differ, and the graph is small (some 5000 pairs of labels), a primal-dual method goes on to a relative gap of
-        1e-5. What is claimed is the dual's value.
+        sequential messages (TRW-S; Kolmogorov 2006), a descent on its dual: a labelling and a bound. If these
+        differ, and the graph is small (some 5000 pairs of labels), a primal-dual method continues to a relative gap of
+        1e-5. The dual value is claimed.
 
         "expansion": expansion moves (Boykov, Veksler and Zabih 2001), approximate.
 
-        "auto": for each graph the first that applies of trees, "cut" with `nonnegative`, "junction", and "relaxed".
+        "auto": per graph the first applicable of trees, "cut" with `nonnegative`, "junction", and "relaxed".
     nonnegative : bool, optional
-        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge
+        Whether V must stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge
         features must be >= 0 then. Default: for ``method="cut"``.
     loss : {"hamming", "log"}, default="hamming"
-        The sum of the wrong nodes' weights. "log": as "hamming" where a loss is asked for, but for solvers of the log
-        loss alone, which needs junction trees: `rescalings` is empty.
+        The sum of the wrong nodes' weights. "log": as "hamming" where a loss is needed, but only for solvers of the log
+        loss, which needs junction trees: `rescalings` is empty.
     label_costs : array-like of shape (n_labels,), optional
         Factor of a wrong node's loss, by the true label. Default: 1.
     max_table : int, default=2**16
@@ -89,7 +89,7 @@ class GraphOracle(Oracle):
     Attributes
     ----------
     nonnegative : int64 array, optional
-        Indices of the weights that are to stay >= 0.
+        Indices of the weights that must stay >= 0.
     n_features : int
         Length of w: W as (n_node_features, K), then V as (n_edge_features, n_pairs), pairs of "symmetric" with the
         lower label first, in the order of the upper triangle.
@@ -156,7 +156,7 @@ class GraphOracle(Oracle):
             self.rescalings = ()
         if self.keeps_sign:
             self.nonnegative = np.arange(self.first_edge_weight, self.n_features)
-        # Of a pair of labels, the weight that it has among those of an edge feature; -1: none.
+        # The weight of each pair of labels among those of an edge feature; -1: none.
         a, b = np.arange(K)[:, np.newaxis], np.arange(K)
         if interactions == "full":
             pair = a * K + b
@@ -189,7 +189,7 @@ class GraphOracle(Oracle):
     # ---- graphs -----------------------------------------------------------------------------------------
 
     def plan(self, graphs: Graphs, method: str | None = None) -> list[Elimination | str]:
-        """For each graph its junction tree, or the name of another method; ValueError where there is none."""
+        """Per graph its junction tree, or the name of another method; ValueError if there is none."""
         method = method or ("junction" if self.loss_name == "log" and self.method == "auto" else self.method)
         if self.interactions == "none":
             method = "auto"
@@ -224,7 +224,7 @@ class GraphOracle(Oracle):
         return "relaxed" if plan is None and method == "auto" else plan
 
     def methods(self, graphs: Any) -> list[str]:
-        """What is used for each graph: "tree", "junction", "cut", "relaxed" or "expansion"."""
+        """The method used for each graph: "tree", "junction", "cut", "relaxed" or "expansion"."""
         return names_of(self.plan(self.as_graphs(graphs)))
 
     def as_graphs(self, X: Any) -> Graphs:
@@ -245,8 +245,8 @@ class GraphOracle(Oracle):
         """Bind graphs and their labels (see `Oracle.bind`).
 
         X is a `Graphs`, or a list of (rows, edges) or (rows, edges, edge_features); Y one flat array of the labels of
-        all nodes, or a list of arrays. A label -1 is not known; for a graph a boolean array (n_nodes, n_labels) of the
-        labels that may stand will do, too. Wrong labels of nodes that are not known cost nothing.
+        all nodes, or a list of arrays. A label -1 is unknown; the labels of a graph may also be a boolean array
+        (n_nodes, n_labels) of the allowed labels. Wrong labels of unknown nodes cost nothing.
         """
         self.check_formulation(rescaling, penalty)
         graphs = self.as_graphs(X)
@@ -258,7 +258,7 @@ class GraphOracle(Oracle):
         return GraphProblem(self, graphs, labels, allowed, rescaling=rescaling, penalty=penalty)
 
     def known(self, graphs: Graphs, Y: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
-        """``(labels, allowed)``: -1 where a label is not known, and the labels that may stand, if there are such."""
+        """``(labels, allowed)``: -1 for an unknown label, and the allowed labels, if given."""
         K, n, bounds = self.n_labels, graphs.n_nodes, graphs.node_bounds
         allowed = None
         if not (isinstance(Y, np.ndarray) and Y.dtype != object and Y.ndim == 1):
@@ -327,7 +327,7 @@ class GraphOracle(Oracle):
         return graphs
 
     def argmax(self, x: Any, w: ArrayLike, y_true: Any = None, rescaling: Rescaling | None = None) -> Any:
-        """See `Oracle.argmax`. What a relaxation finds is `Marginals` where it is fractional."""
+        """See `Oracle.argmax`. A fractional solution of a relaxation is `Marginals`."""
         graphs = self._single(x)
         y = np.zeros(graphs.n_nodes, dtype=np.int32) if y_true is None else np.asarray(y_true)
         return self.bind(graphs, [y], rescaling=None if y_true is None else rescaling).most_violated(0, w)
@@ -360,9 +360,10 @@ class GraphOracle(Oracle):
 
 
 def obey(decoder: GraphDecoder, i: int, whole: bool, is_open: bool, allowed: Any) -> bool | None:
-    """Put what is best under its rules into what inference found for graph i: whether it is fractional; None if kept.
+    """Replace the labelling found for graph i by the best under its rules; returns whether it is fractional, None if
+    kept.
 
-    What is best of all labellings, and obeys, is best of those that do; `is_open`: what was found may not be that.
+    A best labelling that satisfies the rules is kept; `is_open`: the labelling found may not be the best.
     """
     oracle, one, method = decoder.oracle, decoder.graphs[i : i + 1], decoder.methods[i]
     n, K, P, (rules,) = one.n_nodes, oracle.n_labels, oracle.n_pairs, one.rules or ()
@@ -390,7 +391,7 @@ def names_of(plans: list[Elimination | str]) -> list[str]:
 
 
 def weakest(methods: list[str]) -> str:
-    """What these methods guarantee together: "exact", "relaxed" or "approximate"."""
+    """The joint guarantee of these methods: "exact", "relaxed" or "approximate"."""
     return max((INFERENCE[name] for name in set(methods)), key=WEAKEST.index, default="exact")
 
 

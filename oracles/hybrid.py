@@ -4,12 +4,12 @@ A unit (a relation, a name) covers a stretch of words: its own words and, nested
 Some have no word. Which words say what is hidden: the score of a meaning is the log of the sum over all such
 derivations.
 
-As an oracle its outputs are derivations, what is known of a true one is its meaning, or a bag of meanings. The loss is
+As an oracle its outputs are derivations; what is known of a true one is its meaning, or a bag of meanings. The loss is
 
     the number of units that the true derivation does not have in that slot
     + the number of words of another unit than there / (n + 1),  n being the words of the sentence,
 
-which counts what fills each slot and whose each word is, and so is a part of the scores of both inside the chart.
+which decomposes over slots and words, and so can be added to their scores in the chart.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
-# Begins the attributes of words in phrases of the lexicon.
+# Prefix of the attributes of words in phrases of the lexicon.
 LISTED = "g:"
 
 DIGITS, SMALL, LETTERS = re.compile(r"\d+"), re.compile(r"[a-z]+"), re.compile(r"[^\W\d_a]+")
 
-# Of a name that is looked for in a sentence: words at most.
+# Maximum number of words of a name that is searched in a sentence.
 LONGEST_NAME = 6
-# Of a name that is copied: words at most.
+# Maximum number of words of a copied name.
 LONGEST_COPY = 3
 # A word calls a leaf if the leaf is in the meanings of this share of its sentences.
 CALLED = 0.1
@@ -61,7 +61,7 @@ KEPT = 2**25
 
 
 class Copy(NamedTuple):
-    """A name that is not known, written in the sentence: its tree, its kind, and its words [begin, end)."""
+    """An unknown name in the sentence: its tree, its kind, and its words [begin, end)."""
 
     tree: Meaning
     kind: int
@@ -87,7 +87,7 @@ class Derivation(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """Words, and those of them that are taken for words that are not known.
+    """Words, and those of them that are treated as unknown.
 
     Examples
     --------
@@ -259,7 +259,7 @@ class Lexicon:
         return found
 
     def new_in(self, words: Sequence[str]) -> Iterator[Copy]:
-        """The names of phrases in a sentence that are no units."""
+        """The names of phrases in a sentence that are not units."""
         for i, j, phrase in self.phrases_in(words):
             number, kinds, _ = self._leaf_of[phrase]
             if number < 0:
@@ -308,14 +308,14 @@ class HybridTrees(Oracle):
     attributes, borders : list of str
         Names of the attributes of words and of the places between words.
     depth : int, default=4
-        Units without words that may stand one above the other.
+        Maximum nesting of units without words.
     inside : bool, default=False
-        Whether a unit has features of all words of its span, those of its arguments too, and of their number.
+        Whether a unit has features of all words of its span, including those of its arguments, and of their number.
 
     Notes
     -----
-    An input is a list of words or a `Sentence`, an output a `Parse`, or None where no tree covers the sentence.
-    Inference is exact, and for bags with priors (`complete`) approximate: those are no part of the joint feature.
+    An input is a list of words or a `Sentence`, an output a `Parse`, or None if no tree covers the sentence.
+    Inference is exact, except for bags with priors (`complete`): priors are not part of the joint feature.
 
     Examples
     --------
@@ -424,7 +424,7 @@ class HybridTrees(Oracle):
         return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
-        """The names of phrases that are no units, and those that words which are not known, or are `unknown`, may be.
+        """The names of phrases that are not units, and those that words which are not known, or are `unknown`, may be.
 
         These alone, or with those beside.
         """
@@ -558,7 +558,7 @@ class HybridTrees(Oracle):
         copies = self.copies(words)
         return self.free(self.lexicon.called(words), copies), copies
 
-    # ---- verbs ----------------------------------------------------------------------------------
+    # ---- inference ------------------------------------------------------------------------------
 
     def log_sum(self, words: Sequence[str], w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> float:
         """The log of the sum over all derivations, or over those of some meanings, of exp of their score."""
@@ -586,7 +586,7 @@ class HybridTrees(Oracle):
         return sum(filling not in true for filling in y.fillings) + others / (n + 1)
 
     def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse:
-        """The best derivation of any of some meanings. A `Parse` is known whole.
+        """The best derivation of any of some meanings. A `Parse` is fully known.
 
         A dict has priors, which are added to the scores of its meanings. ValueError if no meaning has a derivation, or
         scores overflow.
@@ -637,7 +637,7 @@ class HybridTrees(Oracle):
         )
 
     def _names(self, forest: Forest, copies: Sequence[Copy]) -> list[Any]:
-        """Of each node of a forest the number of its unit, or the tree of a name that is no unit."""
+        """Per node of a forest the number of its unit, or the tree of a name that is not a unit."""
         by_place = {copy[1:]: copy.tree for copy in copies}
         names: list[Any] = forest.units.tolist()
         for u in np.flatnonzero(forest.spans[:, 0] >= 0).tolist():
@@ -740,15 +740,15 @@ class HybridTrees(Oracle):
         most: int = MOST_PARTIAL,
         least: float = 0.0,
     ) -> list[tuple[Derivation, float]]:
-        """The k most probable of the meanings of the best derivations, each with its probability, by falling ones.
+        """The k most probable of the meanings of the best derivations, each with its probability, in descending order.
 
         Parameters
         ----------
         words, w
         k : int
         considered : int, optional
-            Distinct meanings that are looked for, by default k; fewer where no other can be one of the k, or where what
-            is left has derivations worth less than a hundredth of the best one.
+            Distinct meanings to search for, by default k; fewer if no other can be among the k best, or if the
+            remaining derivations have less than a hundredth of the best one's probability.
         accepts : callable, optional
             Returns whether a meaning may be predicted.
         most, least

@@ -16,7 +16,7 @@ from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
 
 __all__ = ["LabelSetOracle"]
 
-# Labels up to which any graph is searched to the end, and the nodes of a search with more of them.
+# Number of labels up to which the search is exhaustive on any graph, and the nodes of a search with more labels.
 MOST_EXACT, BUDGET = 20, 20_000
 MOST_RELATED = 4096  # labels whose interactions take tables of n_labels x n_labels
 
@@ -38,7 +38,7 @@ class LabelSetOracle(Oracle):
     """Sets of labels: scores of labels by a row's features, and one weight per pair of labels that interact.
 
     A set is an array of 0 and 1; x is a row, of `n_input_features` numbers. ``w[: F * L].reshape(F, L)`` are the
-    labels' weights, those of the pairs that stand in a set together follow.
+    labels' weights; those of the pairs follow.
 
     Parameters
     ----------
@@ -46,16 +46,17 @@ class LabelSetOracle(Oracle):
     edges : array-like of shape (n_edges, 2)
         Pairs of labels.
     loss : {"hamming", "subset", "f1", "log"}
-        The number of wrong labels; whether one is wrong; 1 - F1 of the set, as the mean over examples has it. "log": as
-        "hamming" where a loss is asked for, but for solvers of the log loss alone.
+        The number of wrong labels; whether one is wrong; 1 - F1 of the set, averaged over examples. "log": as
+        "hamming" where a loss is needed, but only for solvers of the log loss.
 
     Notes
     -----
-    Without edges, and on a forest (but for F1), inference is exact by sorting and by dynamic programming. On other
-    graphs it is branch and bound, exact up to 20 labels. With more, training by "hamming" takes the optimum of the
-    linear relaxation, a minimum cut (roof duality; Boros and Hammer 2002): ``"relaxed"``. Labels that are whole there
-    are so in a best set; a search of 20,000 nodes finds the others for predictions, and all of them for the other
-    losses: ``"approximate"``. Sums over all sets are exact on forests and up to 20 labels, and there are none beyond.
+    Without edges, and on a forest (except with F1), inference is exact by sorting and by dynamic programming. On other
+    graphs it is branch and bound, exact up to 20 labels. With more, training with "hamming" uses the optimum of the
+    linear relaxation, a minimum cut (roof duality; Boros and Hammer 2002): ``"relaxed"``. Labels that are integral
+    there have the same value in a best set; a search of 20,000 nodes finds the others for predictions, and all of them
+    for the other losses: ``"approximate"``. Sums over all sets are exact on forests and up to 20 labels; otherwise
+    there are none.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class LabelSetOracle(Oracle):
         return 1.0 - 2.0 * int((y_true & y).sum()) / total if total else 0.0
 
     def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> Any:
-        """See `Oracle.argmax`. What a relaxation finds is a `FractionalSet` where it is not whole."""
+        """See `Oracle.argmax`. A fractional solution of a relaxation is a `FractionalSet`."""
         y = np.zeros(self.n_labels) if y_true is None else y_true
         found = FractionalSet(*self.bind([x], [y], rescaling=None if y_true is None else rescaling).answer(0, w))
         is_whole = (found.labels % 1.0 == 0.0).all()
@@ -208,7 +209,7 @@ def chow_liu(Y: Any, sample_weight: Any = None) -> NDArray[np.int32]:
     Parameters
     ----------
     Y : int8 array of shape (n, n_labels)
-        0, 1, and -1 for what is not known: a pair counts the rows in which both labels are.
+        0, 1, and -1 for unknown: a pair counts the rows in which both labels are known.
     sample_weight : float64 array of shape (n,), optional
     """
     weight = np.ones(len(Y)) if sample_weight is None else sample_weight

@@ -1,4 +1,4 @@
-"""Groups of rows that are labelled or ranked as one, by losses that are no sums over rows (Joachims 2005)."""
+"""Groups of rows that are labelled or ranked as one, with losses that are not sums over rows (Joachims 2005)."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Groups:
 class RankingOracle(Oracle):
     """Inference and losses over groups of rows.
 
-    An example is a group of rows and their grades. By the scores ``s_r = <w, x_r>`` rows are found, where ``s_r > 0``
-    or where they are among the k best, or they are ranked. A bound problem finds the most violated output in
+    An example is a group of rows and their grades. With the scores ``s_r = <w, x_r>`` rows are found, if ``s_r > 0``
+    or if they are among the k best, or ranked. A bound problem finds the most violated output in
     O(n log n), see `GroupProblem`. Rows of positive grade are relevant.
 
     ``error``: the share of wrong rows; the objective is that of a linear SVM, with the mean of its hinge losses.
@@ -67,7 +67,7 @@ class RankingOracle(Oracle):
     ``prec_at_k``: 1 - precision among the k rows found; ``prbep`` with k = the number of relevant ones, where precision
     and recall are the same.
 
-    ``pairs``, ``roc_area``: the share of swapped pairs of rows of different grades; of two grades 1 - ROC area.
+    ``pairs``, ``roc_area``: the share of swapped pairs of rows of different grades; with two grades 1 - ROC area.
 
     ``map``: 1 - average precision (Yue and others 2007).
 
@@ -86,7 +86,7 @@ class RankingOracle(Oracle):
 
     Notes
     -----
-    Joachims 2005 labels rows +-1; the differences of joint features here are half of his, over n or the number of
+    Joachims 2005 labels rows +-1; the differences of joint features here are half of his, divided by n or the number of
     pairs: so a row (a pair) with margin 1 has no loss in "error" ("pairs").
 
     Examples
@@ -163,7 +163,7 @@ class RankingOracle(Oracle):
         return Groups(as_rows(rows, self.n_input_features), bounds), np.concatenate([*Y, np.zeros(0)])
 
     def about(self, grades: Any, bounds: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """What the losses make of grades.
+        """What the losses compute from grades.
 
         Returns
         -------
@@ -232,20 +232,20 @@ class RankingOracle(Oracle):
     # ---- the protocol, on plain objects ---------------------------------------------------------------
 
     def joint_feature(self, x: Any, y: Any) -> Any:
-        """Raises UnsupportedFormulation: which rows are compared, only the true grades say."""
+        """Raises UnsupportedFormulation: the true grades determine which rows are compared."""
         raise UnsupportedFormulation(
             f"RankingOracle has no joint feature of an output alone, as loss={self.loss_name!r} compares it with the "
             "true grades: its constraints come through bind()"
         )
 
     def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> NDArray[np.float64]:
-        """The scores of the rows, by which they are found or ranked; constraints come through `bind`."""
+        """The scores of the rows, by which they are found or ranked; `bind` makes constraints."""
         if y_true is not None:
             self.joint_feature(x, y_true)
         return np.asarray(x @ np.asarray(w, dtype=np.float64))
 
     def loss(self, y_true: Any, y: Any) -> float:
-        """The loss of scores y; where they are equal, what is worse comes first."""
+        """The loss of scores y; of equal ones, the worse row comes first."""
         grades, scores = np.asarray(y_true, dtype=np.float64), np.asarray(y, dtype=np.float64)
         norm = self.about(grades, np.array([0, len(grades)]))[4][0]
         if norm == 0.0:

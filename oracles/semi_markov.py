@@ -20,7 +20,7 @@ __all__ = ["SemiMarkovOracle"]
 
 
 class SegmentDecoder(SegmentChain):
-    """The decoder with the verbs that ask for the best labelling again and again."""
+    """The decoder with the methods that search the best labelling repeatedly."""
 
     def kbest(
         self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
@@ -62,8 +62,8 @@ class SegmentDecoder(SegmentChain):
 class SemiMarkovOracle(ExactChain):
     """Chains of segments with exact inference.
 
-    A labelling is a chain of segments: of a type, whose first, inside and last tokens, or its single one, have labels
-    of their own; or of one token without type. Its score is that of the label chain, and for each segment of a type
+    A labelling is a chain of segments: typed ones, with their own labels for the first, inner and last tokens, or for
+    the single one; or one token without type. Its score is that of the label chain, plus per typed segment
     weights of its length and of its phrases: attributes of the whole segment.
 
     Parameters
@@ -76,13 +76,13 @@ class SemiMarkovOracle(ExactChain):
         The labels of each type: of the first of several tokens, of those inside, of the last, of a single one. Labels
         that are not among them are segments of one token.
     max_length : int, default=8
-        The longest segments that have weights of their own and phrases. Longer ones share a weight: they are found as
-        well, and inference costs T max_length n_types + T K^2 whatever their lengths.
+        The longest segments with their own weights and phrases. Longer ones share a weight: they are found as
+        well, and inference costs T max_length n_types + T K^2 for any lengths.
     phrase_starts : int array of shape (max_length + 1,), optional
         The phrases of length m are those from ``phrase_starts[m - 1]`` on, up to ``phrase_starts[m]``. `Tokens.bigrams`
         holds for each token the phrases that end there. Default: there are none.
     loss : {"hamming", "log"}, default="hamming"
-        Number of wrong labels. "log": as "hamming" where a loss is asked for, but for solvers of the log loss alone.
+        Number of wrong labels. "log": as "hamming" where a loss is needed, but only for solvers of the log loss.
     label_costs : array-like of shape (n_labels,), optional
         Loss of a wrong label, by the true label. Default: 1.
 
@@ -91,7 +91,7 @@ class SemiMarkovOracle(ExactChain):
     n_features : int
         Length of w: ``n_rows * stride`` (layout: see the head of `_semi_markov.pyx`).
     allowed : tuple of bool arrays
-        What labels may follow one another, be first, be last.
+        Labels that may follow one another, be first, be last.
 
     References
     ----------

@@ -19,7 +19,7 @@ from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 
-# The table of scores of all pairs of symbols is filled anew for each example.
+# The table of scores of all pairs of symbols is refilled for each example.
 MAX_SYMBOLS = 1024
 
 
@@ -37,7 +37,7 @@ class SmithWatermanOracle(Oracle):
         Number of values of each position feature (hydrophobicity classes, predicted structure). A string is then an
         integer array (length, 1 + len(classes)), the letter first.
     mode : {"global", "semi_global", "local"}, default="global"
-        Both strings whole; from the first letter of one to the last letter of one (overlap: unaligned ends are
+        Both whole strings; from the first letter of one to the last letter of one (overlap: unaligned ends are
         free); or any part of one with any part of the other.
     gaps : {"affine", "linear"}, default="affine"
         The first letter of a gap has another weight than the others, or the same.
@@ -67,11 +67,11 @@ class SmithWatermanOracle(Oracle):
     Exact for all formulations. Margin rescaling with a linear penalty, and the zero-one loss, cost m n cells; with "q",
     slack rescaling and other penalties count the found pairs and cost R m n for R reference pairs.
 
-    Where gaps in both strings meet, X comes before Z, so that the number of global alignments of two strings is that
+    Where gaps in both strings meet, X comes before Z, so the number of global alignments of two strings is that
     of their sets of pairs, ``binomial(m + n, m)``; with all orders of the operations it would be the Delannoy number.
     The first letter of a gap scores ``open``, each further one ``extend``: -11 and -1 are NCBI's 10 and 1.
 
-    "q" can be 0 for alignments other than the reference: those that only add pairs that are not assessed. Their
+    "q" can be 0 for alignments other than the reference: those that only add unassessed pairs. Their
     constraints have right-hand side 0; with slack rescaling they have none.
 
     Examples
@@ -249,8 +249,8 @@ class SmithWatermanOracle(Oracle):
     ) -> AlignmentProblem:
         """Bind pairs of strings with their reference alignments; see `Oracle.bind`.
 
-        X is a list of pairs (x, z) of integer arrays (see `encode`), Y a list of `Alignment`. What is in lower case is
-        trained on as it stands, but by `structsvm.LatentSVM`, which completes it.
+        X is a list of pairs (x, z) of integer arrays (see `encode`), Y a list of `Alignment`. Lower-case operations are
+        trained on as given, except by `structsvm.LatentSVM`, which completes them.
         """
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
@@ -329,8 +329,8 @@ class SmithWatermanOracle(Oracle):
         x : (array-like, array-like)
         known : Alignment
             Its operations in upper case are known: these pairs, and letters that stand against a gap or outside the
-            alignment. Letters of those in lower case may stand anywhere between. An alignment in this mode that has
-            none of them is known whole.
+            alignment. Letters of those in lower case may be anywhere between. An alignment in this mode without any
+            of them is fully known.
         w : array-like of shape (n_features,)
 
         Returns

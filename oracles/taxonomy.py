@@ -25,12 +25,12 @@ ATTRIBUTES = ("ancestors", "normalized", "flat")
 
 Indices = NDArray[np.integer[Any]]
 
-# Of nodes with several parents, which are looked at one by one: some seconds of work.
+# Number of nodes with several parents, which are processed one by one: some seconds of work.
 MAX_ANCESTORS = 10_000_000
 
 
 class Candidates(NamedTuple):
-    """What is known of the outputs of documents: sets that they are members of.
+    """What is known of the outputs of documents: sets that contain them.
 
     Attributes
     ----------
@@ -162,8 +162,8 @@ class TaxonomyOracle(Oracle):
     Notes
     -----
     Exact for both rescalings and all penalties: a document costs its number of entries times the attributes, and one
-    pass over the nodes. What may be known of an output is a set that it is a member of: of inner nodes, say, the leaves
-    below. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
+    pass over the nodes. What may be known of an output is a set that contains it, such as the leaves below an
+    inner node. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
 
     Examples
     --------
@@ -244,7 +244,7 @@ class TaxonomyOracle(Oracle):
         return len(self.outputs)
 
     def touched(self, documents: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
-        """The oracle of only those features that some documents have, these with their features numbered anew, and the
+        """The oracle of only those features that some documents have, these with their features renumbered, and the
         rows of weights that are its own; with `lists` the single weights.
         """
         documents, features = narrowed(documents)
@@ -309,7 +309,7 @@ class TaxonomyOracle(Oracle):
         return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
 
     def complete(self, x: Any, known: Any, w: ArrayLike) -> int:
-        """The best of a set of outputs; an output that is known is returned as it is."""
+        """The best of a set of outputs; a known output is returned unchanged."""
         return int(self.bind([x], [known]).complete(0, w)[0])
 
     def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
@@ -355,7 +355,7 @@ class TaxonomyOracle(Oracle):
             raise ValueError("the documents must be Tokens of one token each, with features that ascend")
 
     def check_labels(self, documents: Tokens | DenseRows, labels: ArrayLike, least: int = 0) -> NDArray[np.int32]:
-        """Return the labels as an int32 array of output indices, or of -1 if that is the least; raises ValueError."""
+        """Return the labels as an int32 array of output indices (or -1 if `least` is -1); raises ValueError."""
         labels = np.asarray(labels)
         if labels.shape != (len(documents),):
             raise ValueError(f"labels have shape {labels.shape}, expected ({len(documents)},)")

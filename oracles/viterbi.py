@@ -29,11 +29,11 @@ class ViterbiOracle(ExactChain):
         Whether the last label has a score of its own. (The first always has: the transition from
         the absent label, as in the thesis.)
     loss : {"hamming", "zero_one", "log"}, default="hamming"
-        Number of wrong labels, or 1 for any wrong labelling. "log": as "hamming" where a loss is asked for, but for
-        solvers of the log loss alone: `rescalings` is empty.
+        Number of wrong labels, or 1 for any wrong labelling. "log": as "hamming" where a loss is needed, but only for
+        solvers of the log loss: `rescalings` is empty.
     label_costs : array-like of shape (n_labels,), optional
-        Loss of a wrong label, by the true label. Default: 1. With costs `rescalings` and `penalties` hold margin
-        rescaling and the linear penalty alone, and with ``loss="zero_one"`` not even those.
+        Loss of a wrong label, by the true label. Default: 1. With costs `rescalings` and `penalties` contain only
+        margin rescaling and the linear penalty, and with ``loss="zero_one"`` not even those.
     allowed_transitions : bool array of shape (n_labels, n_labels), optional
         ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
@@ -137,9 +137,9 @@ class ViterbiOracle(ExactChain):
         """Bind training sequences; see `Oracle.bind`.
 
         X is a `Tokens` or a list of 2-D arrays (length, n_token_features) or of `Tokens`; Y one flat int32 array of all
-        labels, or a list of label arrays. What is known in part: `KnownLabels`, or in the list boolean arrays (length,
-        n_labels) of the labels that may stand. With margin rescaling, the linear penalty and the Hamming loss only
-        wrong labels of known tokens count then, or such as are not of a token's set; otherwise those that differ from
+        labels, or a list of label arrays. Partly known labels: `KnownLabels`, or in the list boolean arrays (length,
+        n_labels) of the allowed labels. With margin rescaling, the linear penalty and the Hamming loss only
+        labels outside of a token's set, or wrong labels of known tokens, then count; otherwise those that differ from
         the completion.
         """
         self.check_formulation(rescaling, penalty)

@@ -338,7 +338,7 @@ cdef class PythonProblem(Problem):
     def is_open(self):
         """Whether outputs are known in part, and the oracle sums over what agrees.
 
-        With weights of 0 that is the log of their number: 0 of one that is known whole, and of no other.
+        With weights of 0 that is the log of their number: 0 of one that is fully known, and of no other.
         """
         if self.opened is None:
             asked = self.n_samples if self.known is None and self.oracle.has_expect_known else 0

@@ -65,7 +65,7 @@ _BYTES = re.compile(r"\|S[1-9][0-9]{0,8}")
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole, sound model file of the wanted kind.
+    """A file that is not a complete, valid model file of the wanted kind.
 
     The message names the path and what is wrong with it.
 

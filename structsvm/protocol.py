@@ -229,7 +229,7 @@ class Oracle(ABC):
 
 
 def _inference_of_flag(name: str, flag: Any) -> Inference:
-    """What `is_exact = flag` stands for. Raises TypeError for what is no bool."""
+    """What `is_exact = flag` stands for. Raises TypeError for what is not a bool."""
     if not isinstance(flag, (bool, np.bool_)):
         raise TypeError(f"{name}.is_exact is {flag!r:.80}: set inference to one of {', '.join(INFERENCES)} instead")
     inference: Inference = "exact" if flag else "approximate"

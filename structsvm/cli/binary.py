@@ -1,4 +1,4 @@
-"""The commands for machines of two classes, on files in svmlight's form."""
+"""The commands for machines of two classes, on files in svmlight format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of classifiers on files in svmlight's form share: the kernel, training, reading, scores."""
+"""What the commands of classifiers on files in svmlight format share: the kernel, training, reading, scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands for multiclass kernel machines, on files in svmlight's form."""
+"""The commands for multiclass kernel machines, on files in svmlight format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands for rankings, on files in svmlight's form with the query of each row, or the sizes of queries."""
+"""The commands for rankings, on files in svmlight format with the query of each row, or the sizes of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands for documents in a taxonomy, on files of texts or in svmlight's form."""
+"""The commands for documents in a taxonomy, on files of texts or in svmlight format."""
 
 from __future__ import annotations
 

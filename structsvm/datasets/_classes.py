@@ -220,7 +220,7 @@ def fetch_20newsgroups(data_home: DataHome = None) -> LabelledRows:
 
 
 def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> LabelledRows:
-    """Training and test file in svmlight's format, as CSR arrays of `n_features` columns."""
+    """Training and test file in svmlight format, as CSR arrays of `n_features` columns."""
     from scipy.sparse import csr_array
 
     files = fetch(name, data_home)

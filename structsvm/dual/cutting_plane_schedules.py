@@ -67,7 +67,7 @@ class RoundSchedule(ABC):
 
     @abstractmethod
     def question(self) -> Any:
-        """The violations at the present weights, and the constraints as `round` takes them."""
+        """The violations at the current weights, and the constraints as `round` takes them."""
 
     @abstractmethod
     def round(self) -> Any:

@@ -307,7 +307,7 @@ class Columns:
         Raises
         ------
         ValueError
-            For a column that is not there, values that are no strings (names sequence, token and column), lists of
+            For a column that is not there, values that are not strings (names sequence, token and column), lists of
             different lengths, a sequence in two runs.
         """
         from structsvm.features.tables.frames import frame_columns

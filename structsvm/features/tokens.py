@@ -160,7 +160,7 @@ class Tokens:
 
 
 def narrowed(rows: Any) -> tuple[Any, NDArray[np.int64]]:
-    """The same tokens or rows with only the features that they have (one, if they have none), numbered anew; and which
+    """The same tokens or rows with only the features that they have (one, if they have none), renumbered; and which
     of all these are. Bigrams of tokens stay as they are.
     """
     features, indices = np.unique(rows.indices, return_inverse=True)

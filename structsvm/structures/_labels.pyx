@@ -82,7 +82,7 @@ cdef class LabelDecoder:
         w : ndarray of shape (n_features,), float32
         start, stop : int
         allowed : list, optional
-            For each of these sequences None, or a boolean array (length, n_labels) of labels that may stand.
+            For each of these sequences None, or a boolean array (length, n_labels) of allowed labels.
         scores : ndarray of shape (n_tokens, stride), float32, optional
             Of all tokens, to which those of their features are added; -inf in the padding. Not with `allowed`.
 

@@ -1,10 +1,10 @@
 """Trees that are known in part: how they are written, and what each of their spans may hold.
 
-A node ``_`` is a bracket whose label is not known. A node ``...`` is no bracket: it stands for any number of siblings
-over its words (as the root: for one tree), of which nothing is known but the brackets in it. All others are brackets
-with just these children. So of ``(S (NP the cat) (... eats (_ a fly)))`` a sentence S is known whose first child is the
-noun phrase, and somewhere in it a bracket over the last two words; of ``(NP (... the cat))`` a noun phrase over two
-words, whatever is in it.
+A node ``_`` is a bracket whose label is not known. A node ``...`` is not a bracket: it stands for any number of
+siblings over its words (as the root: for one tree), of which nothing is known but the brackets in it. All others are
+brackets with just these children. So of ``(S (NP the cat) (... eats (_ a fly)))`` a sentence S is known whose first
+child is the noun phrase, and somewhere in it a bracket over the last two words; of ``(NP (... the cat))`` a noun phrase
+over two words, whatever is in it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class KnownTrees(NamedTuple):
     Attributes
     ----------
     offsets : int64 array of shape (n_trees + 1,)
-        Where the spans of each tree begin; none for one that is known whole.
+        Where the spans of each tree begin; none for one that is fully known.
     masks : int32 array
         By span ``j (j - 1) / 2 + i`` a row, or ANYTHING.
     rows : uint8 array of shape (n_rows, 1 + n_nodes + n_chains)
@@ -148,7 +148,7 @@ class KnownTrees(NamedTuple):
 
     @classmethod
     def of(cls, grammar: Grammar, trees: Sequence[Tree | None]) -> Self | None:
-        """What trees tell in a grammar (None: the tree is known whole); returns None where all are known whole.
+        """What trees tell in a grammar (None: the tree is fully known); returns None where all are fully known.
 
         Raises
         ------

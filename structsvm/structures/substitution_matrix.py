@@ -96,7 +96,7 @@ class SubstitutionMatrix:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SubstitutionMatrix:
-        """Read a file in NCBI's text form (BLOSUM62 and the like)."""
+        """Read a file in NCBI's text format (BLOSUM62 and the like)."""
         return cls.from_ncbi(Path(path).read_text(encoding="ascii"), str(path))
 
     @classmethod

@@ -341,7 +341,7 @@ def places_of(tree: Tree) -> list[tuple[float, int, int, str, bool]]:
 
 
 def check_label(label: Any) -> None:
-    """Raise ValueError for what is no label of a tree."""
+    """Raise ValueError for what is not a label of a tree."""
     if not isinstance(label, str) or _NOT_A_LABEL.search(label):
         raise ValueError(f"a tree's label must be a str without white space and brackets, got {label!r:.80}")
 

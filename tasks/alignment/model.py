@@ -576,7 +576,7 @@ def is_name(matrix: Any) -> bool:
 
 
 def read_matrix(matrix: Any) -> Any:
-    """A `SubstitutionMatrix` as it is, of Biopython's Array, from a file in NCBI's text form, or by its name."""
+    """A `SubstitutionMatrix` as it is, of Biopython's Array, from a file in NCBI's text format, or by its name."""
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
     if isinstance(matrix, np.ndarray):

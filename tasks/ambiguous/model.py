@@ -105,7 +105,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
 
     @property
     def table(self) -> Any:
-        """The weights of columns as they came, by feature and label: array (n_features + has_intercept, n_labels)."""
+        """The weights of columns as given, by feature and label: array (n_features + has_intercept, n_labels)."""
         weights = self.weights.reshape(-1, len(self.labels))
         return undone(self.units, weights)
 
@@ -324,7 +324,7 @@ def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
 
 
 def encoded(bag: Any, number: Any) -> Any:
-    """A bag by label ids; one of which nothing is known holds all labels, one of equal weights is a set."""
+    """A bag by label ids; one about which nothing is known holds all labels, one of equal weights is a set."""
     if bag is None:
         return set(number.values())
     if isinstance(bag, dict) and len(set(bag.values())) > 1:

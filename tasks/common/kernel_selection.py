@@ -149,7 +149,7 @@ class KernelSearch(Search):
     widens : bool
         Whether gamma is to be chosen.
     table : dict of dict
-        Rows of the present samples, by the power of 2 on the first gamma and by the index of C.
+        Rows of the current samples, by the power of 2 on the first gamma and by the index of C.
     """
 
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]

@@ -212,7 +212,7 @@ class TaskModel(ABC):
         return False
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of the examples whose outputs are known whole."""
+        """Encoded data and weights of the examples whose outputs are fully known."""
         return data, sample_weight
 
     def completing(self, solver: Any, data: Any) -> Any:
@@ -310,7 +310,7 @@ class TaskModel(ABC):
         Raises
         ------
         TypeError
-            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
+            For what a file cannot hold, such as labels that are not strings, numbers or tuples. No file is touched.
         """
         write_model(path, self.kind, *self.contents())
 
@@ -332,7 +332,7 @@ class TaskModel(ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
-        """Read a model file; ModelFileError if it is not a whole, sound model of this kind.
+        """Read a model file; ModelFileError if it is not a complete, valid model of this kind.
 
         `trusted`: see `structsvm.load`.
         """

@@ -2,7 +2,7 @@
 
 Dual solvers and the regulariser treat all columns alike: one in large units drowns the others, one in small units is
 drowned, and means far from 0 cost passes. A model with `Units` learns weights of what `Units.applied` returns;
-`Units.undone` has those of the columns as they came.
+`Units.undone` has those of the columns as given.
 
 Rows of numbers are standardised. Those of a sequence count as much as the label before, moreover: the mean square of
 their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and of attributes (one column
@@ -116,7 +116,7 @@ class Units(NamedTuple):
         )
 
     def undone(self, weights: Any) -> Any:
-        """Weights of columns as they came, from those in these units; rows are columns, that of an intercept last."""
+        """Weights of columns as given, from those in these units; rows are columns, that of an intercept last."""
         n = len(self.scale)
         own = weights.astype(np.float64)
         own[:n] /= self.scale[:, None]

@@ -78,7 +78,7 @@ class ConceptLabeler(StructureEstimator):
         {"location": {"john": "kitchen", "rice": "kitchen"}, "containedby": {"rice": "fridge"}}
 
     All learnt labels may be predicted, or only those in the collection ``"concepts"`` of a world that has
-    one. None is a world of which nothing is known. One object may be the world of many sentences, and is read once.
+    one. None is a world about which nothing is known. One object may be the world of many sentences, and is read once.
 
     y has per sentence a list with the label of each word, or a set (with repetitions: a `collections.Counter`) of
     labels without their words; the other words are then ``"-"``.

@@ -149,7 +149,7 @@ class DependencyModel(CalibratedStructures):
     # ---- prediction -----------------------------------------------------------------------------
 
     def encode(self, X: Any) -> tuple[Any, Any]:
-        """Return ``(codes, offsets)`` of sentences; ValueError for what is no sentence or is too long."""
+        """Return ``(codes, offsets)`` of sentences; ValueError for what is not a sentence or is too long."""
         codes, offsets = self.with_tags(*encoded(X, self.own))
         check_lengths(offsets, self.max_length)
         return codes, offsets

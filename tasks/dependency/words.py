@@ -71,7 +71,7 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
     Raises
     ------
     ValueError
-        For what is no sentence; the message names its index.
+        For what is not a sentence; the message names its index.
     """
     rows: list[tuple[int, ...]] = []
     ends = [0]

@@ -24,7 +24,7 @@ def as_trees(trees: Any, clean: Any, start: str = "TOP") -> Any:
     Raises
     ------
     ValueError
-        For what is no tree, or nothing but traces; the message names its index.
+        For what is not a tree, or nothing but traces; the message names its index.
     """
     made = []
     if isinstance(trees, str) or hasattr(trees, "label") or not isinstance(trees, Iterable):
@@ -67,7 +67,7 @@ def trees_of(X: Any, y: Any, params: Any) -> Any:
     Raises
     ------
     ValueError
-        For what is no tree, and for a sentence with other tokens than its tree; the message names the index.
+        For what is not a tree, and for a sentence with other tokens than its tree; the message names the index.
     """
     trees = as_trees(X if y is None else y, params.clean)
     if y is None:

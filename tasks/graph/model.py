@@ -376,12 +376,12 @@ class GraphModel(CalibratedStructures):
     # ---- views ----------------------------------------------------------------------------------
 
     def node_weights(self) -> Any:
-        """Weights of features as they came, and of the intercept: arrays (n_features, K) and (K,)."""
+        """Weights of features as given, and of the intercept: arrays (n_features, K) and (K,)."""
         own = self.units.undone(self.oracle.split(self.weights)[0])
         return own[:-1], own[-1]
 
     def edge_weights(self) -> Any:
-        """Tables of edge features as they came (of grids: of directions and contrast), and that of any edge."""
+        """Tables of edge features as given (of grids: of directions and contrast), and that of any edge."""
         return self.edge_units.undone(self.oracle.split(self.weights)[1])
 
     # ---- model files ----------------------------------------------------------------------------

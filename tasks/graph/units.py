@@ -60,7 +60,7 @@ class EdgeUnits(NamedTuple):
         return np.column_stack([np.ones(len(u)), u, *([1.0 - u] if self.both else [])])
 
     def undone(self, tables: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``(of features, constant)``: tables of weights (n_columns, K, K) for features as they came."""
+        """``(of features, constant)``: tables of weights (n_columns, K, K) for features as given."""
         m = len(self.shift)
         constant, slopes = tables[0].copy(), tables[1 : m + 1].copy()
         if self.both:

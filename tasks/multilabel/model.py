@@ -74,7 +74,7 @@ class MultilabelModel(CalibratedStructures):
 
     @property
     def table(self) -> Any:
-        """Weights of columns as they came, that of an intercept last, by label: array (n_rows, n_labels)."""
+        """Weights of columns as given, that of an intercept last, by label: array (n_rows, n_labels)."""
         L = len(self.labels)
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)

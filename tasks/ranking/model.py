@@ -114,7 +114,7 @@ class GroupModel(ChoosingModel):
 
     @property
     def own_weights(self) -> Any:
-        """Weights of columns as they came, and that of an intercept."""
+        """Weights of columns as given, and that of an intercept."""
         return undone(self.units, self.weights[:, np.newaxis])[:, 0]
 
     @property

@@ -152,7 +152,7 @@ class SemanticModel(BagModel, method="ospas"):
         return model
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The sentences and bags that `read` returns, with whatever words and symbols are new in them."""
+        """The sentences and bags that `read` returns, also with new words and symbols."""
         return SemanticProblem(self, *data), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:

@@ -111,7 +111,7 @@ def names_chunks(labels: Any) -> bool:
 
 
 def allowed_masks(allowed: Any, labels: Any) -> Any:
-    """Boolean arrays (length, n_labels) of partly known labels; None for a sequence of which nothing is known.
+    """Boolean arrays (length, n_labels) of partly known labels; None for a sequence about which nothing is known.
 
     Parameters
     ----------

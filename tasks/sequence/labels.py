@@ -1,4 +1,4 @@
-"""Labels of sequences as users give them, known whole or in part, and their ids for oracles."""
+"""Labels of sequences as users give them, fully known or in part, and their ids for oracles."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ class TaggedParser(BaseEstimator):
         Raises
         ------
         TypeError
-            For a tagger that is no `SequenceLabeler`, another parser, and what their own files cannot hold. No file is
-            touched.
+            For a tagger that is not a `SequenceLabeler`, another parser, and what their own files cannot contain. No
+            file is changed.
         """
         check_is_fitted(self)
         header: dict[str, Any] = {"estimator": type(self).__name__}
@@ -160,7 +160,7 @@ class TaggedParser(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
-        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class.
+        """Open a file written by `save`; ModelFileError if it is not a complete, valid model of this class.
 
         `trusted`: see `structsvm.load`.
         """

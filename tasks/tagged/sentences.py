@@ -29,7 +29,7 @@ def tokens_of(X: Any) -> list[list[tuple[str, Any]]]:
     Raises
     ------
     ValueError
-        For what is no sentence or no word; the message names its index.
+        For an invalid sentence or word; the message names its index.
     """
     if isinstance(X, (str, bytes)) or not isinstance(X, Sequence):
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")

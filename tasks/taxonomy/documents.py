@@ -26,7 +26,7 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
     ----------
     source : path or binary file
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
-        text alone; or, in svmlight's form, a label and ``index:value`` pairs between blanks (indices from 1, what
+        text alone; or, in svmlight format, a label and ``index:value`` pairs between blanks (indices from 1, what
         follows ``#`` is left out). The first lines decide which. Empty lines are left out.
     texts : bool, optional
         Whether they are texts, where that is known.

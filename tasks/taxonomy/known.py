@@ -1,7 +1,7 @@
 """What y says of documents: a label, or labels of which the document has one.
 
 A set holds these, or a dict with their weights. With leaf_only an inner node does: any leaf below it, which share its
-weight. None is any label, and so is -1 where it is no label. A document's id is that of its label, or the number of
+weight. None is any label, and so is -1 where it is not a label. A document's id is that of its label, or the number of
 labels and that of its set.
 """
 
@@ -27,8 +27,8 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
     Raises
     ------
     ValueError
-        For a label that is none of `classes`, a set that is empty or has a label that is no node, an inner node none of
-        whose leaves is a label, weights that are not finite or negative, documents of which nothing at all is known.
+        For a label that is none of `classes`, a set that is empty or has a label that is not a node, an inner node none
+        of whose leaves is a label, weights that are not finite or negative, documents about which nothing is known.
     """
     leaves = None if params.taxonomy is None or not params.leaf_only else set(params.taxonomy.leaves)
 
@@ -85,7 +85,7 @@ def _below(taxonomy: Any, labels: list[Any]) -> dict[Any, list[int]]:
 
 
 def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
-    """Whether -1 stands for what is not known: where it is no node of the taxonomy, else as `has_unlabelled`."""
+    """Whether -1 stands for what is not known: where it is not a node of the taxonomy, else as `has_unlabelled`."""
     if y.dtype.kind not in "iO" or (taxonomy is not None and -1 in taxonomy):
         return False
     alone = {label for label in y.tolist() if is_hashable(label) and not isinstance(label, SETS)} - {None}

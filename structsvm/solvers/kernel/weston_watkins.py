@@ -190,7 +190,7 @@ class WestonWatkinsState:
         return self.dual
 
     def certify(self) -> tuple[Any, Any, Any]:
-        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the present h."""
+        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the current h."""
         self.settle()
         return self.half_norm + self.programme.solve(self.F), self.dual, self.half_norm
 
