@@ -62,7 +62,7 @@ def demo(seed: int) -> Any:
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
     click.echo(model.result.certificate())
-    return out.compared("ConfusionDisplay", (14, 6), [y_test.tolist()], [predicted.tolist()])
+    return out.compared("ConfusionDisplay", (7, 6), [y_test.tolist()], [predicted.tolist()])
 
 
 def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
