@@ -19,7 +19,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import count, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
+MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
 # Prefix of the attributes of words in phrases of the lexicon.
 LISTED = "g:"
 
@@ -717,6 +718,36 @@ class HybridTrees(Oracle):
                     found.extend(first + a for t in range(i, j) for a in (single[t], lay.n_present) if a >= 0)
         indices, counts = np.unique(np.array(found, dtype=np.int64), return_counts=True)
         return indices, counts.astype(np.float64)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
+        """Of each block of the layout where it begins, what its rows are of, and what its columns say."""
+        lay, units = self.layout, self.units
+        kinds = [unit.name for unit in units.units]
+        kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
+        slots = [f"argument {s + 1} of {kinds[u]}" for u, s in units.slots]
+        attributes, borders = ([name.translate(MARKS) for name in names] for names in (self.attributes, self.borders))
+        begin, end = [f"begins at {name}" for name in borders], [f"ends at {name}" for name in borders]
+        present = attributes[: lay.n_present]
+        return [
+            (lay.word, kinds, [f"has {name}" for name in attributes]),
+            (lay.begin, kinds, begin),
+            (lay.end, kinds, end),
+            (lay.slot_begin, slots, begin),
+            (lay.slot_end, slots, end),
+            (lay.wordless, kinds, ["has no word"]),
+            (lay.empty, kinds, ["has no word, nor its arguments"]),
+            (lay.order, slots, ["before another", "after another"]),
+            (lay.pair, ["the whole", *slots], [f"is {name}" for name in kinds]),
+            (lay.present, kinds, [f"with {name}" for name in present]),
+            (lay.inside, kinds, [f"around {name}" for name in [*present, "a word"]]),
+        ]
+
+    def feature_name(self, k: int) -> tuple[str, str]:
+        """What a weight is of: a feature, and the unit, names or argument that has it."""
+        first, rows, columns = [block for block in self._blocks if block[0] <= k and block[2]][-1]
+        row, column = divmod(k - first, len(columns))
+        return columns[column], rows[row]
 
     def derivations(
         self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL, least: float = 0.0

@@ -278,12 +278,23 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* `need` bytes at a multiple of 64, by what every C library has: the address that malloc returned stands before them. */
+static void *cky_new(size_t need) {
+    char *all = malloc(need + 64);
+    if (all == NULL) return NULL;
+    void **at = (void **)(((uintptr_t)all + 64) & ~(uintptr_t)63);
+    at[-1] = all;
+    return at;
+}
+
+static void cky_delete(void *at) { if (at != NULL) free(((void **)at)[-1]); }
+
 static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
                    h->value, h->base, h->part, h->part_class, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
-    for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
+    for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
 /* What depends on the grammar alone. */
@@ -292,7 +303,7 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     h->g = g;
     h->max_bytes = max_bytes;
     int ok = 1;
-#define NEW(field, count) ok &= (h->field = malloc(((count) + 1) * sizeof(*h->field))) != NULL
+#define NEW(field, count) ok &= (h->field = cky_new(((count) + 1) * sizeof(*h->field))) != NULL
     NEW(local, g->n_symbols); NEW(symbol, g->n_symbols);
     NEW(left, g->n_symbols); NEW(left_ptr, g->n_symbols + 1);
     NEW(rule_right, g->n_rules); NEW(rule_parent, g->n_rules); NEW(rule, g->n_rules);
@@ -310,9 +321,9 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
 static int cky_room(void *p, size_t *room, size_t need) {
     void **at = p;
     if (need <= *room) return CKY_OK;
-    free(*at);
+    cky_delete(*at);
     need = (need / 64 + 1) * 64;
-    *at = aligned_alloc(64, need);
+    *at = cky_new(need);
     *room = *at == NULL ? 0 : need;
     return *at == NULL ? CKY_NO_MEMORY : CKY_OK;
 }

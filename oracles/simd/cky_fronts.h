@@ -63,9 +63,9 @@ typedef struct {
 } cky_fronts;
 
 static void cky_fronts_free(cky_fronts *f) {
-    free(f->out); free(f->out_base); free(f->head); free(f->link); free(f->front);
-    free(f->visit); free(f->kept);
-    free(f->pool); free(f->cells); free(f->touched); free(f->tallest);
+    void *rooms[] = {f->out, f->out_base, f->head, f->link, f->front, f->cells, f->touched, f->tallest};
+    for (size_t k = 0; k < sizeof(rooms) / sizeof(*rooms); k++) cky_delete(rooms[k]);
+    free(f->visit); free(f->kept); free(f->pool);
 }
 
 /* Bytes for each pair of counts (c, p): cells, touched, and the two numbers of an objective. */

@@ -28,7 +28,9 @@ typedef struct {
     double *link;               /* (n_chains) scratch */
 } cky_sums;
 
-static void cky_sums_free(cky_sums *f) { free(f->sum); free(f->chance); free(f->base); free(f->link); }
+static void cky_sums_free(cky_sums *f) {
+    cky_delete(f->sum); cky_delete(f->chance); cky_delete(f->base); cky_delete(f->link);
+}
 
 static double cky_sums_bytes(const cky_chart *h) {
     return 2.0 * (double)sizeof(cky_block) * (double)h->row[h->n] + 4.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes;

@@ -19,7 +19,19 @@ from typing import Any
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, blank, check_files, chosen, drawable, save, writing
+from structsvm.cli.output import (
+    FILE,
+    FILE_OR_STDIN,
+    NEW,
+    TEXT,
+    Choice,
+    blank,
+    check_files,
+    chosen,
+    drawable,
+    save,
+    writing,
+)
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
@@ -209,7 +221,7 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
-@click.argument("task", type=click.Choice(sorted(TASKS)), required=False)
+@click.argument("task", type=Choice(sorted(TASKS)), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:
@@ -234,7 +246,7 @@ def demo(task: Any, output: str, seed: int) -> None:
 
 
 @main.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
 def completion(shell: str, install: bool) -> None:
     """Print a script that makes SHELL complete commands, tasks, options and file names.

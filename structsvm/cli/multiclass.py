@@ -62,7 +62,7 @@ def demo(seed: int) -> Any:
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
     click.echo(model.result.certificate())
-    return out.compared("ConfusionDisplay", (14, 6), [y_test.tolist()], [predicted.tolist()])
+    return out.compared("ConfusionDisplay", (7, 6), [y_test.tolist()], [predicted.tolist()])
 
 
 def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
@@ -78,9 +78,9 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
 @choice("--solver", *SOLVERS)
 @kernel_options("rbf")
 @flag("--balanced", "Let every class weigh the same.")
-@optional("--schedule", click.Choice(["fixed", "adaptive", "decode-once"]), "Of larank.")
+@optional("--schedule", out.Choice(["fixed", "adaptive", "decode-once"]), "Of larank.")
 @optional("--n-reprocess", float, "Of larank: work on old examples after each new one.")
-@optional("--selection", click.Choice(["random", "gain"]), "Of larank: which old examples.")
+@optional("--selection", out.Choice(["random", "gain"]), "Of larank: which old examples.")
 @optional("--tol", float, "Stop at this relative duality gap.")
 @optional("--cache-size", float, "Memory for kernel rows in MB.  [default: 200]")
 @flag("--probability", "Fit what predict --confidence needs, on held-out examples.")

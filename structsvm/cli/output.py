@@ -18,6 +18,17 @@ from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean
 
 
+class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
+    """Of names: the error about another tells the one that was probably meant."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = did_you_mean(value, self.choices)
+            raise click.BadParameter(error.message.removesuffix(".") + near, ctx, param) from None
+
+
 class Input(click.Path):
     """The type of parameters that name a file to read; without `exists`, also those that may name something else."""
 

@@ -212,6 +212,15 @@ class RankerModel(GroupModel):
     def scale(self, data: Any) -> float:
         return total_variance(data[0].rows)
 
+    def explain(self, x: Any) -> Explanation:
+        """Of the rows of one query, a matrix: the number of the row that is ranked first, and that of the next one."""
+        if x.shape[0] < 2:
+            raise ValueError("the query has one row only, and two are compared")
+        best, other = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
+        first, second = (x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k] for k in (best, other))
+        names = self.name_columns(self.n_features)
+        return Explanation.of_weights(best, other, first - second, self.coef, lambda k: (names[k], ""))
+
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         return cls.of_header(header, arrays)

@@ -189,6 +189,14 @@ class Ranker(TaskEstimator):
         model = self._fitted()
         return model.scores(self._validated(X, before=model, **ACCEPTED)[0])
 
+    def explain(self, x: Any) -> Any:
+        """Why one row of a query is ranked first and not the next one: an `Explanation` of their numbers, to print.
+
+        x is the matrix of the query's rows; ValueError if there is one only.
+        """
+        model = self._fitted()
+        return model.explain(self._validated(x, before=model, **ACCEPTED)[0])
+
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, group: Any = None, qid: Any = None
     ) -> float:

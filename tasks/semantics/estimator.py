@@ -306,6 +306,15 @@ class SemanticParser(StructureEstimator):
             for sentence, found in zip(tokens, model.best(tokens, self._threads), strict=True)
         ]
 
+    def explain(self, x: Any) -> Any:
+        """Why one meaning of a sentence is more probable than the next one: an `Explanation`, to print.
+
+        Its `margin` is the log of the ratio of their probabilities, which sum over derivations. Each feature adds its
+        weight times the difference of its expectations; what is left, how many derivations share it, is "derivations".
+        Of ``method="hybrid"``; ValueError for a model of another, and for a sentence of fewer meanings than two.
+        """
+        return self._hybrid("explain").explain(x)
+
     def _hybrid(self, name: str) -> Any:
         model = self._fitted()
         if not isinstance(model, HybridModel):

@@ -17,6 +17,7 @@ from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import MANY, Choice, Held, Search
 from structsvm.tasks.semantics.bags import BagModel
@@ -190,23 +191,18 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
         check_lengths(tokens)
-        considered = max(k, CONSIDERED)
 
         def of_part(a: int, b: int) -> Any:
-            hybrid = self.hybrid
-            most = max(MOST_PARTIAL, 200 * k)
-            found: list[Any] = []
-            for sentence in tokens[a:b]:
-                words = [token[0] for token in sentence]
-                if not any(f"w:{word}" in hybrid.attributes for word in words):
-                    found.append([])
-                    continue
-                search: Any = {"considered": considered, "accepts": self.accepts, "most": most, "least": LEAST}
-                # Meanings that only differ in the order of arguments are one.
-                found.append(self._in_order(hybrid.kbest(words, self.weights, k, **search)))
-            return found
+            return [self._in_order(self._found([token[0] for token in sentence], k)) for sentence in tokens[a:b]]
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
+
+    def _found(self, words: list[str], k: int) -> list[tuple[Derivation, float]]:
+        """The k most probable meanings, arguments in any order, of a sentence that has a known word."""
+        if not any(f"w:{word}" in self.hybrid.attributes for word in words):
+            return []
+        search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
+        return self.hybrid.kbest(words, self.weights, k, accepts=self.accepts, **search)
 
     def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
         """Meanings with their arguments in order; those that become equal are added up."""
@@ -237,6 +233,22 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
                     symbols[t] = Symbol(name, None)
             out.append(symbols)
         return out
+
+    def explain(self, x: Any) -> Explanation:
+        words = [token[0] for token in self.tokens_of([x])[0]]
+        check_lengths([words])
+        found = self._found(words, CONSIDERED)
+        orders = defaultdict(list)  # of each meaning the orders of its arguments that were found
+        for derivation, _ in found:
+            orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
+        if len(orders) < 2:
+            raise ValueError(f"the sentence has {len(orders)} meanings, and two are compared")
+        best, other = (derivation.meaning for derivation, _ in self._in_order(found)[:2])
+        (high, first), (low, second) = (self.hybrid.expect(words, self.weights, orders[key]) for key in (best, other))
+        values = (first - second) * self.weights
+        parts = [Contribution(*self.hybrid.feature_name(k), float(values[k])) for k in np.flatnonzero(values).tolist()]
+        parts.append(Contribution("derivations", "", high - low - float(values.sum())))
+        return Explanation.of(format_meaning(best), format_meaning(other), parts)
 
     # ---- model files ----------------------------------------------------------------------------
 

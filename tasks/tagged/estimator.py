@@ -131,6 +131,10 @@ class TaggedParser(BaseEstimator):
         """Return the parser's k best trees of each sentence."""
         return self.parser_.predict_kbest(self.tagged(X), k, **options)
 
+    def explain(self, x: Any) -> Any:
+        """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags."""
+        return self.parser_.explain(self.tagged([x])[0])
+
     def score(self, X: Any, y: Any = None) -> float:
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]

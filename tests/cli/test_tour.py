@@ -88,8 +88,17 @@ def test_commands_that_were_meant(args, meant):
     assert f"id you mean '{meant}'?" in said
 
 
-def test_commands_that_are_like_none():
-    assert "mean" not in run("xyzzy", status=2).output
+@pytest.mark.parametrize(
+    ("args", "meant"), [(["demo", "graf"], "graph"), (["completion", "Bahs"], "bash")], ids=["demo", "completion"]
+)
+def test_names_that_were_meant(args, meant):
+    assert f"{args[-1]!r} is not one of " in run(*args, status=2).output
+    assert run(*args, status=2).output.endswith(f"; did you mean {meant!r}?\n")
+
+
+@pytest.mark.parametrize("args", [["xyzzy"], ["demo", "xyzzy"]], ids=len)
+def test_commands_that_are_like_none(args):
+    assert "mean" not in run(*args, status=2).output
 
 
 def test_quiet_evaluation(work, monkeypatch):

@@ -5,8 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from structsvm.datasets import make_alignment, make_banana, make_label_sets, make_rankings
+from structsvm.datasets import make_alignment, make_ambig_house, make_banana, make_label_sets, make_rankings
+from structsvm.oracles.hybrid import HybridTrees, Lexicon
 from structsvm.plotting import FeatureDisplay
+from structsvm.structures.meaning_units import Unit, Units
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import (
     AmbiguousClassifier,
@@ -17,6 +19,7 @@ from structsvm.tasks import (
     MultilabelClassifier,
     MultivariateClassifier,
     Ranker,
+    SemanticParser,
     SequenceAligner,
     SequenceLabeler,
     SGDQNClassifier,
@@ -219,3 +222,72 @@ def test_what_speaks_for_dependency_trees():
     assert any(part.feature.startswith(("The (1) under", "dog (2) under")) for part in found.contributions)
     with pytest.raises(ValueError, match="fewer than two trees"):
         parser.explain([])
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_what_speaks_for_the_first_row_of_a_query(form):
+    estimator, (rows, _, qid) = ranker(), QUERIES
+    query = rows[qid == qid[0]]
+    scores = estimator.predict(query)
+    found = estimator.explain(form(query))
+    order = np.argsort(-scores)
+    assert (found.winner, found.runner_up) == tuple(order[:2])
+    assert found.margin == pytest.approx(scores[order[0]] - scores[order[1]])
+    by_name = {part.feature: part.value for part in found.contributions}
+    expected = (query[order[0]] - query[order[1]]) * estimator.coef_
+    assert by_name == pytest.approx({f"feature {j}": value for j, value in enumerate(expected) if value != 0.0})
+    with pytest.raises(ValueError, match="one row only"):
+        estimator.explain(form(query[:1]))
+    with pytest.raises(ValueError, match="features"):
+        estimator.explain(form(query[:, :-1]))
+
+
+def test_what_speaks_for_a_meaning():
+    """The margin is the log of the ratio of probabilities; what a weight adds is its own derivative times itself."""
+    house = make_ambig_house(40, level=1, random_state=0)
+    settings = {"max_iter": 2, "random_state": 0, "features": ("affixes", "borders", "inside")}
+    parser = SemanticParser(**settings).fit(house.sentences, house.bags)
+    sentence = house.sentences[0]
+
+    def margin():
+        (_, high), (_, low) = parser.predict_kbest([sentence], 4)[0][:2]
+        return np.log(high / low)
+
+    found = parser.explain(sentence)
+    assert [found.winner, found.runner_up] == [text for text, _ in parser.predict_kbest([sentence], 4)[0][:2]]
+    assert found.margin == pytest.approx(margin())
+    hybrid, weights = parser.model_.hybrid, parser.model_.weights
+    number = {hybrid.feature_name(k): k for k in np.flatnonzero(weights).tolist()}
+    assert len(number) == np.count_nonzero(weights)
+    named = [part for part in found.contributions if part.feature != "derivations"]
+    assert len(found.contributions) - len(named) <= 1
+    for part in [*named[:3], *named[-3:]]:
+        k = number[part.feature, part.label]
+        step, before = 1e-4, weights[k]
+        values = []
+        for sign in (1.0, -1.0):
+            weights[k] = before + sign * step
+            values.append(margin())
+        weights[k] = before
+        assert part.value == pytest.approx(before * (values[0] - values[1]) / (2 * step), rel=1e-3, abs=1e-6)
+    with pytest.raises(ValueError, match="has 0 meanings"):
+        parser.explain("zzz")
+    other = SemanticParser(method="ospas", random_state=0).fit(house.sentences, house.bags)
+    with pytest.raises(ValueError, match="explain is for models of method='hybrid'"):
+        other.explain(sentence)
+
+
+def test_names_of_the_weights_of_meanings():
+    units = Units([("f", "a1", "b"), ("f", "a2", "b")])
+    hybrid = HybridTrees(units, Lexicon(units, {}, [1]), ["w:x", "p:y"], ["l:\x02", "r:x"], inside=True)
+    names = [hybrid.feature_name(k) for k in range(hybrid.n_features)]
+    assert len(set(names)) == len(names)
+    number, lay = units.number, hybrid.layout
+    assert names[lay.word + 2 * number[Unit("b", None)] + 1] == ("has p:y", "b")
+    assert names[lay.end + 2 * units.kinds[number[Unit("a1", None)]]] == ("ends at l:the begin", "names like a1")
+    assert names[lay.slot_begin + 2 + 1] == ("begins at r:x", "argument 2 of f")
+    assert names[lay.order + 3] == ("after another", "argument 2 of f")
+    assert names[lay.pair] == ("is f", "the whole")
+    assert names[lay.pair + 2 * units.n_kinds + number[Unit("b", None)]] == ("is b", "argument 2 of f")
+    assert names[lay.present] == ("with w:x", "f")
+    assert names[-1][0] == "around a word"

@@ -63,7 +63,9 @@ def test_dependencies_from_words_alone():
     )
     assert parser.score(TEST) >= without.score([[Word(w.form) for w in t.words] for t in TEST], [t.arcs for t in TEST])
     assert parser.score(words, [tree.arcs for tree in TEST]) == parser.score(TEST)
-    assert len(parser.predict_kbest(words[:1], 2)[0]) == 2
+    one, two = (tree for tree, _ in parser.predict_kbest(words[:1], 2)[0])
+    found = parser.explain(words[0])
+    assert (found.winner, found.runner_up) == (one, two)
 
 
 def test_one_file_holds_tagger_and_parser(tmp_path):
