@@ -1,4 +1,4 @@
-"""LaSVM with one and two epochs beside LIBSVM: tables 4.1, 4.3 and 4.4 of the thesis."""
+"""LaSVM with one and two epochs beside LIBSVM: tables 4.3 and 4.4 of the thesis."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(options):
         for name, params in MACHINES.items():
             _, row = measured(LaSVMClassifier(random_state=0, **task.params, **params), some)
             rows.append(row | {"machine": name, "ratio": seconds / row["cpu"]})
-        title = f"LaSVM beside LIBSVM: {task.name} (thesis, tables 4.1, 4.3, 4.4)"
+        title = f"LaSVM beside LIBSVM: {task.name} (thesis, tables 4.3, 4.4)"
         yield Table(title, COLUMNS | {"ratio": ("SVC's time / this", ".2f")}, rows, targets(rows) + ABOUT)
 
 
