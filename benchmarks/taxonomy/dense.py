@@ -66,7 +66,7 @@ the logarithm; flt: 20 passes
 def run(options):
     for name, sizes in SIZES.items():
         train, test = splits(name)
-        places = np.random.default_rng(SEED).permutation(len(train.y))[: 1000 if options.quick else MOST]
+        places = np.random.default_rng(SEED).permutation(len(train.y))[: 400 if options.quick else MOST]
         train = train.take(places)
         for size in sizes[:1] if options.quick else sizes:
             X, X_test = embedded(train, test, size)
