@@ -7,7 +7,12 @@ A page marks where a table goes, and which columns of which kept table it shows;
 
 The title is given by its beginning. ``<!-- results defaults: summary -->`` is a row per table of `defaults.py`.
 
-Run it: ``python benchmarks/published.py`` writes the pages again; with ``--check`` it names those that differ.
+A decimal fraction in the text counts as measured: it must be a number of the tables that its page shows, or, on a line
+that names tables (`sequence/peers: CoNLL-2000`), of those. What is none (a parameter, a number of others) stands in
+backquotes, as a reference (section 5.3), in brackets as what the paper or the thesis has, or in a row's first cell.
+
+Run it: ``python benchmarks/published.py`` writes the pages again; with ``--check`` it names those that differ. It names
+fractions that no table has in any case, and then fails.
 """
 
 from __future__ import annotations
@@ -22,6 +27,12 @@ from common.report import Results, Table
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^<!-- results (.+?) -->\n.*?^<!-- results end -->$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"`(\w+)/([\w-]+): ([^`]+)`")
+NUMBERS = r"\d+\.\d+(?:(?:,| and| to) \d+\.\d+)*"
+REFERENCE = rf"(?i:sections?|equations?|tables?|figures?|python|version) {NUMBERS}"
+NOT_MEASURED = re.compile(rf"`[^`]*`|^\|[^|]*\||\([^()]*\b(?:thesis|papers?)\b[^()]*\)|{REFERENCE}")
+FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
 
 
 def main():
@@ -33,7 +44,46 @@ def main():
         print(f"{page.relative_to(ROOT)} differs from the kept results" + ("" if check else ": written again"))
         if not check:
             page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
-    return 1 if check and stale else 0
+    strays = [(page, fraction) for page in PAGES for fraction in unsupported(page.read_text(encoding="utf-8"))]
+    for page, fraction in strays:
+        print(f"{page.relative_to(ROOT)}: {fraction} is in no kept result that it names")
+    return 1 if strays or (check and stale) else 0
+
+
+def unsupported(text):
+    """The fractions in a page's text that none of the tables behind it has."""
+    shown = [table for mark in BLOCK.findall(text) for table in tables_behind(mark)]
+    found = []
+    for line in CODE.sub("", BLOCK.sub("", text)).splitlines():
+        fractions = FRACTION.findall(NOT_MEASURED.sub("", line))
+        named = [table for name, part, title in NAMED.findall(line) for table in kept(name, part, title)]
+        known = values_of(named or shown) if fractions else []
+        for fraction in fractions:
+            half = 0.5001 * 10.0 ** -len(fraction.partition(".")[2])
+            if not any(abs(value - float(fraction)) <= half for value in known):
+                found.append(fraction)
+    return found
+
+
+def tables_behind(mark):
+    """The kept tables of which a mark shows something."""
+    source, _, rest = mark.partition(": ")
+    name, _, part = source.partition("/")
+    return kept(name, part, "" if rest == "summary" else rest.partition(" | ")[0])
+
+
+def kept(name, part, title):
+    """The kept tables of a part, or of all, whose titles begin so."""
+    results = Results(ROOT / "benchmarks" / "results", name)
+    return [t for p in ([part] if part else results.parts) for t in results.tables(p) if t.title.startswith(title)]
+
+
+def values_of(tables):
+    """All numbers of tables, those in their texts too."""
+    cells = [cell for table in tables for row in table.rows for cell in row.values()]
+    texts = " ".join([*(cell for cell in cells if isinstance(cell, str)), *(note for t in tables for note in t.notes)])
+    numbers = [cell for cell in cells if isinstance(cell, (int, float))]
+    return [abs(number) for number in numbers] + [float(number) for number in re.findall(r"\d+\.\d+", texts)]
 
 
 def renewed(text):
@@ -46,14 +96,12 @@ def table_of(mark):
     source, _, rest = mark.partition(": ")
     if rest == "summary":
         return summary(Results(ROOT / "benchmarks" / "results", source)).grid()
-    name, _, part = source.partition("/")
-    title, _, columns = rest.partition(" | ")
-    tables = Results(ROOT / "benchmarks" / "results", name).tables(part)
-    fitting = [table for table in tables if table.title.startswith(title)]
+    fitting = tables_behind(mark)
     if len(fitting) != 1:
-        raise ValueError(f"{mark!r} fits {len(fitting)} tables of {source}; its titles are {[t.title for t in tables]}")
+        titles = [table.title for table in tables_behind(source)]
+        raise ValueError(f"{mark!r} fits {len(fitting)} tables of {source}; its titles are {titles}")
     table = fitting[0]
-    columns = columns.split(", ")
+    columns = rest.partition(" | ")[2].split(", ")
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Label sequences: the thesis's tables, other programs, the log loss, the targets, scaling, a web service.
+"""Label sequences: the thesis's tables, other programs, the log loss, the targets, scaling, a web service,
+kernels.
 
-    python benchmarks/sequence.py [--part tables|peers|log|targets|scaling|serving|curves|all] [--quick] [--repeat N]
-        [--fresh]
+    python benchmarks/sequence.py [--part tables|peers|log|targets|scaling|serving|curves|kernels|all] [--quick]
+        [--repeat N] [--fresh]
 
 Prints tables and stores them in benchmarks/results/sequence.json and sequence.md, the curves in sequence_curves.png.
 The data come from `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
@@ -9,7 +10,7 @@ The data come from `structsvm.datasets`; the environment variable STRUCTSVM_DATA
 
 from common.parts import main
 
-PARTS = ("tables", "peers", "log", "targets", "scaling", "serving", "curves")
+PARTS = ("tables", "peers", "log", "targets", "scaling", "serving", "curves", "kernels")
 
 if __name__ == "__main__":
     main("sequence", PARTS, __doc__, fresh="run the other programs again, do not reuse their results")

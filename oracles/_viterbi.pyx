@@ -38,6 +38,7 @@ cdef extern from "kernels.h" nogil:
         const float* start
         const float* end
         const float* loss
+        const int32_t* units
     ctypedef struct kernels:
         const char* name
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
@@ -250,6 +251,8 @@ cdef class ChainProblem(LabelProblem):
 
     cdef Chain decoder              # the chain
     cdef bint counting
+    cdef const int32_t[::1] units   # loss of an error by the true label, in units of `unit`
+    cdef double unit
     cdef float[::1] chart
     cdef float[::1] best
     cdef int64_t[::1] plus
@@ -274,7 +277,9 @@ cdef class ChainProblem(LabelProblem):
             self.judge, self.loss_rows = self.gold, structure.loss_rows
         self.decoder.scores.loss = &self.loss_rows[0]
         if self.counting:
-            cap = 1 if self.zero_one else longest
+            self.unit, self.units = (1.0, np.ones(self.chain.K, np.int32)) if self.zero_one else structure.cost_units
+            self.decoder.scores.units = &self.units[0]
+            cap = 1 if self.zero_one else longest * int(np.max(self.units))
             size = longest * (cap + 1) * self.decoder.scores.G * self.chain.stride
             if size * 4 > MAX_CHART_BYTES:
                 raise UnsupportedFormulation(
@@ -305,10 +310,13 @@ cdef class ChainProblem(LabelProblem):
         return 0
 
     cdef int count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) except -1 nogil:
-        """Trade the number of errors d off against the best score with d errors: the path of the best H(d)."""
-        cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0
+        """Trade the loss of d units off against the best score with that loss: the path of the best H(d)."""
+        cdef Py_ssize_t cap = 1 if self.zero_one else 0, d, t, top = 0
         cdef double true_score = 0.0, h, high = 0.0
         cdef Cut terms
+        if not self.zero_one:
+            for t in range(T):
+                cap += self.units[gold[t]]
         KERNELS.count(&self.decoder.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
         true_score = self.best[0]
         if self.penalty == PENALTY_HARD:
@@ -316,7 +324,7 @@ cdef class ChainProblem(LabelProblem):
         for d in range(1, cap + 1):
             if self.best[d] == -INFINITY:
                 continue
-            cut_terms(self.rescaling, self.penalty, <double>d, &terms)
+            cut_terms(self.rescaling, self.penalty, self.unit * d, &terms)
             h = terms.b - terms.scale * (true_score - self.best[d])
             if h > high:
                 high = h

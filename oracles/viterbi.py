@@ -12,6 +12,9 @@ from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
 
+MOST_UNITS = 100  # a loss of one error is counted up to so many units
+
+
 class ViterbiOracle(ExactChain):
     """Label chains of order 1 or 2 with exact inference.
 
@@ -32,8 +35,9 @@ class ViterbiOracle(ExactChain):
         Number of wrong labels, or 1 for any wrong labelling. "log": as "hamming" where a loss is needed, but only for
         solvers of the log loss: `rescalings` is empty.
     label_costs : array-like of shape (n_labels,), optional
-        Loss of a wrong label, by the true label. Default: 1. With costs `rescalings` and `penalties` contain only
-        margin rescaling and the linear penalty, and with ``loss="zero_one"`` not even those.
+        Loss of a wrong label, by the true label. Default: 1. With costs that are no small multiples of one unit
+        (`cost_units`) `rescalings` and `penalties` contain only margin rescaling and the linear penalty, and with
+        ``loss="zero_one"`` not even those.
     allowed_transitions : bool array of shape (n_labels, n_labels), optional
         ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
@@ -49,7 +53,8 @@ class ViterbiOracle(ExactChain):
     Notes
     -----
     Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
-    quadratic penalties count errors in one more dimension and cost T times as much.
+    quadratic penalties count errors in one more dimension and cost T times as much, with label costs as many times
+    T as the mean cost is units.
 
     Examples
     --------
@@ -102,7 +107,23 @@ class ViterbiOracle(ExactChain):
         if loss == "log":
             self.rescalings = ()
         elif self.label_costs is not None:
-            self.rescalings, self.penalties = ("margin",) if loss == "hamming" else (), ("linear",)
+            if loss == "zero_one":
+                self.rescalings = ()
+            elif self.cost_units is None:
+                self.rescalings, self.penalties = ("margin",), ("linear",)
+
+    @property
+    def cost_units(self) -> tuple[float, NDArray[np.int32]] | None:
+        """The largest unit of which all label costs are multiples, and these; None if one were above `MOST_UNITS`."""
+        costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
+        for parts in range(1, MOST_UNITS + 1):
+            unit = float(costs.min()) / parts
+            units = np.rint(costs / unit)
+            if units.max() > MOST_UNITS:
+                break
+            if np.allclose(units * unit, costs, rtol=1e-6, atol=0.0):
+                return unit, units.astype(np.int32)
+        return None
 
     def with_loss(self, loss: str) -> ViterbiOracle:
         """The same oracle with another loss."""
@@ -127,8 +148,8 @@ class ViterbiOracle(ExactChain):
             if self.label_costs is None:
                 raise
             raise UnsupportedFormulation(
-                f"{error}: label costs (class_weight) need rescaling='margin', penalty='linear' and the Hamming loss, "
-                "for the other formulations count errors, and every error must weigh the same"
+                f"{error}: label costs (class_weight) need the Hamming loss; the formulations that count errors need "
+                f"costs that are multiples of one unit, up to {MOST_UNITS} of it, as 1 and 2.5"
             ) from None
 
     def bind(

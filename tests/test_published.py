@@ -40,6 +40,15 @@ def test_a_changed_number_is_found(copy):
     assert done.returncode == 1 and done.stdout == "README.md differs from the kept results\n"
 
 
+def test_a_fraction_in_the_text_that_no_table_has_is_found(copy):
+    page = copy / "docs" / "papers.md"
+    text = page.read_text(encoding="utf-8")
+    assert text.count("left to right 6.7 % (5.75)") == 1
+    page.write_text(text.replace("left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)"), encoding="utf-8")
+    done = published(copy)
+    assert done.returncode == 1 and done.stdout == "docs/papers.md: 6.8 is in no kept result that it names\n"
+
+
 @pytest.mark.parametrize(
     ("mark", "said"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.svm import SVC
 
-from binary.data import ALL, QUICK, adult, first, measured, mnist
+from binary.data import ALL, adult, measured, mnist, trial
 from common.report import Table, notes, verdict
 from structsvm.tasks import LaSVMClassifier
 
@@ -29,14 +29,14 @@ COLUMNS = {
 def run(options):
     for make in (adult, lambda: mnist(8, n=ALL), lambda: mnist(8, noise=True)):
         task = make()
-        task = first(task, QUICK) if options.quick else task
+        task = trial(task) if options.quick else task
         _, svc = measured(SVC(cache_size=200, **task.params), task)
         rows = [svc | {"machine": "SVC", "share": 100.0}]
         for selection in SELECTIONS:
             for visits in VISITS:
                 if visits > len(task.y) // 2:
                     continue
-                row = mean_of_seeds(selection, visits, task)
+                row = mean_of_seeds(selection, visits, task, 1 if options.quick else SEEDS)
                 share = 100.0 * row["n_support"] / svc["n_support"]
                 rows.append(row | {"machine": selection, "visits": visits, "share": share})
         yield Table(
@@ -47,11 +47,11 @@ def run(options):
         )
 
 
-def mean_of_seeds(selection, visits, task):
+def mean_of_seeds(selection, visits, task, n_seeds):
     """The row of a machine: means over some seeds, and the standard deviation of the error."""
     machines = (
         LaSVMClassifier(selection=selection, max_visits=visits, random_state=seed, **task.params)
-        for seed in range(SEEDS)
+        for seed in range(n_seeds)
     )
     rows = [measured(machine, task)[1] for machine in machines]
     mean = {key: np.mean([row[key] for row in rows]) for key in rows[0] if key != "data"}

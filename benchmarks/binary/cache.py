@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.svm import SVC
 
-from binary.data import QUICK, first, measured, mnist
+from binary.data import measured, mnist, trial
 from common.report import Table, notes
 from structsvm.tasks import HullerClassifier, LaSVMClassifier
 
@@ -21,7 +21,7 @@ COLUMNS = {
 
 
 def run(options):
-    task, rows = first(mnist(8), QUICK if options.quick else 10**9), []
+    task, rows = trial(mnist(8)) if options.quick else mnist(8), []
     for size in SIZES:
         _, svc = measured(SVC(cache_size=size, **task.params), task)
         _, ours = measured(LaSVMClassifier(cache_size=size, random_state=0, **task.params), task)

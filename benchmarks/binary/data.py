@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,12 @@ def first(task, n):
     return Task(task.name, task.X[some], task.y[some], task.X_test, task.y_test, task.params)
 
 
+def trial(task):
+    """The task on few examples, for training and test."""
+    task = first(task, QUICK)
+    return replace(task, X_test=task.X_test[:QUICK], y_test=task.y_test[:QUICK])
+
+
 def waveform():
     X, y = make_waveform(5000, random_state=0)
     return Task("waveform", X[:4000], y[:4000] == 1, X[4000:], y[4000:] == 1, {"gamma": 0.05, "C": 1.0})
@@ -74,8 +81,13 @@ def adult():
     return Task("adult", data.X_train, data.y_train > 0, data.X_test, data.y_test > 0, {"gamma": 0.005, "C": 100.0})
 
 
+@cache
+def images():
+    return fetch_mnist()
+
+
 def mnist(digit, noise=False, n=SOME):
-    data = fetch_mnist()
+    data = images()
     name = f"mnist {digit}" + (" + 10 % noise" if noise else "")
     y = data.y_train == digit
     # The thesis's gamma of 0.005 on grey values from 0 to 1; C of the noisy set as for USPS.

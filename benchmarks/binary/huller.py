@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.svm import SVC
 
-from binary.data import COLUMNS, QUICK, first, measured, mnist
+from binary.data import COLUMNS, measured, mnist, trial
 from common.report import Table, notes
 from structsvm.tasks import HullerClassifier, KernelPerceptronClassifier, LaSVMClassifier
 
@@ -13,7 +13,7 @@ N_DIGITS = 10
 
 def run(options):
     for digit in range(1 if options.quick else N_DIGITS):
-        task = first(mnist(digit), QUICK if options.quick else 10**9)
+        task = trial(mnist(digit)) if options.quick else mnist(digit)
         gamma, rows = task.params["gamma"], []
         for name, model in {
             "SVC": SVC(cache_size=200, **task.params),

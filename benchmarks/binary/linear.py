@@ -186,15 +186,22 @@ def run(options):
 
 
 def target(rows):
-    """Verdict on the first row of SGD-QN with liblinear's last test error, to hundredths of a percent."""
-    last = [row for row in rows if row["machine"] == "LinearSVC, dual"][-1]
-    found = [row for row in rows if "SGD-QN" in row["machine"] and row["error"] < last["error"] + 0.005]
-    wanted = f"liblinear's last test error, {last['error']:.2f} %, in under half its time, {last['cpu']:.3g} s"
-    if not found:
-        return verdict(wanted, "not reached", is_met=False)
-    first = min(found, key=lambda row: row["cpu"])
-    how = f"{first['machine']} after {first['passes']} passes, {first['cpu']:.3g} s"
-    return verdict(wanted, how, first["cpu"] < 0.5 * last["cpu"])
+    """Verdict on the fastest row of SGD-QN with liblinear's last test error, to hundredths of a percent, beside the
+    fastest one of liblinear with that error."""
+    theirs = [row for row in rows if row["machine"] == "LinearSVC, dual"]
+    wanted = theirs[-1]["error"] + 0.005
+
+    def fastest(rows):
+        return min((row for row in rows if row["error"] < wanted), key=lambda row: row["cpu"], default=None)
+
+    ours, peer = fastest(row for row in rows if "SGD-QN" in row["machine"]), fastest(theirs)
+    what = (
+        f"liblinear's last test error, {theirs[-1]['error']:.2f} %, in under half its time to it, {peer['cpu']:.3g} s"
+    )
+    if ours is None:
+        return verdict(what, "not reached", is_met=False)
+    how = f"{ours['machine']} after {ours['passes']} passes, {ours['cpu']:.3g} s"
+    return verdict(what, how, ours["cpu"] < 0.5 * peer["cpu"])
 
 
 FLOOR_ABOUT = notes("""The dense set is 100,000 x 500, in random order of runs of 16 rows; best CPU time of some runs,

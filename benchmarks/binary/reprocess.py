@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.svm import SVC
 
-from binary.data import COLUMNS, QUICK, banana, first, measured
+from binary.data import COLUMNS, banana, measured, trial
 from binary.lasvm import MACHINES
 from common.report import Table, notes
 from structsvm.tasks import LaSVMClassifier
@@ -14,7 +14,7 @@ BOUNDS, SEEDS = (1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3), 3
 
 
 def run(options):
-    task = first(banana(), QUICK) if options.quick else banana()
+    task = trial(banana()) if options.quick else banana()
     rows = [measured(SVC(cache_size=200, **task.params), task)[1] | {"machine": "SVC"}]
     for name, params in MACHINES.items():
         for bound in BOUNDS:

@@ -23,6 +23,8 @@ def main(name, parts, description, **flags):
     """
     os.environ.update(ENVIRONMENT)  # before the part imports numpy
     options = parser(description, parts, flags).parse_args()
+    if options.repeat is None:
+        options.repeat = 1 if options.quick else 5
     options.machine = machine()
     print(describe(options.machine), "\n", flush=True)
     options.kept = Results(options.output, name)
@@ -36,7 +38,7 @@ def parser(description, parts, flags):
     options = argparse.ArgumentParser(description=description.split("\n")[0])
     options.add_argument("--part", choices=[*parts, "all"], default="all")
     options.add_argument("--quick", action="store_true", help="a trial on little data; nothing is stored")
-    options.add_argument("--repeat", type=int, default=5, metavar="N", help="runs per timing, best of N (5)")
+    options.add_argument("--repeat", type=int, metavar="N", help="runs per timing, best of N (5; with --quick 1)")
     options.add_argument(
         "--output",
         type=Path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -96,6 +96,8 @@ ACCURACY = Score(
 
 def compared(title, methods, train, test, score, about, options):
     """Yield the table of a data set after each new row. The other programs' rows are kept for later runs."""
+    if options.quick:
+        methods = [replace(method, grid=method.grid[:2]) for method in methods]
     kept = [row for table in options.kept.tables(options.part) if table.title == title for row in table.rows]
     keys = {m.name: key_of(m, title, train, options.machine) for m in methods if m.package != "structsvm"}
     known = set() if options.fresh or options.quick else set(keys.values())

@@ -280,10 +280,11 @@ def held_out_loss(scores, known):
 
 
 def run(options):
-    for fetch in (fetch_lost, fetch_msrcv2):
+    sets = (fetch_lost,) if options.quick else (fetch_lost, fetch_msrcv2)
+    for fetch in sets:
         name = fetch.__name__.removeprefix("fetch_")
         yield compared(Folds(fetch(), options), name)
-    for fetch in (fetch_lost, fetch_msrcv2):
+    for fetch in sets:
         name = fetch.__name__.removeprefix("fetch_")
         yield choosers(Folds(fetch(), options), name)
 

@@ -14,7 +14,7 @@ from structsvm.tasks import SequenceLabeler
 C, C_OF_MARGIN, SEED = 1.0, 0.1, 0
 SHARES = (0.1, 0.3, 0.5, 0.7)
 DATA = {"CoNLL-2000 chunks": fetch_conll2000, "CoNLL-2002 Spanish entities": fetch_conll2002}
-QUICK = 500
+QUICK = 150
 METHODS = (
     "full labels",
     "likelihood of what is known",

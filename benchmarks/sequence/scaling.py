@@ -22,7 +22,7 @@ from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.model import SequenceModel
 
 SIZES = (1 / 16, 1 / 4, 1, 4, 16)
-QUICK_SIZES = (1 / 64, 1 / 16, 1 / 4)
+QUICK_SIZES = (1 / 256, 1 / 64, 1 / 16)
 EXPONENTS = {
     "wall": ("exponent", ".3f"),
     "cpu": ("of CPU seconds", ".3f"),

@@ -35,20 +35,21 @@ PENALTIES = (0.1, 0.3, 1.0)
 def run(options):
     for name, fetch in SETS.items():
         data, n = fetch(), 200 if options.quick else SENTENCES
-        X, X_test = (Columns.from_sequences(part) for part in (data.X_train[:n], data.X_test))
+        y_test = data.y_test[:n] if options.quick else data.y_test
+        X, X_test = (Columns.from_sequences(part) for part in (data.X_train[:n], data.X_test[: len(y_test)]))
         plain = data.y_train[:n]
         schemes = {"BIO": plain, "BIOES": [repaired("bioes", labels) for labels in plain]}
-        table = Table(f"{name}: {n} sentences of training, {len(data.X_test)} of test", COLUMNS, notes=notes(NOTES))
+        table = Table(f"{name}: {n} sentences of training, {len(y_test)} of test", COLUMNS, notes=notes(NOTES))
         for who, scheme, params in (
             ("SequenceLabeler", "BIO", {}),
             ("SequenceLabeler, labels and constraints BIOES", "BIOES", {"constraints": "bioes"}),
             ("SequenceLabeler, segments=True", "BIO", {"segments": True, "broken": "repair"}),
         ):
-            table.rows.append(ours(who, params, X, schemes[scheme], X_test, data.y_test))
+            table.rows.append(ours(who, params, X, schemes[scheme], X_test, y_test))
             yield table
         try:
             for scheme, labels in schemes.items():
-                table.rows.append(crfsuite(f"python-crfsuite, labels in {scheme}", X, labels, X_test, data.y_test))
+                table.rows.append(crfsuite(f"python-crfsuite, labels in {scheme}", X, labels, X_test, y_test))
                 yield table
         except ImportError:
             table.notes.append("python-crfsuite was not installed")

@@ -29,7 +29,8 @@ from svmstruct.hmm import HiddenMarkovModel
 
 N_SENTENCES = 300
 N_OTHERS = 1000  # sentences of the same file to test on
-DRAWS, QUICK_DRAWS = 5, 1
+DRAWS = 5
+QUICK = 60, 200  # sentences and others, of one draw
 EPSILON = 0.01
 FUNCTIONS = ("x", "shape", "prefix3", "suffix3")
 ATOMS = [f"%{function}[{row},0]" for row, function in product((-1, 0, 1), FUNCTIONS)]
@@ -110,7 +111,7 @@ averaged perceptron: 10 passes; SVM: SVM2 with zero-one loss, of table 3
 
 def run(options):
     """Table 3, then table 2, on the same draws."""
-    draws = [Draw.at(seed) for seed in range(QUICK_DRAWS if options.quick else DRAWS)]
+    draws = [Draw.at(0, *QUICK)] if options.quick else [Draw.at(seed) for seed in range(DRAWS)]
     svm = {}
     for reading, C in READINGS.items():
         svm |= {(m, reading, "constraint"): [svm_row(d, m, C, "constraint") for d in draws] for m in FORMULATIONS}
@@ -138,11 +139,11 @@ class Draw:
     gold: list
 
     @classmethod
-    def at(cls, seed):
+    def at(cls, seed, n=N_SENTENCES, n_others=N_OTHERS):
         data = FETCH["CoNLL-2002 es"]()
         whole, testb = (read_columns(path).select([0, -1]) for path in (data.train_path, data.test_path))
         order = np.random.default_rng(seed).permutation(len(whole))
-        drawn, others = order[:N_SENTENCES], order[N_SENTENCES : N_SENTENCES + N_OTHERS]
+        drawn, others = order[:n], order[n : n + n_others]
         columns = {"train": whole.take(drawn), "others": whole.take(others), "test": testb}
         encoder = FeatureEncoder(TEMPLATES)
         tokens = encoder.fit_transform(columns["train"].drop_last())

@@ -54,8 +54,8 @@ def run(options):
         if options.quick:
             rng = np.random.default_rng(SEED)
             train, test = (
-                train.take(rng.permutation(len(train.y))[:1000]),
-                test.take(rng.permutation(len(test.y))[:500]),
+                train.take(rng.permutation(len(train.y))[:400]),
+                test.take(rng.permutation(len(test.y))[:300]),
             )
         yield table(name, train, test, repeat=1 if options.quick else options.repeat)
 

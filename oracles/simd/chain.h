@@ -28,6 +28,7 @@ typedef struct {
     const float *start;     /* (stride) */
     const float *end;       /* (stride) */
     const float *loss;      /* (K, stride): true label, label */
+    const int32_t *units;   /* (K): what chain_count counts for an error, by the true label */
 } chain_scores;
 
 /* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
@@ -197,19 +198,21 @@ static int chain_best(const chain_scores *s, const float *E, const int32_t *gold
     return 0;
 }
 
-/* The programme with a count of errors: V[t][d] is the block of the best labellings of tokens 0..t with
- * exactly d labels other than gold (at least d, for d = cap). Any function of the count can then be
+/* The programme with a count of errors: V[t][d] is the block of the best labellings of tokens 0..t whose labels
+ * other than gold come to d units (at least d, for d = cap). Any function of the count can then be
  * traded off against the score. best[d] is the best whole labelling's score, -inf where there is none.
- *     V[t][d][c] = E[t][c] + max_a (V[t-1][d - [c != gold]][a] + A[a][c])
- * V has T * (cap + 1) blocks. */
+ *     V[t][d][c] = E[t][c] + max_a (V[t-1][d - units[gold] [c != gold]][a] + A[a][c])
+ * V has T * (cap + 1) blocks. With a cap below the units of all tokens each unit must be 1. */
 static int chain_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap, float *V,
                        float *best) {
-    int64_t stride = s->stride, block = s->G * stride, layer = (cap + 1) * block, each = chain_work(s), work = 0, g, c;
+    int64_t stride = s->stride, block = s->G * stride, layer = (cap + 1) * block, each = chain_work(s), work = 0, most = 0, g, c;
     for (int64_t t = 0; t < T; t++) {
         float *now = V + t * layer;
+        int64_t unit = s->units[gold[t]];
+        most += unit;
         for (int64_t d = 0; d <= cap; d++) {
             float *v = now + d * block;
-            if (d > t + 1) {
+            if (d > most) {
                 for (int64_t j = 0; j < block; j++) v[j] = -INFINITY;
             } else if (t > 0) {
                 chain_step(s, t, now - layer + d * block, E + t * stride, NULL, v);
@@ -219,17 +222,17 @@ static int chain_count(const chain_scores *s, const float *E, const int32_t *gol
                 for (int64_t j = 0; j < block; j++) v[j] = -INFINITY;
             }
         }
-        /* v[d] holds the maxima that keep the count d; labels other than gold come from count d - 1. */
+        /* v[d] holds the maxima that keep the count d; labels other than gold come from count d - unit. */
         for (int64_t d = cap; d >= 0; d--)
             for (int64_t k = 0; k < s->G; k++) {
                 float *v = now + d * block + k * stride, keep = v[gold[t]];
                 for (int64_t j = 0; j < stride; j += LANES) {
-                    rows_v less = d > 0 ? *(const rows_v *)(v - block + j) : rows_all(-INFINITY);
+                    rows_v less = d >= unit ? *(const rows_v *)(v - unit * block + j) : rows_all(-INFINITY);
                     *(rows_v *)(v + j) = d == cap ? rows_max(*(const rows_v *)(v + j), less) : less;
                 }
                 v[gold[t]] = keep;
             }
-        if (stop_count(&work, ((cap < t ? cap : t) + 1) * (each + block)) < 0) return -1;
+        if (stop_count(&work, ((cap < most ? cap : most) + 1) * (each + block)) < 0) return -1;
     }
     for (int64_t d = 0; d <= cap; d++) best[d] = chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
     return 0;
@@ -245,7 +248,7 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
         path[t] = (int32_t)c;
         if (t == 0) break;
         const float *before = V + (t - 1) * layer;
-        int wrong = d > 0 && c != gold[t];  /* d = 0 is gold itself, unless scores overflowed */
+        int64_t unit = s->units[gold[t]], wrong = d >= unit && c != gold[t] ? unit : 0;  /* fewer: scores overflowed */
         a = chain_back(s, t, before + (d - wrong) * block, g, c, &score, sums);
         if (wrong && d == cap) {
             b = chain_back(s, t, before + d * block, g, c, &other, sums);

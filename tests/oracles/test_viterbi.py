@@ -316,14 +316,26 @@ def test_parameters(arguments, message):
         ViterbiOracle(**{"n_labels": 2, "n_token_features": 3, **arguments})
 
 
-def test_label_costs_are_not_counted():
-    oracle = ViterbiOracle(2, 1, label_costs=[1.0, 2.0])
-    with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
-        oracle.bind([np.ones((2, 1))], [[0, 1]], rescaling="slack")
+def test_units_of_label_costs():
+    for costs, unit, units in (
+        (None, 1.0, [1, 1]),
+        ([3.0, 1.0], 1.0, [3, 1]),
+        ([1.0, 2.5], 0.5, [2, 5]),
+        ([0.1, 0.3], 0.1, [1, 3]),
+        ([1.0, 100.0], 1.0, [1, 100]),
+    ):
+        found = ViterbiOracle(2, 1, label_costs=costs).cost_units
+        assert found[0] == pytest.approx(unit)
+        assert found[1].tolist() == units
+    for costs in ([1.0, np.pi], [1.0, 101.0]):
+        oracle = ViterbiOracle(2, 1, label_costs=costs)
+        assert oracle.cost_units is None
+        with pytest.raises(UnsupportedFormulation, match="costs that are multiples of one unit, up to 100"):
+            oracle.bind([np.ones((2, 1))], [[0, 1]], rescaling="slack")
 
 
 @pytest.mark.parametrize("loss", ["hamming", "zero_one"])
-@pytest.mark.parametrize("costs", [None, [1.0, 2.0]])
+@pytest.mark.parametrize("costs", [None, [1.0, 2.0], [1.0, np.pi]])
 def test_what_is_declared_is_what_bind_accepts(loss, costs):
     oracle = ViterbiOracle(2, 1, loss=loss, label_costs=costs)
     X, Y = [np.ones((2, 1)), np.ones((3, 1))], [np.array([0, 1]), np.array([1, 1, 0])]
@@ -332,9 +344,11 @@ def test_what_is_declared_is_what_bind_accepts(loss, costs):
             if rescaling is None or (rescaling in oracle.rescalings and penalty in oracle.penalties):
                 oracle.bind(X, Y, rescaling=rescaling, penalty=penalty)
             else:
-                with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
+                with pytest.raises(UnsupportedFormulation, match=r"label costs \(class_weight\) need the Hamming loss"):
                     oracle.bind(X, Y, rescaling=rescaling, penalty=penalty)
-    assert len(oracle.rescalings) * len(oracle.penalties) == (6 if costs is None else 1 if loss == "hamming" else 0)
+    assert len(oracle.rescalings) * len(oracle.penalties) == (
+        6 if costs is None or (loss == "hamming" and costs[1] == 2.0) else 1 if loss == "hamming" else 0
+    )
     check_oracle(oracle, X, Y)
 
 

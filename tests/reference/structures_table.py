@@ -251,7 +251,7 @@ class Chains(Case):
         self.Y = [rng.integers(0, K, n) for n in lengths]
         self.masks = self._draw_masks() if masks else {}
         if costs:
-            options["label_costs"] = single(rng.uniform(0.2, 3.0, K))
+            options["label_costs"] = single(rng.uniform(0.2, 3.0, K) if costs == "any" else rng.integers(2, 6, K) / 4.0)
         self.structure = {"order": order, "end": end, **self.masks, **options}
         self.oracle = ViterbiOracle(K, self.F, n_bigrams=n_bigrams, **self.structure)
         self.draw_bigrams(lengths, n_bigrams, ones)
@@ -298,11 +298,11 @@ class Chains(Case):
 
     @property
     def keeps_protocol(self):
-        return self.oracle.label_costs is None
+        return self.oracle.label_costs is None or getattr(self.oracle, "cost_units", None) is not None
 
     @property
     def formulations(self):
-        # Errors of different costs are added up, not counted.
+        # Costs without a common unit are added up, not counted.
         return super().formulations if self.keeps_protocol else [("margin", "linear")]
 
     @cached_property
@@ -1123,7 +1123,7 @@ STRUCTURES = {
         seed, 2 + seed % 2, (3, 1, 4 - seed % 2), 1, n_bigrams=1 + seed % 3, end=seed > 2, ones=bool(seed % 3)
     ),
     "chain of order 2, bigrams, masks": lambda seed: Chains(seed, 3, (4, 1, 2), 2, n_bigrams=2, masks=True),
-    "chain, bigrams, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, n_bigrams=2, costs=True),
+    "chain, bigrams, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, n_bigrams=2, costs="any"),
     "chain, bigrams, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, n_bigrams=2),
     "segments": lambda seed: Segments(seed, (4 + seed % 2, 1, 3), 1 + seed % 2, 1, 2 + seed % 2),
     "segments, no types": lambda seed: Segments(seed, (3, 1), 0, 2),
