@@ -102,8 +102,9 @@ class GraphLabeler(StructureEstimator):
 
     y holds per graph the labels of its nodes, that of a grid in its shape; of networkx graphs it may hold a dict by
     node, or be the name of an attribute. Labels may be anything hashable. None is a label that is not known, and so is
-    -1 where labels are whole numbers from 0 on, two or more: training completes it (`structsvm.LatentSVM`; with the log
-    loss, sums over it).
+    -1 where labels are whole numbers from 0 on, two or more; a set holds those that it may be. Training
+    completes it (`structsvm.LatentSVM`; with the log loss, sums over it). Labels that stand in sets alone are states
+    that nobody annotates: training begins with clusters of what is known around their nodes.
 
     Examples
     --------
@@ -237,7 +238,7 @@ class GraphLabeler(StructureEstimator):
         ----------
         X : graphs
         known : labels in one of the forms of y, optional
-            Those that are known, None elsewhere: they stay, and the others are the best ones beside them.
+            Those that are known, None or a set elsewhere: they stay, and the others are the best ones beside them.
         constraints : list, optional
             Per graph a list (or None) of what its labels must obey, ``(kind, pairs)`` with a list of pairs (node,
             label); a node is its number, of a grid (row, column), of a networkx graph its name. "at_most_one",
@@ -294,9 +295,9 @@ class GraphLabeler(StructureEstimator):
         inputs, is_one = model.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         # Labels that the model does not have are wrong.
-        labels, ids = encode_labels(found)
+        labels, ids, _ = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
-        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[ids]
+        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[np.maximum(ids, -1)]
         if not (ids >= 0).any():
             raise ValueError("y tells no label of any node")
         right = model.predict_many(model.encode(inputs), None, self._threads) == ids
