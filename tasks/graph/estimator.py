@@ -297,7 +297,9 @@ class GraphLabeler(StructureEstimator):
         # Labels that the model does not have are wrong.
         labels, ids, _ = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
-        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[np.maximum(ids, -1)]
+        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[
+            np.maximum(ids, -1)
+        ]
         if not (ids >= 0).any():
             raise ValueError("y tells no label of any node")
         right = model.predict_many(model.encode(inputs), None, self._threads) == ids

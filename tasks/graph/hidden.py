@@ -35,7 +35,7 @@ def clustered(
         for side in (0, 1):
             here, there = place[ends[:, side]], label_ids[ends[:, 1 - side]]
             e = np.flatnonzero((here >= 0) & (there >= 0))
-            np.add.at(around, (here[e], side, there[e]), features[e])
+            np.add.at(around[:, side], (here[e], there[e]), features[e])
         found[nodes] = labels[clusters(around.reshape(len(nodes), -1), len(labels))]
     return found
 

@@ -1,6 +1,7 @@
 """Labels under constraints: against the enumeration of all labellings, and what is refused."""
 
 import copy
+import itertools
 import signal
 import threading
 from dataclasses import replace
@@ -19,7 +20,7 @@ from structsvm.oracles.graph import GraphOracle
 from structsvm.tasks import GraphLabeler
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.inputs import Form
-from structsvm.tasks.graph.model import fragments
+from structsvm.tasks.graph.model import GraphModel, fragments
 
 rng = np.random.default_rng(0)
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
@@ -243,6 +244,37 @@ def test_training_under_constraints():
         primal -= decoder.values(y, own.weights)[0]
     assert result.inference == "exact" and result.primal == pytest.approx(primal[0]) and primal[0] < 0.99 * primal[1]
     assert result.dual <= result.primal
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "n_known", "n_ruled"),
+    [(20, "relaxed", 5, 20), (20, "junction", 4, 10), (8, "junction", 5, 4)],
+    ids=["relaxed", "known in part", "parts"],
+)
+def test_the_choice_of_C_obeys(monkeypatch, n, method, n_known, n_ruled):
+    """Held-out graphs are predicted under their rules; parts of graphs keep those of their own nodes alone."""
+    judged, ruled, judge = [], set(), GraphModel.judged
+
+    def spy(model, data):
+        graphs, label_ids, _ = data
+        found = model.predict_ids(graphs)
+        for own, (a, b) in zip(graphs.rules, itertools.pairwise(graphs.node_bounds.tolist()), strict=True):
+            ruled.update([own.graph] * len(own.sums))
+            assert own.broken(found[a:b]) is None
+        judged.append((found == label_ids).sum())
+        return judge(model, data)
+
+    monkeypatch.setattr(GraphModel, "judged", spy)
+    monkeypatch.setattr("structsvm.tasks.common.selection.Search.longest", 2)
+    # Of node 0 alone, and of nodes 0 and 4.
+    rules = [[("or", [(v, str(own[v])) for v in ((0,), (0, 4))[i % 2]])] for i, own in enumerate(Y[:n])]
+    labels = [[str(k) if v < n_known else None for v, k in enumerate(own)] for own in Y[:n]]
+    model = GraphLabeler(method=method, interactions="potts", max_iter=1, random_state=0)
+    model.fit(X[:n], labels, constraints=rules)
+    table = model.validation_
+    by_value = np.array(judged).reshape(-1, 3).sum(axis=1) / (n * n_known)
+    np.testing.assert_allclose(np.sort(table["score"]), np.sort(by_value))
+    assert len(ruled) == n_ruled
 
 
 def test_completions_obey():

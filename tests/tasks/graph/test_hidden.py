@@ -65,7 +65,10 @@ EDGES = [(0, 1), (1, 2), (2, 3), (3, 0)]
 ROWS = np.random.default_rng(2).normal(size=(30, 4, 3))
 CHAINS = [(rows, EDGES) for rows in ROWS]
 Y = [np.array(list("abc"))[rows.argmax(axis=1)].tolist() for rows in ROWS]
-IN_PART = [[{label, "bca"["abc".index(label)]} if k % 2 else label for k, label in enumerate(own, i)] for i, own in enumerate(Y)]
+IN_PART = [
+    [{label, "bca"["abc".index(label)]} if k % 2 else label for k, label in enumerate(own, i)]
+    for i, own in enumerate(Y)
+]
 
 
 def test_sets_are_the_labels_that_may_stand():
