@@ -64,7 +64,7 @@ def _of_graph(labels: Any, form: Form, i: int) -> Any:
 def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
 
-    A label that is not known has -1 - s, where row s of `sets`, a boolean array (n_sets, n_labels), says what it may be:
+    A label that is not known has -1 - s, where row s of `sets`, booleans (n_sets, n_labels), says what it may be:
     row 0, any, where it is None, or -1 where `has_unlabelled` says so; the others where it is a set of labels.
 
     Parameters

@@ -44,8 +44,8 @@ from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.graph.constraints import all_rules
-from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.hidden import clustered
+from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EdgeUnits, distances
 

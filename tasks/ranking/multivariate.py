@@ -46,7 +46,7 @@ class MultivariateClassifier(Classifier):
     fit_intercept : bool, default=True
         With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: in its place is
         the threshold that finds as many rows as are of the class: of the held-out rows that C was chosen by, else of
-        those of training; without, it is 0.
+        those of training; without, it is 0. With "f1" held-out rows add the threshold of their best F1.
     standardize : bool, default=True
         Train on dense columns, those of arrays that are mostly not zero, with variance 1 each, so that units make no
         difference. `coef_` is of the columns as given, C and `result_` of the others.
