@@ -11,7 +11,6 @@ from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
-
 MOST_UNITS = 100  # a loss of one error is counted up to so many units
 
 

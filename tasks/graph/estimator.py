@@ -102,8 +102,9 @@ class GraphLabeler(StructureEstimator):
 
     y has per graph the labels of its nodes, for a grid in its shape; for networkx graphs a dict by
     node, or the name of an attribute. Labels may be anything hashable. None is an unknown label, and so is
-    -1 if there are two or more labels, all integers from 0 on: training completes it (`structsvm.LatentSVM`; with the
-    log loss, sums over it).
+    -1 if there are two or more labels, all integers from 0 on; a set contains those that the node may have. Training
+    completes it (`structsvm.LatentSVM`; with the log loss, sums over it). Labels that occur only in sets are states
+    that nobody annotates: training begins with clusters of what is known around their nodes.
 
     Examples
     --------
@@ -238,7 +239,7 @@ class GraphLabeler(StructureEstimator):
         ----------
         X : graphs
         known : labels in one of the forms of y, optional
-            Known labels, None elsewhere: they are kept, and the others are the best given them.
+            Known labels, None or a set elsewhere: they are kept, and the others are the best given them.
         constraints : list, optional
             Per graph a list (or None) of constraints on its labels, ``(kind, pairs)`` with a list of pairs (node,
             label); a node is given by its number, in a grid by (row, column), in a networkx graph by its name.
@@ -295,9 +296,11 @@ class GraphLabeler(StructureEstimator):
         inputs, is_one = model.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         # Labels outside the model are wrong.
-        labels, ids = encode_labels(found)
+        labels, ids, _ = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
-        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[ids]
+        ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[
+            np.maximum(ids, -1)
+        ]
         if not (ids >= 0).any():
             raise ValueError("y tells no label of any node")
         right = model.predict_many(model.encode(inputs), None, self._threads) == ids

@@ -61,10 +61,11 @@ def _of_graph(labels: Any, form: Form, i: int) -> Any:
     return labels
 
 
-def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[np.int32]]:
-    """Return ``(labels, label_ids)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
+def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
+    """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
 
-    -1 where a label is None, or -1 where `has_unlabelled` says so.
+    A label that is not known has -1 - s, where row s of `sets`, booleans (n_sets, n_labels), says what it may be:
+    row 0, any, where it is None, or -1 where `has_unlabelled` says so; the others where it is a set of labels.
 
     Parameters
     ----------
@@ -73,6 +74,7 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
     labels : list, optional
         The labels known already; ValueError for another one.
     """
+    some: dict[frozenset[Any], int] = {}
     if all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y) and y:
         used, inverse = np.unique(np.concatenate(y), return_inverse=True)
         distinct: list[Any] = used.tolist()
@@ -83,20 +85,45 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
         for i, own in enumerate(flat):
             for v, label in enumerate(own):
                 label = label.item() if isinstance(label, np.generic) else label
-                if not is_hashable(label):
-                    raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
-                if isinstance(label, float) and label != label:
-                    raise ValueError(f"graph {i}, node {v}: the label is NaN; None: it is not known")
-                ids.append(places.setdefault(label, len(places)))
+                if isinstance(label, set):
+                    members = frozenset(_checked(member, i, v) for member in label)
+                    if not members or None in members:
+                        raise ValueError(f"graph {i}, node {v}: {label!r:.80} is no set of labels; None: it may be any")
+                    if len(members) > 1:
+                        ids.append(-1 - some.setdefault(members, 1 + len(some)))
+                        continue
+                    (label,) = members
+                ids.append(places.setdefault(_checked(label, i, v), len(places)))
         distinct, inverse = list(places), np.array(ids, dtype=np.int64)
-    named = [label for label in distinct if label is not None]
+    named = list(dict.fromkeys(chain((label for label in distinct if label is not None), *some)))
     unlabelled = has_unlabelled(named, labels)
+    if unlabelled and any(-1 in members for members in some):
+        raise ValueError("y holds a set with -1, which is a label that is not known; None: it may be any")
     named = [label for label in named if not (unlabelled and label == -1)]
     if labels is None:
         labels = sort_labels(named)
     id_of = ids_by_label(labels, named)
     table = [-1 if label is None or (unlabelled and label == -1) else id_of[label] for label in distinct]
-    return labels, np.array(table, dtype=np.int32)[inverse] if len(inverse) else np.zeros(0, dtype=np.int32)
+    sets = np.ones((1 + len(some), len(labels)), dtype=bool)
+    for members, s in some.items():
+        sets[s] = [label in members for label in labels]
+    label_ids = np.array([*table, *range(-1 - len(some), 0)], dtype=np.int32)[inverse]
+    return labels, label_ids, sets
+
+
+def _checked(label: Any, i: int, v: int) -> Any:
+    """A label of node v of graph i; an error for what is none."""
+    if not is_hashable(label):
+        raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
+    if isinstance(label, float) and label != label:
+        raise ValueError(f"graph {i}, node {v}: the label is NaN; None: it is not known")
+    return label
+
+
+def may_have(label_ids: NDArray[np.int32], sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The labels that each node may have, of `encode_labels`: a boolean array (n_nodes, n_labels)."""
+    found: NDArray[np.bool_] = np.concatenate([np.eye(sets.shape[1], dtype=bool), sets[::-1]])[label_ids]
+    return found
 
 
 def in_form(label_ids: NDArray[np.int32], labels: Any, form: Form, is_named: bool) -> Any:

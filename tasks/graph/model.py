@@ -44,8 +44,9 @@ from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.graph.constraints import all_rules
+from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
-from structsvm.tasks.graph.labels import by_node, encode_labels, in_form
+from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EdgeUnits, distances
 
 # What a model cannot go on with otherwise.
@@ -64,7 +65,7 @@ MANY_FRACTIONAL = 0.25
 class GraphModel(CalibratedStructures):
     """Features, labels, oracle and weights.
 
-    Data are ``(Graphs, label_ids)``, ids of all nodes, -1 where a label is not known.
+    Data are ``(Graphs, label_ids, sets)``, ids of all nodes, below 0 where a label is not known; see `encode_labels`.
 
     Attributes
     ----------
@@ -124,8 +125,13 @@ class GraphModel(CalibratedStructures):
     # ---- training -------------------------------------------------------------------------------
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        graphs, label_ids = data
-        return self.oracle.bind(graphs, label_ids, **solver.formulation()), sample_weight
+        return self.bound(*data, **solver.formulation()), sample_weight
+
+    def bound(self, graphs: Any, label_ids: Any, sets: Any, **formulation: Any) -> Any:
+        """A problem of encoded data."""
+        if len(sets) > 1:
+            label_ids = np.split(may_have(label_ids, sets), graphs.node_bounds[1:-1])
+        return self.oracle.bind(graphs, label_ids, **formulation)
 
     def is_open(self, data: Any) -> bool:
         return bool((data[1] < 0).any())
@@ -135,12 +141,12 @@ class GraphModel(CalibratedStructures):
 
         Training stays close to that: completions that begin anywhere find little but themselves.
         """
-        if isinstance(solver, LatentSVM) and not self.is_trained:
-            graphs, label_ids, origin = fragments(data[0], data[1], 1)
+        guess = self.guessed(data)
+        if not self.is_trained and (isinstance(solver, LatentSVM) or (guess[1] != data[1]).any()):
+            known, weight = self.known_parts(guess, sample_weight, 1)
             own = copy.copy(inner_of(solver))
             own.checkpoint = None
-            weight = None if sample_weight is None else sample_weight[origin]
-            run = own.solve(self.bind((graphs, label_ids), own)[0], sample_weight=weight, passes=passes)
+            run = own.solve(self.bind(known, own)[0], sample_weight=weight, passes=passes)
             if run.status == "interrupted":
                 self.learn(run)
                 self.result, self.state, self.C = run.result(), None, own.get_params().get("C")
@@ -177,13 +183,22 @@ class GraphModel(CalibratedStructures):
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         """The parts of graphs between nodes that are known; of few graphs, several of each."""
-        graphs, label_ids = data
-        if len(graphs) >= LEAST and not self.is_open(data):
+        n = len(data[0])
+        if n >= LEAST and not self.is_open(data):
             return data, sample_weight
-        graphs, label_ids, origin = fragments(
-            graphs, label_ids, -(-BLOCKS // len(graphs)) if len(graphs) < LEAST else 1
-        )
-        return (graphs, label_ids), None if sample_weight is None else sample_weight[origin]
+        return self.known_parts(self.guessed(data), sample_weight, -(-BLOCKS // n) if n < LEAST else 1)
+
+    @staticmethod
+    def guessed(data: Any) -> Any:
+        """Data with a guess for labels that no node is known to have."""
+        graphs, label_ids, sets = data
+        return graphs, clustered(global_edges(graphs), graphs.edge_features, label_ids, sets), sets
+
+    def known_parts(self, data: Any, sample_weight: Any, n_parts: int) -> tuple[Any, Any]:
+        """Data and weights of the parts of graphs between nodes that are known."""
+        graphs, label_ids, sets = data
+        graphs, label_ids, origin = fragments(graphs, label_ids, n_parts)
+        return (graphs, label_ids, sets), None if sample_weight is None else sample_weight[origin]
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         graphs, most = data[0], 0.0
@@ -198,12 +213,12 @@ class GraphModel(CalibratedStructures):
         return len(data[0])
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        graphs, label_ids = data
-        parts = [graphs.take(chosen) for chosen in (train, test)]
-        return (parts[0][0], label_ids[parts[0][1]]), (parts[1][0], label_ids[parts[1][1]])
+        graphs, label_ids, sets = data
+        (train, own), (test, others) = (graphs.take(chosen) for chosen in (train, test))
+        return (train, label_ids[own], sets), (test, label_ids[others], sets)
 
     def judged(self, data: Any) -> Held:
-        graphs, label_ids = data
+        graphs, label_ids, _ = data
         right = self.predict_ids(graphs) == label_ids
         return Held("accuracy", *(np.diff(sums_before(of)[graphs.node_bounds]) for of in (right, label_ids >= 0)))
 
@@ -239,12 +254,8 @@ class GraphModel(CalibratedStructures):
         found, is_one = as_list(X)
         return collect(found, self.neighbours, self.label), is_one
 
-    def predict_ids(self, graphs: Any, known: Any = None) -> NDArray[np.int32]:
-        """Label ids of all nodes; `known`, of the same form with -1 where a label is not, are kept."""
-        allowed = None
-        if known is not None:
-            allowed = np.ones((graphs.n_nodes, len(self.labels)), dtype=bool)
-            allowed[known >= 0] = np.eye(len(self.labels), dtype=bool)[known[known >= 0]]
+    def predict_ids(self, graphs: Any, allowed: Any = None) -> NDArray[np.int32]:
+        """Label ids of all nodes, of those that are allowed, a boolean array (n_nodes, n_labels)."""
         found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
         return found
 
@@ -257,15 +268,15 @@ class GraphModel(CalibratedStructures):
         """The labels of each graph's nodes, in the form that its labels have."""
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
-        ids = None
+        allowed = None
         if known is not None:
             found, _ = by_node([known] if is_one and not isinstance(known, str) else known, inputs.forms)
-            ids = encode_labels(found, self.labels)[1]
+            allowed = may_have(*encode_labels(found, self.labels)[1:])
         if constraints is not None:
             graphs = replace(
                 graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, self.labels)
             )
-        label_ids = self.predict_many(graphs, ids, n_jobs)
+        label_ids = self.predict_many(graphs, allowed, n_jobs)
         bounds = graphs.node_bounds.tolist()
         labelled = [
             in_form(label_ids[a:b], self.labels, form, self.is_named)
@@ -273,14 +284,14 @@ class GraphModel(CalibratedStructures):
         ]
         return labelled[0] if is_one else labelled
 
-    def predict_many(self, graphs: Any, known: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
+    def predict_many(self, graphs: Any, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
         if n_jobs == 1 or len(graphs) < 2 * n_jobs:
-            return self.predict_ids(graphs, known)
+            return self.predict_ids(graphs, allowed)
         bounds = graphs.node_bounds
 
         def work(a: int, b: int) -> Any:
-            return self.predict_ids(graphs[a:b], None if known is None else known[bounds[a] : bounds[b]])
+            return self.predict_ids(graphs[a:b], None if allowed is None else allowed[bounds[a] : bounds[b]])
 
         return np.concatenate(list(parallel_parts(work, len(graphs), n_jobs)))
 
@@ -288,8 +299,8 @@ class GraphModel(CalibratedStructures):
         """Fit the temperature to graphs that the model was not trained on."""
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
-        label_ids = encode_labels(found, self.labels)[1]
-        self.calibrate_on(self.oracle.bind(self.encode(inputs), label_ids, rescaling=None))
+        own = encode_labels(found, self.labels)[1:]
+        self.calibrate_on(self.bound(self.encode(inputs), *own, rescaling=None))
 
     def marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""
@@ -473,12 +484,12 @@ def prepare(
     constraints : list, optional
         Per graph what its labels obey.
     """
-    model, (graphs, label_ids), inputs, is_one = _prepared(params, X, y, before, classes)
+    model, (graphs, *known), inputs, is_one = _prepared(params, X, y, before, classes)
     if constraints is not None:
         if model.loss == "log" or params.probability:
             raise ValueError("constraints are for a margin: loss='log' and probability=True sum over all labellings")
         graphs = replace(graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, model.labels))
-    return model, (graphs, label_ids)
+    return model, (graphs, *known)
 
 
 def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, Any, Inputs, bool]:
@@ -492,11 +503,11 @@ def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[G
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         graphs = before.encode(inputs)
-        return before, (graphs, encode_labels(labels, before.labels)[1]), inputs, is_one
+        return before, (graphs, *encode_labels(labels, before.labels)[1:]), inputs, is_one
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")
-    names, label_ids = encode_labels(labels, None if classes is None else sort_labels(listed(classes)))
+    names, label_ids, sets = encode_labels(labels, None if classes is None else sort_labels(listed(classes)))
     if len(names) < 2:
         only = f"only one label: {names[0]!r}" if names else "no label of any node"
         raise ValueError(f"2 labels or more are needed, and y has {only}")
@@ -546,7 +557,7 @@ def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[G
         is_named=is_named,
         label=label,
     )
-    return model, (graphs, label_ids), inputs, is_one
+    return model, (graphs, label_ids, sets), inputs, is_one
 
 
 def by_graph(encode: Any, rows: Any) -> Any:

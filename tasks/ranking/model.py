@@ -21,7 +21,16 @@ from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.selection import (
+    Choice,
+    Held,
+    LossSearch,
+    PatientRun,
+    Row,
+    Search,
+    ratio,
+    total_variance,
+)
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
@@ -34,6 +43,8 @@ STEEP = ("f1", "prbep", "prec_at_k")
 # Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
 # the best, as the losses of a few held-out rows jump.
 LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
+# With fewer rows of the class than FEW, TURNS fifths of the rows are held out in turn.
+FEW, TURNS = 500, 3
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
 
@@ -47,34 +58,56 @@ class PatientRounds(PatientRun, CuttingPlaneRun):
 class SampleSearch(Search):
     """The choice of C, and of the threshold by the rows that are held out."""
 
-    threshold: float | None = None
-
     @property
     def loss(self) -> Any:
         return self.model.bound
 
+    def tried(self, parts: Any, C: float, monitor: Any) -> Row:
+        """As `Search.tried`; F1 is that at its best threshold, one for all parts."""
+        *row, n_passes = super().tried(parts, C, monitor)
+        self.rows = judged_rows(parts) if self.model.has_threshold else None
+        if self.rows is not None and self.model.loss == "f1":
+            scores, positive, weights = self.rows
+            found = scores > f1_threshold(*self.rows)
+            self.last = Held("F1", 2.0 * weights * (positive & found), weights * (1.0 * positive + found))
+            row = [C, *ratio(*self.last[1:])]
+        return row[0], row[1], row[2], n_passes
+
     def keep(self) -> None:
         super().keep()
-        self.threshold = held_out_threshold(self.parts)
+        self.threshold = None if self.rows is None else self.model.threshold_of(*self.rows)
 
     def choice_of(self, C: float) -> Choice:
         return replace(super().choice_of(C), threshold=self.threshold)
 
 
-def held_out_threshold(parts: Any) -> float | None:
-    """Where as many held-out rows are found as are positive, over the norm of the weights; None: there are none."""
-    scores, weights = [], []
+def judged_rows(parts: Any) -> Any:
+    """``(scores, labels, weights)`` of held-out rows, scores over the norm of the weights; None: these are 0."""
+    found = []
     for part in parts:
         size = float(np.linalg.norm(part.model.weights))
         if size == 0.0:
             return None
-        scores.append(part.model.scores_of(part.others[0]) / size)
-        weights.append(np.broadcast_to(part.weight_of_others, len(scores[-1])))
-    score, weight = np.concatenate(scores), np.concatenate(weights)
-    positive = np.concatenate([part.others[1] for part in parts]) > 0
-    order = np.argsort(-score, kind="stable")
-    k = int(np.searchsorted(np.cumsum(weight[order]), weight[positive].sum()))
-    return float(score[order][k : k + 2].mean())
+        scores, positive = part.model.scores_of(part.others[0]) / size, part.others[1] > 0
+        found.append((scores, positive, np.broadcast_to(1.0 * part.weight_of_others, len(scores))))
+    return [np.concatenate(column) for column in zip(*found, strict=True)]
+
+
+def even_threshold(scores: Any, positive: Any, weights: Any) -> float:
+    """Where as many rows are found as are positive."""
+    order = np.argsort(-scores, kind="stable")
+    k = int(np.searchsorted(np.cumsum(weights[order]), weights[positive].sum()))
+    return float(scores[order][k : k + 2].mean())
+
+
+def f1_threshold(scores: Any, positive: Any, weights: Any) -> float:
+    """Where F1 is best: in the middle between two rows; 1/2 below the last one, if all are found."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, found = scores[order], np.cumsum((weights * positive)[order])
+    f1 = 2.0 * found / (np.cumsum(weights[order]) + found[-1])
+    below = np.append(ranked[1:], ranked[-1] - 1.0)
+    k = int(np.where(below < ranked, f1, -1.0).argmax())
+    return float(0.5 * (ranked[k] + below[k]))
 
 
 class GroupModel(ChoosingModel):
@@ -296,6 +329,15 @@ class SampleModel(GroupModel):
         return self.has_intercept and self.bound in WITH_INTERCEPT
 
     @property
+    def has_threshold(self) -> bool:
+        """Whether held-out rows tell where scores are high enough; that of the error is its intercept."""
+        return self.fit_intercept and self.loss != "error"
+
+    def threshold_of(self, *judged: Any) -> float:
+        """The threshold of `judged_rows`."""
+        return f1_threshold(*judged) if self.loss == "f1" else even_threshold(*judged)
+
+    @property
     def intercept(self) -> float:
         return super().intercept - self.threshold
 
@@ -312,17 +354,17 @@ class SampleModel(GroupModel):
         return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
 
     def learn(self, run: Any) -> None:
-        """Set the weights to those of a run, and the threshold to where it finds as many rows as are positive.
+        """Set the weights to those of a run, and the threshold to where held-out rows say, by which C was chosen.
 
-        Of the held-out rows that C was chosen by; else of those of training.
+        Without such to where it finds as many rows of training as are positive, unless an intercept is learnt.
         """
         super().learn(run)
         self.threshold = 0.0
-        if not self.fit_intercept or self.learns_intercept:
+        if not self.has_threshold:
             return
         if self.choice is not None and self.choice.threshold is not None:
             self.threshold = self.choice.threshold * float(np.linalg.norm(self.weights))
-        else:
+        elif not self.learns_intercept:
             scores = self.scores_of(run.problem.data.rows)
             first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
@@ -338,6 +380,8 @@ class SampleModel(GroupModel):
         searches = [SampleSearch(self.with_bound(bound), data, sample_weight, solver) for bound in bounds]
         for search in searches:
             search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
+            if self.has_threshold and data[1].sum() < FEW:
+                search.turns = TURNS
             if isinstance(solver, DualSolver):
                 rescaling = solver.rescaling or "margin"
                 search.solver = CuttingPlane(rescaling=rescaling, tol=SOLVED, random_state=search.seed)
@@ -364,7 +408,7 @@ class SampleModel(GroupModel):
         y, scores = data[1] > 0, self.scores_of(data[0])
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
-        if self.loss == self.bound == "f1":
+        if self.loss == "f1":  # of a model whose threshold is 0
             return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
         if self.loss == "roc_area":
             below = np.sort(scores[~y])
@@ -373,9 +417,7 @@ class SampleModel(GroupModel):
         k = self.n_found(len(y)) or int(y.sum())
         found = np.zeros(len(y))
         found[np.argsort(-scores, kind="stable")[:k]] = 1.0
-        # There F1 is, where as many are found as are positive, the break-even point.
-        name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
-        return Held(name, found * y, found)
+        return Held("precision at k" if self.loss == "prec_at_k" else "break-even point", found * y, found)
 
     def scale(self, data: Any) -> float:
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""

@@ -1,6 +1,7 @@
 """Labels under constraints: against the enumeration of all labellings, and what is refused."""
 
 import copy
+import itertools
 import signal
 import threading
 from dataclasses import replace
@@ -16,10 +17,11 @@ from scipy.optimize import OptimizeResult
 
 from structsvm.dual._rounds import completions, violations
 from structsvm.oracles.graph import GraphOracle
+from structsvm.structures.graphs.rules import Rule, Rules
 from structsvm.tasks import GraphLabeler
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.inputs import Form
-from structsvm.tasks.graph.model import fragments
+from structsvm.tasks.graph.model import GraphModel, fragments
 
 rng = np.random.default_rng(0)
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
@@ -63,6 +65,15 @@ def test_the_best_that_obeys(name, method):
         assert scores[ways.index(tuple(y))] == pytest.approx(max(scores), abs=1e-7)
         n_changed += tuple(y) != tuple(model.predict(TESTS[i : i + 1])[0])
     assert n_changed
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_is_broken_first(name):
+    (own,) = all_rules([RULES[name]], [Form(5)], list("abc"))
+    for z in product("abc", repeat=5):
+        broken = [r for r, rule in enumerate(RULES[name]) if not is_met(*rule, z)]
+        found = own.broken(np.searchsorted(list("abc"), z))
+        assert ([] if found is None else [found.number]) == broken[:1]
 
 
 def test_what_obeys_and_is_not_known_to_be_best():
@@ -189,7 +200,7 @@ def test_the_most_violated_of_those_that_obey(method):
     plain = oracle.as_graphs(rows)
     graphs = replace(plain, rules=all_rules(OWN[:6], forms, list("abc")))
     labels = [np.searchsorted(list("abc"), y) for y in Y[:6]]
-    w = np.random.default_rng(1).normal(size=oracle.n_features)
+    w = np.random.default_rng(3).normal(size=oracle.n_features)
     problem = oracle.bind(graphs, labels)
     found, free = violations(problem, w), violations(oracle.bind(plain, labels), w)
     assert not np.array_equal(found, free) and "expectations" not in problem.offers
@@ -205,11 +216,32 @@ def test_the_most_violated_of_those_that_obey(method):
         assert found[i] == pytest.approx(best - true, abs=1e-6)
         b, psi = problem.separate(i, w)
         assert b - psi @ w == pytest.approx(best - true, abs=1e-6)
-    assert problem.fingerprint() != oracle.bind(plain, labels).fingerprint()
+    if method == "relaxed":  # whose best points are fractional
+        exact = GraphOracle(3, 3, 1, interactions="full").bind(graphs, labels)
+        assert found.sum() > violations(exact, w).sum() + 1.0
     np.testing.assert_allclose(violations(oracle.bind(graphs[2:4], labels[2:4]), w), found[2:4])
     np.testing.assert_allclose(
         violations(oracle.bind(graphs.take([5, 0])[0], [labels[5], labels[0]]), w), found[[5, 0]]
     )
+
+
+def test_all_of_a_rule_is_in_the_fingerprint():
+    oracle = GraphOracle(2, 1)
+    plain = oracle.as_graphs([(np.ones((3, 1)), [(0, 1), (1, 2)])])
+    of = np.array
+    changes = (
+        {},
+        {"nodes": of([0, 2])},
+        {"labels": of([1, 1])},
+        {"signs": of([1, -1])},
+        {"least": -1.0},
+        {"most": 2.0},
+    )
+    seen = {oracle.bind(plain, [np.zeros(3, dtype=int)]).fingerprint()}
+    for change in changes:
+        rule = Rule(0, of([0, 1]), of([1, 0]), of([1, 1]), -1.0, 1.0)._replace(**change)
+        seen.add(oracle.bind(replace(plain, rules=(Rules(0, [rule]),)), [np.zeros(3, dtype=int)]).fingerprint())
+    assert len(seen) == 1 + len(changes)
 
 
 def test_what_messages_leave_open_is_solved():
@@ -243,6 +275,37 @@ def test_training_under_constraints():
         primal -= decoder.values(y, own.weights)[0]
     assert result.inference == "exact" and result.primal == pytest.approx(primal[0]) and primal[0] < 0.99 * primal[1]
     assert result.dual <= result.primal
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "n_known", "n_ruled"),
+    [(20, "relaxed", 5, 20), (20, "junction", 4, 10), (8, "junction", 5, 4)],
+    ids=["relaxed", "known in part", "parts"],
+)
+def test_the_choice_of_C_obeys(monkeypatch, n, method, n_known, n_ruled):
+    """Held-out graphs are predicted under their rules; parts of graphs keep those of their own nodes alone."""
+    judged, ruled, judge = [], set(), GraphModel.judged
+
+    def spy(model, data):
+        graphs, label_ids, _ = data
+        found = model.predict_ids(graphs)
+        for own, (a, b) in zip(graphs.rules, itertools.pairwise(graphs.node_bounds.tolist()), strict=True):
+            ruled.update([own.graph] * len(own.sums))
+            assert own.broken(found[a:b]) is None
+        judged.append((found == label_ids).sum())
+        return judge(model, data)
+
+    monkeypatch.setattr(GraphModel, "judged", spy)
+    monkeypatch.setattr("structsvm.tasks.common.selection.Search.longest", 2)
+    # Of node 0 alone, and of nodes 0 and 4.
+    rules = [[("or", [(v, str(own[v])) for v in ((0,), (0, 4))[i % 2]])] for i, own in enumerate(Y[:n])]
+    labels = [[str(k) if v < n_known else None for v, k in enumerate(own)] for own in Y[:n]]
+    model = GraphLabeler(method=method, interactions="potts", max_iter=1, random_state=0)
+    model.fit(X[:n], labels, constraints=rules)
+    table = model.validation_
+    by_value = np.array(judged).reshape(-1, 3).sum(axis=1) / (n * n_known)
+    np.testing.assert_allclose(np.sort(table["score"]), np.sort(by_value))
+    assert len(ruled) == n_ruled
 
 
 def test_completions_obey():

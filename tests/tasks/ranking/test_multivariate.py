@@ -12,6 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
+from structsvm.tasks.ranking.model import SampleSearch, f1_threshold
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
 
@@ -219,3 +220,45 @@ def test_the_threshold_is_of_held_out_rows():
             type(choice).from_json(choice.to_json() | {"threshold": bad})
     warm = model.set_params(warm_start=True).fit(X[:300], y[:300])
     assert warm.intercept_[0] == pytest.approx(-choice.threshold * np.linalg.norm(warm.coef_))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_threshold_of_the_best_f1(seed):
+    """Against all cuts between rows; equal scores are found together or not at all."""
+    rng = np.random.default_rng(seed)
+    scores, positive = rng.integers(-4, 5, size=12) / 2.0, rng.random(12) < (0.3, 0.9)[seed % 2]
+    positive[rng.integers(12)] = True
+    weights = rng.integers(1, 4, size=12).astype(float)
+    copies = np.repeat(np.arange(12), weights.astype(int))
+    found = f1_threshold(scores, positive, weights)
+    assert np.isfinite(found) and found not in scores
+    best = max(f1_score(positive[copies], scores[copies] > cut) for cut in [*(np.unique(scores) + 0.25), -9.0])
+    assert f1_score(positive[copies], scores[copies] > found) == pytest.approx(best)
+    assert f1_threshold(np.zeros(12), positive, weights) == -0.5
+
+
+@pytest.mark.parametrize("share", [0.03, 0.3])
+def test_f1_is_that_of_held_out_rows_at_their_threshold(share, monkeypatch):
+    """Of few rows of the class, three fifths are held out; the intercept is that of the hinge less the threshold."""
+    monkeypatch.setattr("structsvm.tasks.ranking.model.FEW", 100)
+    train, judged = few_positives(3, 1000, share, 1.0), []
+    tried = SampleSearch.tried
+
+    def spy(search, parts, C, monitor):
+        row = tried(search, parts, C, monitor)
+        judged.append((search.model.bound, row, search.rows))
+        return row
+
+    monkeypatch.setattr(SampleSearch, "tried", spy)
+    model = made("f1").fit(*train)
+    bound, (C, score, *_), rows = max(
+        (one for one in judged if one[2] is not None), key=lambda one: (one[1][1], one[0] == "f1", -one[1][0])
+    )
+    cut = f1_threshold(*rows)
+    assert score == pytest.approx(f1_score(rows[1], rows[0] > cut))
+    choice, own = model._fitted().choice, model._fitted()
+    assert (choice.loss, choice.C, choice.threshold) == (bound, C, cut)
+    assert choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
+    assert own.threshold == pytest.approx(cut * np.linalg.norm(own.weights)) and own.threshold != 0.0
+    assert not made("f1", C=C).fit(*train)._fitted().threshold
+    assert made("error").fit(*train)._fitted().threshold == 0.0
