@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._problem cimport PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
@@ -470,7 +470,7 @@ cdef class DependencyProblem(Problem):
         cdef const int32_t* heads = self.look(i)
         cdef const int32_t* labels = &self.labels[self.offsets[i]]
         cdef Py_ssize_t m, n = self.decoder.s.n, size = 0
-        cdef bint plain = self.rescaling == RESCALE_NONE
+        cdef bint plain = self.rescaling == RESCALE_NONE, found
         cdef float top
         cdef double score
         cut.words = &self.words[0]
@@ -479,8 +479,12 @@ cdef class DependencyProblem(Problem):
         cut.scale = 1.0
         if heads[0] < 0:
             self.unknown(i)
-        if not self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels, &self.found[0],
-                                 &top):
+        if self.rescaling == RESCALE_SLACK or (not plain and self.penalty != PENALTY_LINEAR):
+            found = self.by_losses(i, <const float*>w)
+        else:
+            found = self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels,
+                                      &self.found[0], &top)
+        if not found:
             violation[0] = NAN      # which the caller reports
             return 0
         for m in range(n):
@@ -499,6 +503,17 @@ cdef class DependencyProblem(Problem):
             cut.n_words = 0
             cut.b = violation[0] = 0.0
         return 0
+
+    cdef bint by_losses(self, Py_ssize_t i, const float* w) except -1 with gil:
+        """Whether there is a tree of a finite score: the most violated one, where no sum over arcs tells it."""
+        cdef Py_ssize_t k, n = self.decoder.s.n, first = self.offsets[i]
+        cdef float[:, :, ::1] table = np.empty((n + 1, n, self.decoder.model.n_labels), dtype=np.float32)
+        self.decoder.label_table(w, &table[0, 0, 0])
+        true = np.array([self.heads[first:first + n], self.labels[first:first + n]])
+        cdef int32_t[::1] output = self.oracle.by_losses(np.asarray(table), *true, **self.formulation)
+        for k in range(2 * n if output is not None else 0):
+            self.found[k] = output[k]
+        return output is not None
 
     cdef int unknown(self, Py_ssize_t i) except -1 nogil:
         with gil:

@@ -6,7 +6,8 @@ from structsvm.oracles.dependency import DependencyOracle
 class ArborescenceOracle(DependencyOracle):
     """All trees, arcs may cross: Chu and Liu, Edmonds, in O(n^2); expectations by Kirchhoff's theorem.
 
-    Parameters are those of `structsvm.oracles.dependency.DependencyOracle`.
+    Parameters are those of `structsvm.oracles.dependency.DependencyOracle`. `structsvm.SlackSearch` around it has slack
+    rescaling, approximately.
 
     References
     ----------

@@ -54,7 +54,9 @@ class DependencyOracle(Oracle):
 
     Notes
     -----
-    Exact, as the loss is a sum over words: for the margin with linear slacks. Weights are float32.
+    Exact for the margin with linear slacks, as the loss is a sum over words; `EisnerOracle` for the other formulations,
+    too. Of all trees, the best one with so many wrong words is a constrained arborescence, for which no polynomial
+    algorithm without chance is known: `ArborescenceOracle` refuses them. Weights are float32.
     """
 
     rescalings = ("margin",)

@@ -1,4 +1,4 @@
-"""Whole treebanks: the parser as it comes, beside UDPipe and spaCy."""
+"""The parser as it comes, beside UDPipe and spaCy: 500 sentences, 2000, and whole treebanks."""
 
 from __future__ import annotations
 
@@ -9,38 +9,47 @@ from dependency.data import COLUMNS, TREEBANKS, measured, some
 from structsvm.tasks import DependencyParser
 
 FEW = 500
+# Beside peers, too, in a part of its own: a table per treebank and number of sentences, None being all.
+LARGE = (("UD English EWT", 2000), ("UD English EWT", None), ("UD Dutch", None))
 # Passes of a peer: 10, fewer where those are more words than that, but at least 2.
 MOST_PASSES, LEAST_PASSES, PEER_WORDS = 10, 2, 150_000
-PEERS = {"UDPipe 1": (udpipe.udpipe, udpipe.fit), "spaCy": (spacy_parser.spacy, spacy_parser.fit)}
+PEERS = {"spaCy": (spacy_parser.spacy, spacy_parser.fit), "UDPipe 1": (udpipe.udpipe, udpipe.fit)}
 
 
-def parsers(n_words, options, whole):
+def parsers(n_words, peers):
     """By name: what trains a parser and returns what parses trees."""
     found = {"structsvm, as it comes": lambda train: DependencyParser(random_state=0).fit(train).predict}
-    if whole and not options.whole:
-        return found
     for name, (module, fit) in PEERS.items():
-        if module is not None:
+        if peers and module is not None:
             passes = min(max(PEER_WORDS // n_words, LEAST_PASSES), MOST_PASSES)
             found[f"{name}, {passes} passes"] = lambda train, fit=fit, passes=passes: fit(train, passes)
     return found
 
 
+def rows(train, test, peers):
+    """A row per parser."""
+    for parser, fit in parsers(sum(len(tree.words) for tree in train), peers).items():
+        yield measured(parser, train, test, fit)
+
+
 def run(options):
-    for name, fetch in TREEBANKS.items():
-        if options.only and options.only not in name:
+    large = options.part == "treebanks-large"
+    for name, n in LARGE if large else [(name, FEW) for name in TREEBANKS]:
+        data = TREEBANKS[name]()
+        train, size = data.train if n is None else some(data.train, n), "all" if n is None else n
+        title = f"{name}, {size} sentences" if large else name
+        if options.only and options.only not in title:
             continue
-        data = fetch()
-        table = Table(f"{name}: gold tags, the test part", COLUMNS, notes=notes(NOTES))
+        table = Table(f"{title}: gold tags, the test part", COLUMNS, notes=notes(NOTES))
         if any(module for module, _ in PEERS.values()):
             table.notes += notes(OF_PEERS)
         test = data.dev[:100] if options.quick else data.test
-        for n in [200] if options.quick else [FEW, len(data.train)]:
-            train = some(data.train, n)
-            n_words = sum(len(tree.words) for tree in train)
-            for parser, fit in parsers(n_words, options, n == len(data.train)).items():
-                table.rows.append(measured(parser, train, test, fit))
-                yield table
+        for row in rows(train[:200] if options.quick else train, test, True):
+            table.rows.append(row)
+            yield table
+        if not large and not options.quick:
+            table.rows += rows(data.train, test, False)
+            yield table
 
 
 NOTES = f"""

@@ -13,7 +13,8 @@ from structsvm.features.arc_templates import ArcTemplates
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency import what_is_no_tree
-from structsvm.oracles.eisner import EisnerOracle
+from structsvm.oracles.eisner import EisnerOracle, LossChart
+from structsvm.protocol import UnsupportedFormulation
 
 TREES = {(n, projective): np.array(all_heads(n, projective)) for n in range(1, 6) for projective in (True, False)}
 BOTH = pytest.mark.parametrize("projective", [True, False])
@@ -154,6 +155,32 @@ def test_true_trees_that_cross_are_what_is_trained_towards():
         n_zero += b == 0.0
         w = w + psi
     assert 0 < n_zero < 50
+
+
+def test_the_best_tree_of_each_number_of_wrong_words():
+    """Of all projective trees; and that slack rescaling is not what a sum over arcs finds."""
+    n_other = 0
+    for seed in range(4):
+        case = Dependencies(seed, (4,), 2, projective=True)
+        x, true, space, w = case.X[0], case.Y[0], case.spaces[0], case.weights(seed)
+        for rescaling in ("margin", "slack"):
+            values = space.values(w, rescaling)
+            found = space.find(case.oracle.argmax(x, w, true, rescaling))
+            assert values[found] == pytest.approx(values.max(), abs=1e-4)
+            n_other += rescaling == "slack" and found != space.values(w, "margin").argmax()
+        table = case.oracle.decoder(4).table(x, w.astype(np.float32))
+        wrong, arcs = table.astype(float), np.full((5, 5, 2), -np.inf)
+        wrong[true[:, 0], np.arange(4), true[:, 1]] = -np.inf
+        arcs[:, 1:, 1] = wrong.max(axis=2)
+        arcs[true[:, 0], np.arange(1, 5), 0] = table[true[:, 0], np.arange(4), true[:, 1]]
+        chart, scores = LossChart(arcs), space.psi @ w
+        for d in range(5):
+            assert chart.best[d] == pytest.approx(scores[space.loss == d].max(initial=-np.inf), abs=1e-4)
+            heads, is_wrong = chart.tree(d) if np.isfinite(chart.best[d]) else (true[:, 0], np.arange(4) < d)
+            assert heads.tolist() in TREES[4, True].tolist() and is_wrong.sum() == d
+    assert n_other
+    with pytest.raises(UnsupportedFormulation, match="ArborescenceOracle does not declare"):
+        make(ArborescenceOracle).bind([], [], rescaling="slack")
 
 
 def make(kind=EisnerOracle, n_labels=2, **options):
