@@ -33,8 +33,8 @@ training: CPU seconds of one training on everything with the setting that was ch
 predictions of the search, too, of structsvm the whole `fit`. One core
 """
 ELSEWHERE = """
-without a time with the choice: the grid was searched on another machine, by the same version of the program; trained
-and tested here
+without a time with the choice: the grid was searched on another machine, by the same version of the program; the best of
+these methods was trained and tested here, the others, without times, are as measured there
 """
 
 
@@ -104,13 +104,16 @@ def compared(title, methods, train, test, score, about, options):
     kept = [] if options.fresh or options.quick else [row for row in kept if row.get("key")]
     keys = {m.name: key_of(m, title, train, options.machine) for m in methods if m.package != "structsvm"}
     rows = {row["method"]: row for row in kept if row["key"] in keys.values()}
-    grids = {anywhere(row["key"]): row["grid"] for row in kept}
+    same = [m for m in methods if m.name in keys and m.name not in rows and m.trains]
+    elsewhere = {m.name: row for m in same for row in kept if anywhere(row["key"]) == anywhere(keys[m.name])}
+    best = max(elsewhere | rows, key=lambda name: (elsewhere | rows)[name]["score"], default=None)
+    rows |= {name: row | {"cpu": None, "total": None} for name, row in elsewhere.items() if name != best}
     for method in methods:
         if method.name in rows:
             continue
         print(f"  {title}: {method.name}", file=sys.stderr, flush=True)
-        key = keys.get(method.name)
-        rows[method.name] = row_of(method, train, test, score, grids.get(anywhere(key))) | {"key": key}
+        known = elsewhere[best]["grid"] if method.name == best else None
+        rows[method.name] = row_of(method, train, test, score, known) | {"key": keys.get(method.name)}
         missing = "; ".join(m.name for m in methods if m.name not in rows)
         found = [rows[m.name] for m in methods if m.name in rows]
         yield Table(title, COLUMNS, found, [f"unfinished: without {missing}", *verdicts(found)])
@@ -126,8 +129,8 @@ def key_of(method, title, train, machine):
 
 
 def anywhere(key):
-    """A key without the machine; None of None."""
-    return key and json.dumps(json.loads(key)[:-3])
+    """A key without the machine."""
+    return json.dumps(json.loads(key)[:-3])
 
 
 def row_of(method, train, test, score, known=None):
@@ -135,7 +138,6 @@ def row_of(method, train, test, score, known=None):
 
     `known`: the scores of the grid, if they are.
     """
-    known = known if method.trains else None
     found, spent = known or [], 0.0
     if len(method.grid) > 1 and not known:
         inner, held_out = parts(*train)
@@ -203,6 +205,8 @@ def verdicts(rows):
     )
     if ours["cpu"] is None:
         return [first, verdict("no more CPU time than that peer's", both, ours["total"] <= best["total"])]
+    if best["cpu"] is None:
+        return [first]
     return [
         first,
         verdict(

@@ -13,6 +13,7 @@ from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
@@ -60,11 +61,12 @@ class LinearModel(Calibrated):
 
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
         """As the base does; the first data settle the units of dense columns."""
-        X = data[0]
+        X, label_ids = data
         if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
             check_squares(X)
-            has_intercept = getattr(solver, "fit_intercept", True)
-            self.units = Units.of_matrix(X, has_intercept, options.get("sample_weight"))
+            if deviations_bring_labels_together(X, label_ids):
+                has_intercept = getattr(solver, "fit_intercept", True)
+                self.units = Units.of_matrix(X, has_intercept, options.get("sample_weight"), short=True)
         return super().train(data, solver, **options)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:

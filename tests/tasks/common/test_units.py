@@ -139,19 +139,21 @@ def test_where_columns_are_as_given():
 @pytest.mark.parametrize("kind", [SGDQNClassifier, TrackingClassifier])
 def test_machines_of_a_stream(kind, tmp_path):
     """Whatever the units and the means; coefficients are of the columns as given, and the stream goes on in the units."""
-    signs, far = y == 0, X.astype(np.float64) * FACTORS + 3.0 * FACTORS
-    rows = X_test * FACTORS + 3.0 * FACTORS
-    model, other = (kind(random_state=0, probability=True).fit(part, signs) for part in (X.astype(np.float64), far))
-    np.testing.assert_allclose(other.decision_function(rows), model.decision_function(X_test), atol=1e-6)
-    np.testing.assert_allclose(other.coef_ * FACTORS, model.coef_, atol=1e-6)
-    np.testing.assert_allclose(rows @ other.coef_[0] + other.intercept_, other.decision_function(rows), atol=1e-9)
-    np.testing.assert_allclose(other.predict_proba(rows), model.predict_proba(X_test), atol=1e-6)
+    signs, near = X.sum(axis=1) > 0.0, X.astype(np.float64) * FACTORS[::-1]
+    far, rows = (part * FACTORS + 3.0 * FACTORS for part in (X.astype(np.float64), X_test))
+    model, other = (kind(random_state=0, probability=True).fit(part, signs) for part in (near, far))
+    scores = other.decision_function(rows)
+    np.testing.assert_allclose(model.decision_function(X_test * FACTORS[::-1]), scores, atol=1e-6)
+    np.testing.assert_allclose(other.coef_ * FACTORS, model.coef_ * FACTORS[::-1], atol=1e-6)
+    np.testing.assert_allclose(rows @ other.coef_[0] + other.intercept_, scores, atol=1e-9)
+    np.testing.assert_allclose(other.predict_proba(rows), model.predict_proba(X_test * FACTORS[::-1]), atol=1e-6)
     other.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m").partial_fit(csr_array(far[:50]), signs[:50])
     np.testing.assert_array_equal(loaded.coef_, other.partial_fit(far[:50], signs[:50]).coef_)
     raw = kind(standardize=False, random_state=0).fit(far, signs)
     assert raw.model_.units is None and other.score(far, signs) > raw.score(far, signs) + 0.1
-    assert kind(random_state=0).fit(csr_array(far), signs).model_.units is None
+    for columns in (csr_array(far), X[:, :1]):  # of one unit: left alone
+        assert kind(random_state=0).fit(columns, signs).model_.units is None
 
 
 def test_a_kernel_without_a_choice():
