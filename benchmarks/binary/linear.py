@@ -95,7 +95,8 @@ def machines(X, y, alpha):
         for average in (False, True):
             name = {"svmsgd2": "SVMSGD2", "sgdqn": "SGD-QN"}[method] + (", averaged" if average else "")
             for k in PASSES + MANY:
-                yield name, k, SGDQNClassifier(alpha, method=method, average=average, max_iter=k, random_state=0)
+                params = {"method": method, "average": average, "max_iter": k, "standardize": False, "random_state": 0}
+                yield name, k, SGDQNClassifier(alpha, **params)
     gain = best_gain(X, y, alpha)
     for k in PASSES:
         yield "SGDClassifier, averaged", k, sgd(alpha, gain, k)

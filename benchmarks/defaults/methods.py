@@ -32,6 +32,10 @@ score: on the test part; ±: its standard error, from {DRAWS} draws of test exam
 training: CPU seconds of one training on everything with the setting that was chosen; with the choice: the trainings and
 predictions of the search, too, of structsvm the whole `fit`. One core
 """
+ELSEWHERE = """
+without a time with the choice: the grid was searched on another machine, by the same version of the program; the best of
+these methods was trained and tested here, the others, without times, are as measured there
+"""
 
 
 @dataclass(frozen=True)
@@ -99,19 +103,25 @@ def compared(title, methods, train, test, score, about, options):
     if options.quick:
         methods = [replace(method, grid=method.grid[:2]) for method in methods]
     kept = [row for table in options.kept.tables(options.part) if table.title == title for row in table.rows]
+    kept = [] if options.fresh or options.quick else [row for row in kept if row.get("key")]
     keys = {m.name: key_of(m, title, train, options.machine) for m in methods if m.package != "structsvm"}
-    known = set() if options.fresh or options.quick else set(keys.values())
-    rows = {row["method"]: row for row in kept if row.get("key", "") in known}
+    rows = {row["method"]: row for row in kept if row["key"] in keys.values()}
+    same = [m for m in methods if m.name in keys and m.name not in rows and m.trains]
+    elsewhere = {m.name: row for m in same for row in kept if anywhere(row["key"]) == anywhere(keys[m.name])}
+    best = max(elsewhere | rows, key=lambda name: (elsewhere | rows)[name]["score"], default=None)
+    rows |= {name: row | {"cpu": None, "total": None} for name, row in elsewhere.items() if name != best}
     for method in methods:
         if method.name in rows:
             continue
         print(f"  {title}: {method.name}", file=sys.stderr, flush=True)
-        rows[method.name] = row_of(method, train, test, score) | {"key": keys.get(method.name)}
+        known = elsewhere[best]["grid"] if method.name == best else None
+        rows[method.name] = row_of(method, train, test, score, known) | {"key": keys.get(method.name)}
         missing = "; ".join(m.name for m in methods if m.name not in rows)
         found = [rows[m.name] for m in methods if m.name in rows]
         yield Table(title, COLUMNS, found, [f"unfinished: without {missing}", *verdicts(found)])
     ordered = [rows[m.name] for m in methods]
-    yield Table(title, COLUMNS, ordered, [*notes(NOTES + about), *verdicts(ordered)])
+    about = NOTES + about + ELSEWHERE * any(row["total"] is None for row in ordered)
+    yield Table(title, COLUMNS, ordered, [*notes(about), *verdicts(ordered)])
 
 
 def key_of(method, title, train, machine):
@@ -120,10 +130,18 @@ def key_of(method, title, train, machine):
     return json.dumps([*about, *(machine[name] for name in ("cpu", "cores", "python"))])
 
 
-def row_of(method, train, test, score):
-    """Choose, train on everything, test; `train` and `test` are pairs of lists or arrays (X, y)."""
-    found, spent = [], 0.0
-    if len(method.grid) > 1:
+def anywhere(key):
+    """A key without the machine."""
+    return json.dumps(json.loads(key)[:-3])
+
+
+def row_of(method, train, test, score, known=None):
+    """Choose, train on everything, test; `train` and `test` are pairs of lists or arrays (X, y).
+
+    `known`: the scores of the grid, if they are.
+    """
+    found, spent = known or [], 0.0
+    if len(method.grid) > 1 and not known:
         inner, held_out = parts(*train)
         for setting in method.grid:
             done, cpu = trained(method, inner, setting)
@@ -133,7 +151,7 @@ def row_of(method, train, test, score):
             found.append(score.value(score.tally(held_out[1], predicted).sum(axis=0)))
     setting = method.grid[int(np.argmax(found)) if found else 0]
     done, cpu = trained(method, train, setting)
-    total = spent + cpu
+    total = None if known else spent + cpu
     if done.again is not None:
         _, cpu = trained(method, train, done.again)
     counts = np.asarray(score.tally(test[1], done.predict(test[0])), dtype=float)
@@ -181,7 +199,7 @@ def verdicts(rows):
         return []
     best = max(others, key=lambda row: row["score"])
     name = best["method"]
-    both = f"with the choice {ours['total']:.2f} s, {name} {best['total']:.2f} s"
+    both = f"with the choice {ours['total']:.2f} s" + (f", {name} {best['total']:.2f} s" if best["total"] else "")
     first = verdict(
         "first, or within one standard error of the first",
         f"{ours['score']:.2f}, {name} {best['score']:.2f} ± {best['spread']:.2f}",
@@ -189,6 +207,8 @@ def verdicts(rows):
     )
     if ours["cpu"] is None:
         return [first, verdict("no more CPU time than that peer's", both, ours["total"] <= best["total"])]
+    if best["cpu"] is None:
+        return [first]
     return [
         first,
         verdict(

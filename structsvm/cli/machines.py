@@ -78,7 +78,7 @@ def train_machine(
         raise ValueError(f"--{option} {name} has no {unknown[0]}")
     if params.pop("balanced", False):
         params["class_weight"] = "balanced"
-    usual = KERNEL | ({"C": AUTO} if "C" in names else {"gamma": "scale"}) | {"random_state": 0}
+    usual = KERNEL | ({"C": AUTO} if "C" in names else {}) | {"random_state": 0}
     merged = usual | ({} if before is None else before.params) | params
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
     settings = Settings(**params)

@@ -91,11 +91,15 @@ class MachineModel(Calibrated, ChoosingModel):
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
-        """As `ChoosingModel.train`; where gamma is left open, so are the units of columns."""
+        """As `ChoosingModel.train`; where gamma is left open, so are the units of columns.
+
+        Without a C nothing is chosen: gamma is that of "scale".
+        """
         is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params))
         if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
             (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
             self.machine.suit(X, label_ids)
+        choose = choose and "C" in solver.get_params()
         return super().train(data, solver, passes=passes, choose=choose, **options)
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:

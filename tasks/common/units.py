@@ -115,6 +115,10 @@ class Units(NamedTuple):
             n_features=d + 1,
         )
 
+    def left(self, values: Any) -> Any:
+        """Numbers as they came, from those in these units."""
+        return values * self.scale + (0.0 if self.centre is None else self.centre)
+
     def undone(self, weights: Any) -> Any:
         """Weights of columns as given, from those in these units; rows are columns, that of an intercept last."""
         n = len(self.scale)

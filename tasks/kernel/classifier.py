@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.parameters import POSITIVE, Options
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, TRAINING
@@ -20,9 +19,6 @@ class KernelClassifier(Classifier):
     _constraints = TRAINING | KERNEL | {"class_weight": CLASS_WEIGHT}
 
     kernel: Any
-
-    def _allowed(self) -> dict[str, Any]:
-        return super()._allowed() | ({} if self._may_choose else {"gamma": (Options("scale"), POSITIVE)})
 
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:

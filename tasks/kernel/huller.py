@@ -55,7 +55,7 @@ class HullerClassifier(BinaryKernelClassifier):
         self,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         max_iter: int = 2,

@@ -54,7 +54,7 @@ class KernelPerceptronClassifier(KernelClassifier):
         self,
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         average: bool = True,

@@ -7,12 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import check_squares, is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 ARRAYS = {
     "coef": Array("f4 f8", ("n_machines", "n_features")),
@@ -29,6 +32,8 @@ class LinearModel(Calibrated):
     coef : ndarray of shape (n_machines, n_features)
         One machine of two labels, else as many as labels.
     intercept : ndarray of shape (n_machines,)
+    units : Units or None
+        In which weights are learnt; `coef` and `intercept` are of the columns as they came.
     state : dict of ndarray, or None
         The training state; after a batch only that of the descent, from which the next batch starts.
     """
@@ -37,6 +42,7 @@ class LinearModel(Calibrated):
     estimator = "SGDQNClassifier"
     calibrates = False  # unless asked to
     resumes = False
+    units: Units | None = None
 
     def __init__(self, labels: Any) -> None:
         super().__init__()
@@ -53,9 +59,21 @@ class LinearModel(Calibrated):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The problem of ``(X, label_ids)``."""
+    def train(self, data: Any, solver: Any, **options: Any) -> Any:
+        """As the base does; the first data settle the units of dense columns."""
         X, label_ids = data
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
+            check_squares(X)
+            if deviations_bring_labels_together(X, label_ids):
+                has_intercept = getattr(solver, "fit_intercept", True)
+                self.units = Units.of_matrix(X, has_intercept, options.get("sample_weight"), short=True)
+        return super().train(data, solver, **options)
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The problem of ``(X, label_ids)``, in units."""
+        X, label_ids = data
+        if self.units is not None:
+            X = rows_in(self.units, X, has_intercept=False).values
         return LinearProblem(Rows(X), label_ids, len(self.labels)), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
@@ -67,7 +85,8 @@ class LinearModel(Calibrated):
         self.set_weights(run.weights)
 
     def set_weights(self, w: Any) -> None:
-        """Set weights (n_machines, n_features + 1), the last column the intercepts."""
+        """Set weights (n_machines, n_features + 1) of columns in units, the last one the intercepts."""
+        w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
     def state_after(self, run: Any, passes: int | None) -> Any:
@@ -82,7 +101,10 @@ class LinearModel(Calibrated):
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
+        X = problem.rows.data[chosen]
+        if self.units is not None:
+            X = self.units.left(X)
+        return X, one_hot(problem.y[chosen], len(self.labels))
 
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""
@@ -94,7 +116,8 @@ class LinearModel(Calibrated):
         return self.labels[self.predict_ids(X)]
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"labels": labels_to_json(self.labels)}, {"coef": self.coef, "intercept": self.intercept}
+        arrays = {"coef": self.coef, "intercept": self.intercept}
+        return {"labels": labels_to_json(self.labels)}, arrays | units_arrays(self.units)
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -102,5 +125,6 @@ class LinearModel(Calibrated):
         model = cls(label_array(labels))
         stored = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
         model.coef, model.intercept = stored["coef"], stored["intercept"]
+        model.units = units_from(arrays, model.n_features)
         model.columns["n_features_in_"] = model.n_features
         return model

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.callbacks import with_callbacks
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
+from structsvm.parameters import FLAG
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.classifier import Classifier
@@ -30,6 +31,7 @@ class TrackingModel(LinearModel):
     Attributes
     ----------
     examples : ndarray of shape (n_seen, n_features), float64
+        In units, if there are some.
     label_ids : ndarray of shape (n_seen,), int32
     """
 
@@ -41,7 +43,9 @@ class TrackingModel(LinearModel):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
         X, label_ids = data
-        return super().bind((X.toarray() if hasattr(X, "toarray") else X.copy(), label_ids), solver, sample_weight)
+        if self.units is None:
+            X = X.toarray() if hasattr(X, "toarray") else X.copy()
+        return super().bind((X, label_ids), solver, sample_weight)
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""
@@ -79,7 +83,7 @@ class TrackingModel(LinearModel):
 
 
 class TrackingClassifier(Classifier):
-    """Linear support vector machine without bias that stays near the optimum of all examples so far.
+    """Linear support vector machine that stays near the optimum of all examples so far, without a bias to learn.
 
     After each example come `n_reprocess` coordinate ascents on the dual of
     ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
@@ -91,6 +95,8 @@ class TrackingClassifier(Classifier):
     ----------
     C, n_reprocess, process, max_iter
         As for `structsvm.solvers.Tracking`.
+    standardize : bool, default=True
+        As for `SGDQNClassifier`; False for the theorem's |x| <= 1.
     random_state : int, RandomState or None
         Seeds the choice of the examples to ascend on.
     warm_start : bool, default=False
@@ -110,6 +116,8 @@ class TrackingClassifier(Classifier):
     classes_ : ndarray of shape (2,)
     coef_ : ndarray of shape (1, n_features), float64
         The averaged classifier.
+    intercept_ : ndarray of shape (1,), float64
+        That of standardised columns, 0 without.
     dual_ : float
         The dual objective at the last point.
     gained_ : float
@@ -129,7 +137,7 @@ class TrackingClassifier(Classifier):
     _model_class = TrackingModel
     _solver_class = Tracking
     _is_binary = True
-    _constraints = TRAINING
+    _constraints = TRAINING | {"standardize": FLAG}
 
     def __init__(
         self,
@@ -138,6 +146,7 @@ class TrackingClassifier(Classifier):
         n_reprocess: int = 10,
         process: bool = True,
         max_iter: int = 1,
+        standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -150,6 +159,7 @@ class TrackingClassifier(Classifier):
         self.n_reprocess = n_reprocess
         self.process = process
         self.max_iter = max_iter
+        self.standardize = standardize
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -195,3 +205,7 @@ class TrackingClassifier(Classifier):
     @property
     def coef_(self) -> Any:
         return self._fitted().coef
+
+    @property
+    def intercept_(self) -> Any:
+        return self._fitted().intercept

@@ -102,15 +102,13 @@ def test_bounds(kind):
 
 SHARED = {"cache_size": 200, "checkpoint": None, "checkpoint_every": 1, "n_jobs": None, "random_state": None}
 SHARED |= {"verbose": False, "warm_start": False, "gamma": "auto", "degree": 3, "coef0": 0.0}
-WITHOUT_CHOICE = {tasks.HullerClassifier, tasks.KernelPerceptronClassifier}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_shared_parameters_have_one_default(kind):
     taken = inspect.signature(kind).parameters
     defaults = {name: taken[name].default for name in taken.keys() & SHARED.keys()}
-    shared = SHARED | ({"gamma": "scale"} if kind in WITHOUT_CHOICE else {})
-    assert defaults == {name: shared[name] for name in defaults}
+    assert defaults == {name: SHARED[name] for name in defaults}
     # Weston-Watkins and pairs have no chance; the rounds of LatentSVM have that of the solver in them.
     assert (
         "random_state" in defaults

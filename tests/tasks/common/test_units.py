@@ -10,12 +10,15 @@ from structsvm import LaRank
 from structsvm.features.dense import DenseRows
 from structsvm.tasks import (
     AmbiguousClassifier,
+    HullerClassifier,
     LaRankClassifier,
     LaSVMClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
     Ranker,
+    SGDQNClassifier,
     TaxonomyClassifier,
+    TrackingClassifier,
 )
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.units import Units, units_from
@@ -131,6 +134,34 @@ def test_where_columns_are_as_given():
     np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
     assert fit(standardize=False).model_.units is None
     assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
+
+
+@pytest.mark.parametrize("kind", [SGDQNClassifier, TrackingClassifier])
+def test_machines_of_a_stream(kind, tmp_path):
+    """Whatever the units and the means; coefficients are of the columns as given, and the stream goes on in the units."""
+    signs, near = X.sum(axis=1) > 0.0, X.astype(np.float64) * FACTORS[::-1]
+    far, rows = (part * FACTORS + 3.0 * FACTORS for part in (X.astype(np.float64), X_test))
+    model, other = (kind(random_state=0, probability=True).fit(part, signs) for part in (near, far))
+    scores = other.decision_function(rows)
+    np.testing.assert_allclose(model.decision_function(X_test * FACTORS[::-1]), scores, atol=1e-6)
+    np.testing.assert_allclose(other.coef_ * FACTORS, model.coef_ * FACTORS[::-1], atol=1e-6)
+    np.testing.assert_allclose(rows @ other.coef_[0] + other.intercept_, scores, atol=1e-9)
+    np.testing.assert_allclose(other.predict_proba(rows), model.predict_proba(X_test * FACTORS[::-1]), atol=1e-6)
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m").partial_fit(csr_array(far[:50]), signs[:50])
+    np.testing.assert_array_equal(loaded.coef_, other.partial_fit(far[:50], signs[:50]).coef_)
+    raw = kind(standardize=False, random_state=0).fit(far, signs)
+    assert raw.model_.units is None and other.score(far, signs) > raw.score(far, signs) + 0.1
+    for columns in (csr_array(far), X[:, :1]):  # of one unit: left alone
+        assert kind(random_state=0).fit(columns, signs).model_.units is None
+
+
+def test_a_kernel_without_a_choice():
+    signs, truth = y == 0, X_test[:, :3].argmax(axis=1) == 0
+    other = HullerClassifier(random_state=0).fit(X * FACTORS, signs)
+    raw = HullerClassifier(gamma="scale", random_state=0).fit(X * FACTORS, signs)
+    assert other.model_.column_scale is not None and raw.model_.column_scale is None
+    assert other.score(X_test * FACTORS, truth) > raw.score(X_test * FACTORS, truth) + 0.1
 
 
 def test_labels_from_bags():

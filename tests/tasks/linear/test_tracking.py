@@ -106,7 +106,7 @@ def test_the_duality_lemma(C, n_reprocess):
 
 def test_what_is_tracked_is_what_is_true():
     X, y = stream(80, 1)
-    model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X, y)
+    model = TrackingClassifier(0.5, n_reprocess=3, standardize=False, random_state=0).fit(X, y)
     alpha, Z = alphas(model), X * y[:, None]
     assert (alpha >= 0.0).all() and (alpha <= 0.5).all()
     np.testing.assert_allclose(model.model_.state["weights"][0], alpha @ Z, atol=1e-12)
@@ -118,7 +118,7 @@ def test_what_is_tracked_is_what_is_true():
 
 def test_many_steps_reach_liblinear():
     X, y = stream(200, 2)
-    model = TrackingClassifier(1.0, n_reprocess=400, random_state=0).fit(X, y)
+    model = TrackingClassifier(1.0, n_reprocess=400, standardize=False, random_state=0).fit(X, y)
     theirs = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100000).fit(X, y)
     assert primal(model.coef_[0], X, y, 1.0) <= primal(theirs.coef_[0], X, y, 1.0) * 1.01
 
@@ -180,7 +180,7 @@ def test_more_passes_close_the_gap():
 
 def test_a_warm_start_with_a_smaller_C_stays_in_the_box():
     X, y = stream(100, 3)
-    model = TrackingClassifier(1.0, warm_start=True, random_state=0).fit(X, y)
+    model = TrackingClassifier(1.0, standardize=False, warm_start=True, random_state=0).fit(X, y)
     model.set_params(C=0.1).fit(X, y)
     alpha, Z = alphas(model), X * y[:, None]
     assert len(alpha) == 100 and alpha.max() == 0.1
@@ -191,7 +191,7 @@ def test_a_warm_start_with_a_smaller_C_stays_in_the_box():
 
 def test_a_stream_goes_on_after_ctrl_c(monkeypatch):
     X, y = stream(100, 3)
-    model = TrackingClassifier(random_state=0)
+    model = TrackingClassifier(standardize=False, random_state=0)
     ticks = CallbackMonitor.tick
 
     def interrupt(self, run):
