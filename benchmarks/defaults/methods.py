@@ -33,8 +33,8 @@ training: CPU seconds of one training on everything with the setting that was ch
 predictions of the search, too, of structsvm the whole `fit`. One core
 """
 ELSEWHERE = """
-without a time with the choice: the grid was searched on another machine, by the same version of the program; the best of
-these methods was trained and tested here, the others, without times, are as measured there
+without a time with the choice: the grid was searched on another machine, by the same version of the program; the best
+of these methods was trained and tested here, the others, without times, are as measured there
 """
 
 

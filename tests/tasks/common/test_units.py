@@ -138,7 +138,7 @@ def test_where_columns_are_as_given():
 
 @pytest.mark.parametrize("kind", [SGDQNClassifier, TrackingClassifier])
 def test_machines_of_a_stream(kind, tmp_path):
-    """Whatever the units and the means; coefficients are of the columns as given, and the stream goes on in the units."""
+    """Whatever the units and the means; coefficients are of the columns as given, and the stream keeps the units."""
     signs, near = X.sum(axis=1) > 0.0, X.astype(np.float64) * FACTORS[::-1]
     far, rows = (part * FACTORS + 3.0 * FACTORS for part in (X.astype(np.float64), X_test))
     model, other = (kind(random_state=0, probability=True).fit(part, signs) for part in (near, far))
