@@ -15,9 +15,9 @@ from structsvm.protocol import Penalty, Rescaling
 class GreedyOracle(LabelChain):
     """Greedy inference with the labels of the last `order` tokens as features.
 
-    Training follows equation (5.12) of the thesis: every token is a separate example with the true
-    history. That multiclass problem is solved exactly, and its duality gap can be certified; the
-    search for a whole labelling is not exact, and `inference` says so.
+    Training follows equation (5.12) of the thesis: every token is a separate example with the true history. That
+    multiclass problem is solved exactly, and its duality gap can be certified; the search for a whole labelling is not
+    exact, and `inference` says so.
 
     Parameters
     ----------

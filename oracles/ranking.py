@@ -57,8 +57,8 @@ class RankingOracle(Oracle):
     """Inference and losses over groups of rows.
 
     An example is a group of rows and their grades. With the scores ``s_r = <w, x_r>`` rows are found, if ``s_r > 0``
-    or if they are among the k best, or ranked. A bound problem finds the most violated output in
-    O(n log n), see `GroupProblem`. Rows of positive grade are relevant.
+    or if they are among the k best, or ranked. A bound problem finds the most violated output in O(n log n), see
+    `GroupProblem`. Rows of positive grade are relevant.
 
     ``error``: the share of wrong rows; the objective is that of a linear SVM, with the mean of its hinge losses.
 

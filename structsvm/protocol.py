@@ -71,8 +71,8 @@ class Oracle(ABC):
     rescalings : tuple of {"margin", "slack"}, default=("margin",)
         Loss-augmented problems that `argmax` can solve.
     penalties : tuple of {"linear", "quadratic", None}, default=("linear",)
-        Slack penalties for which it can. ``"quadratic"`` needs the square root of the
-        loss in `argmax`, which equals the loss only if that is 0 or 1; declare it only then.
+        Slack penalties for which it can. ``"quadratic"`` needs the square root of the loss in `argmax`, which equals
+        the loss only if that is 0 or 1; declare it only then.
     nonnegative : None, bool mask of shape (n_features,), or indices of features, default=None
         Weights that must be >= 0: `argmax` sees no others. The solvers keep them so, exactly in the dual.
 

@@ -106,9 +106,9 @@ class ConditionalLikelihood(DualSolver):
     and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
     Each example's moments are stored: for a chain, one number per label of each token.
 
-    The likelihood of a partly known output is the sum over all outputs that agree with it. The
-    objective is then not convex; each step completes its example by the distribution over these outputs under the
-    current weights, and the certificate is for the convex problem with the final distributions.
+    The likelihood of a partly known output is the sum over all outputs that agree with it. The objective is then not
+    convex; each step completes its example by the distribution over these outputs under the current weights, and the
+    certificate is for the convex problem with the final distributions.
 
     Examples
     --------

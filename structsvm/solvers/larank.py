@@ -31,13 +31,13 @@ class LaRank(DualSolver):
     penalty : {"linear", "quadratic", None}, default="linear"
         Slack penalty; None means a hard margin.
     schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"}, default="decode-once"
-        "decode-once" decodes an example and solves its whole working set with these scores,
-        then does the same without decoding for `n_reprocess` random old ones. "fixed" is algorithm 21:
-        ProcessNew, then `n_reprocess` times one ProcessOld and ten Optimize. "adaptive" is algorithm 22 with
-        a deterministic count of work in place of the seconds of "adaptive-clock".
+        "decode-once" decodes an example and solves its whole working set with these scores, then does the same without
+        decoding for `n_reprocess` random old ones. "fixed" is algorithm 21: ProcessNew, then `n_reprocess` times one
+        ProcessOld and ten Optimize. "adaptive" is algorithm 22 with a deterministic count of work in place of the
+        seconds of "adaptive-clock".
     n_reprocess : float, default=2
-        Work on old examples per new one (may be fractional for "decode-once"; n_R of
-        the thesis for "fixed"; not used by the adaptive schedules). 0 gives passive-aggressive steps.
+        Work on old examples per new one (may be fractional for "decode-once"; n_R of the thesis for "fixed"; not used
+        by the adaptive schedules). 0 gives passive-aggressive steps.
     average : bool, default=True
         Return the average of the weights over the last pass, with larger weights for later ones, if its primal
         objective is lower than that of the last weights; after few passes it usually is, and predicts better.

@@ -400,15 +400,14 @@ class LatentSVM(Solver):
         Training ends once the completions no longer change, or a round lowers the objective by at most this share
         of it.
     start : {"uniform", "easiest", "random", "soft"}, default="uniform"
-        How training begins without weights to start from. "uniform": with the fully known
-        examples, or, if there are none, with an eighth of all, completed under random weights; each further round has
-        twice as many, completed under the current weights, until all take part. "easiest": the same, but those of
-        least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
-        completed under random weights. "soft": with the likelihood of what is known (`ConditionalLikelihood` with the
-        same C), whose weights complete all examples. Its sum over the outputs that agree has no best output while the
-        weights are 0, and concentrates on one as they grow: an annealing. It needs an oracle with these sums, and is
-        better if hardly any example is fully known but little of each is open. The objective can only be compared once
-        all examples take part.
+        How training begins without weights to start from. "uniform": with the fully known examples, or, if there are
+        none, with an eighth of all, completed under random weights; each further round has twice as many, completed
+        under the current weights, until all take part. "easiest": the same, but those of least slack join first
+        (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once, completed under random weights.
+        "soft": with the likelihood of what is known (`ConditionalLikelihood` with the same C), whose weights complete
+        all examples. Its sum over the outputs that agree has no best output while the weights are 0, and concentrates
+        on one as they grow: an annealing. It needs an oracle with these sums, and is better if hardly any example is
+        fully known but little of each is open. The objective can only be compared once all examples take part.
     online : bool, default=False
         Whether, once all examples take part, each step completes its example first, under the current weights,
         as OSPAS does: in passes until one changes at most a hundredth of the completions, or in 20. The multipliers

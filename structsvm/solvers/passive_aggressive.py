@@ -15,8 +15,8 @@ from structsvm.solvers.base import DualSolver
 class PassiveAggressive(DualSolver):
     """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
 
-    One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support
-    vectors are visited from the second pass on.
+    One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support vectors are visited from
+    the second pass on.
 
     Parameters
     ----------

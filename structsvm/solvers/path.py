@@ -1,8 +1,8 @@
 """The regularisation path: C chosen in little more than one training.
 
 C grows, and each training starts from the last. The values between two steps are covered too: the relative gap of a
-model of C is also bounded at a larger C', because its weights are primal feasible there and
-its alpha, scaled by any s in [0, C'/C], is dual feasible:
+model of C is also bounded at a larger C', because its weights are primal feasible there and its alpha, scaled by any s
+in [0, C'/C], is dual feasible:
 
     P(C') = 1/2 |w|^2 + C' sum_i xi_i,      D(C') >= s sum alpha b - s^2 / 2 |w_alpha|^2.
 

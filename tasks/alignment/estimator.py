@@ -105,9 +105,9 @@ class SequenceAligner(StructureEstimator):
     -----
     X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord may
     replace strings, its alignments of two sequences elements of X and of y. Columns with a lower-case letter are
-    not assessed: losses and metrics ignore them, and the alignment of their letters is left open.
-    Before training they are aligned in the best way by the prior (or by the current model, or without either by one
-    pass over the rows as given); `result_` certifies the problem with these alignments.
+    not assessed: losses and metrics ignore them, and the alignment of their letters is left open. Before training they
+    are aligned in the best way by the prior (or by the current model, or without either by one pass over the rows as
+    given); `result_` certifies the problem with these alignments.
 
     With `decoys` the costs are learnt such that x is closer to its homologue z, aligned as in y, than to any decoy
     in any alignment. With s(x, z) the score of the best alignment, unknown alignments of homologues make the

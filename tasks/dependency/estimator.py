@@ -241,8 +241,7 @@ class DependencyParser(StructureEstimator):
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
         """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if fewer exist).
 
-        With `probabilities` the tree's probability replaces its score: among all trees, at
-        `temperature_`.
+        With `probabilities` the tree's probability replaces its score: among all trees, at `temperature_`.
         """
         return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))
 

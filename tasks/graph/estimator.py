@@ -194,9 +194,9 @@ class GraphLabeler(StructureEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, self-loops or duplicate edges, numbers of
-            nodes or features that do not match, values that are not finite, fewer than two labels, constraints that the
-            labels violate (the message names parameter, or graph and edge or constraint).
+            For a parameter out of range, self-loops or duplicate edges, numbers of nodes or features that do not match,
+            values that are not finite, fewer than two labels, constraints that the labels violate (the message names
+            parameter, or graph and edge or constraint).
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
 
@@ -244,9 +244,8 @@ class GraphLabeler(StructureEstimator):
             Per graph a list (or None) of constraints on its labels, ``(kind, pairs)`` with a list of pairs (node,
             label); a node is given by its number, in a grid by (row, column), in a networkx graph by its name.
             "at_most_one", "exactly_one" and "or" say in how many pairs the node has the label; "implies" that it has it
-            in all others if in the first.
-            The labels are the best that satisfy all: if the best labelling does not, by an integer programme (HiGHS),
-            for graphs of some hundred nodes.
+            in all others if in the first. The labels are the best that satisfy all: if the best labelling does not, by
+            an integer programme (HiGHS), for graphs of some hundred nodes.
 
         Raises
         ------
@@ -272,8 +271,8 @@ class GraphLabeler(StructureEstimator):
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
         """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.
 
-        Fewer if fewer exist. With `probabilities` the labelling's probability replaces its score
-        (see `predict_marginals`). Takes the time of n_nodes inferences per labelling.
+        Fewer if fewer exist. With `probabilities` the labelling's probability replaces its score (see
+        `predict_marginals`). Takes the time of n_nodes inferences per labelling.
 
         Raises
         ------

@@ -63,8 +63,8 @@ class SGDQNClassifier(Classifier):
     Notes
     -----
     float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, of sparse ones the
-    nonzeros; the regularisation is applied every 16 visits, or 16 over the share of nonzeros,
-    and at least 16 times per pass. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
+    nonzeros; the regularisation is applied every 16 visits, or 16 over the share of nonzeros, and at least 16 times per
+    pass. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
 
     Examples
     --------

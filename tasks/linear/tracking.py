@@ -85,11 +85,11 @@ class TrackingModel(LinearModel):
 class TrackingClassifier(Classifier):
     """Linear support vector machine that stays near the optimum of all examples so far, without a bias to learn.
 
-    After each example come `n_reprocess` coordinate ascents on the dual of
-    ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
-    divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) +
-    x / C``, in expectation (theorem 7). `fit` visits the rows in their order, and `partial_fit` the next ones.
-    All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: call it with batches.
+    After each example come `n_reprocess` coordinate ascents on the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w,
+    x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum, divided by C t and averaged over time,
+    is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) + x / C``, in expectation (theorem 7). `fit`
+    visits the rows in their order, and `partial_fit` the next ones. All examples are stored, as dense rows, and each
+    call of `partial_fit` reads all of them once: call it with batches.
 
     Parameters
     ----------

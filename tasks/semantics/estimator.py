@@ -296,8 +296,8 @@ class SemanticParser(StructureEstimator):
     def predict_derivation(self, X: Any) -> list[str | None]:
         """Return per sentence a drawing of which words say what, None if nothing is predicted.
 
-        Each unit is a line with its words, indented below the unit whose argument it is. For
-        ``method="hybrid"``; other models raise ValueError.
+        Each unit is a line with its words, indented below the unit whose argument it is. For ``method="hybrid"``; other
+        models raise ValueError.
         """
         model = self._hybrid("predict_derivation")
         tokens = tokens_of(model, X)

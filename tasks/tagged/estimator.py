@@ -27,9 +27,9 @@ PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParse
 class TaggedParser(BaseEstimator):
     """A parser of words alone: a tagger predicts their tags for a parser that was trained on such tags.
 
-    A tagger is nearly always right on its own training sentences, and a parser trained on these
-    tags relies on them too much. So the parser is trained on jackknifed tags: each fold
-    of the sentences is tagged by a tagger trained on the others.
+    A tagger is nearly always right on its own training sentences, and a parser trained on these tags relies on them too
+    much. So the parser is trained on jackknifed tags: each fold of the sentences is tagged by a tagger trained on the
+    others.
 
     Parameters
     ----------

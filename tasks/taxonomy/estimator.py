@@ -134,8 +134,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     gamma_ : float
         That of the kernel, if there is one.
     support_, support_vectors_, dual_coef_
-        With a kernel, as in `LaRankClassifier`: the scores of x are ``L L' dual_coef_ @
-        k(support_vectors_, x)``, L the attributes of `classes_`.
+        With a kernel, as in `LaRankClassifier`: the scores of x are ``L L' dual_coef_ @ k(support_vectors_, x)``, L the
+        attributes of `classes_`.
     temperature_ : float or None
         Divisor of the scores for probabilities, fitted on documents held out.
     C_ : float
