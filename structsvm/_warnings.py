@@ -10,7 +10,7 @@ SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.callback.")
 
 
 class AdviceWarning(UserWarning):
-    """A result that is what was asked for, and that something known would improve.
+    """A valid result that a known change would improve.
 
     Examples
     --------
@@ -45,7 +45,7 @@ MANY_UNKNOWN, LEAST_INPUTS = 0.5, 10
 
 
 def warn_of_unknown(n_unknown: int, n: int, what: str) -> None:
-    """Warn of a prediction for inputs most of which have no feature that the model knows."""
+    """Warn of a prediction for inputs that mostly have no known feature."""
     if n >= LEAST_INPUTS and n_unknown > MANY_UNKNOWN * n:
         warn(
             f"{n_unknown} of {n} {what} have no feature that the model knows: their labels are guessed without looking "

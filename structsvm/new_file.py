@@ -1,4 +1,4 @@
-"""Files that appear under their name whole, or not at all."""
+"""Files that appear under their name complete, or not at all."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def new_file(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> 
 
 
 def check_new_file(path: str | os.PathLike[str]) -> None:
-    """Before the work whose outcome it is to hold: raise OSError if `new_file` could not write a file.
+    """Before the work that a file will store: raise OSError if `new_file` could not write it.
 
     A temporary file is made and removed.
     """

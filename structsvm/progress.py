@@ -26,10 +26,10 @@ class Monitor:
         return False
 
     def try_value(self, C: float) -> None:
-        """Called before the run begins, once for each C that is tried on a part of the examples."""
+        """Called before the run begins, once per C that is tried on a part of the examples."""
 
     def close(self) -> None:
-        """Called when the run has ended, in whatever way."""
+        """Called when the run has ended for any reason."""
 
 
 class Monitors(Monitor):
@@ -61,7 +61,7 @@ class Monitors(Monitor):
 
 
 class Meter:
-    """How far work is: a bar on terminals and in notebooks, elsewhere, in logs and pipes, lines of text.
+    """Progress of work: a bar on terminals and in notebooks, lines of text elsewhere, in logs and pipes.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Meter:
         )
 
     def show(self, share: float, done: str, more: str = "") -> None:
-        """Move the bar to a share of 1, never back, with what is done and more about it behind."""
+        """Move the bar to a share of 1, never back, followed by what is done and more about it."""
         if self.bar is not None:
             self.share = max(self.share, min(share, 1.0))
             self.bar.n, self.bar.unit = self.share, done
@@ -104,7 +104,7 @@ class Meter:
 class Bar(Monitor):
     """A `Meter` of passes that shows the objective, on standard error; its lines come after 1, 2, 4, 8 ... passes.
 
-    Where a tolerance ends the run, the bar goes by the logarithm of the gap, from the first one known to the tolerance.
+    If a tolerance ends the run, the bar shows the logarithm of the gap, from the first known one to the tolerance.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Bar(Monitor):
         return False
 
     def share(self, run: Run) -> float:
-        """How far a run is: by the gap if it ends at one, else by passes."""
+        """Progress of a run: by the gap if it ends at one, else by passes."""
         tol, gap = getattr(run.solver, "tol", None), relative_gap(run.primal, run.dual)
         if tol is None or not tol > 0.0:
             return (run.progress - self.first) / self.max_iter

@@ -9,7 +9,7 @@ per array::
         **csr("coef", "n_labels", "n"),
     }
 
-Sizes are numbers or names. A name that `checked_arrays` was not given stands for whatever size is met first; all later
+Sizes are numbers or names. A name that `checked_arrays` was not given takes the first size met; all later
 arrays must have the same. ``"n+1"`` is one more than n.
 """
 
@@ -87,7 +87,7 @@ def optional(table: Table) -> Table:
 
 
 def checked_arrays(arrays: Mapping[str, NDArray[Any]], table: Table, **sizes: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a table, in C order; raises ValueError, naming the array, for the first that is not sound.
+    """Return the arrays of a table, in C order; raises ValueError, naming the array, for the first invalid one.
 
     Arrays that the table does not name are left out. `sizes` are those known from the header.
     """
@@ -143,7 +143,7 @@ def _problem_of_values(array: Any, wanted: Array, sizes: dict[str, int], others:
 
 
 def _size(size: int | str, sizes: dict[str, int], length: int) -> int:
-    """The size that a name stands for; a new name takes that of the `length` at hand."""
+    """The size of a name; a new name takes the current `length`."""
     if isinstance(size, int):
         return size
     name, plus, _ = size.partition("+")

@@ -1,7 +1,7 @@
 """Rounds of the oracle on a Dask cluster: shards stay with the workers, weights and constraints travel.
 
-A worker that is lost takes its shards with it; they are sent to the others, and what it was asked is asked again.
-What an answer is depends on shard and weights alone, so the result is the same as without the loss.
+The shards of a lost worker are sent to the others, and its work is repeated. An answer depends on shard and weights
+alone, so the result is the same as without the loss.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise ImportError("rounds on a Dask cluster need distributed: pip install 'structsvm[cluster]'") from error
 
-# What says that a worker or the way to it is gone, and nothing about the task itself.
+# Errors that mean a lost worker or connection, not a fault of the task itself.
 LOST = (KilledWorker, CancelledError, FutureCancelledError, OSError)  # OSError: connections, time-outs
 
 WAIT_SECONDS = 30.0
@@ -31,7 +31,7 @@ ATTEMPTS = 10
 
 
 class ClusterError(RuntimeError):
-    """The cluster went away. What was trained up to the last pass is not lost; `checkpoint` keeps it on disk."""
+    """The cluster is lost. Training up to the last pass is not; `checkpoint` stores it on disk."""
 
 
 class Cluster:
@@ -86,7 +86,7 @@ class Cluster:
         return outcome
 
     def _send(self, numbers: Any) -> None:
-        """Give the shards that are nowhere a worker, in turn."""
+        """Assign the shards without a worker to workers, in turn."""
         homeless = [k for k in numbers if k not in self.places]
         if not homeless:
             return
@@ -96,7 +96,7 @@ class Cluster:
             self.places[k] = self._scatter(pickle.dumps(self.shards[k]), workers=[home])
 
     def _scatter(self, data: Any, **where: Any) -> Any:
-        """A future of data on workers. TimeoutError where one dies on the way, for which Dask would wait for ever."""
+        """A future of data on workers. TimeoutError if one dies meanwhile, for which Dask would wait forever."""
         return self.client.sync(
             lambda: self.client.scatter(data, hash=False, asynchronous=True, **where), callback_timeout=WAIT_SECONDS
         )
@@ -134,7 +134,7 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
 
 
 def aligned(item: Any) -> Any:
-    """What has travelled, with arrays where compiled code can read them: they arrive at any address."""
+    """Received data, with arrays aligned for compiled code: they arrive at any address."""
     if isinstance(item, tuple):
         return tuple(aligned(part) for part in item)
     return np.require(item, requirements=["C", "A"]) if isinstance(item, np.ndarray) else item

@@ -1,4 +1,4 @@
-"""What a round of SVMstruct is: questions to the oracle, constraints that join, and the dual over all of them."""
+"""A round of SVMstruct: oracle calls, constraints that join, and the dual over all of them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class RoundSchedule(ABC):
         self.solver, self.state, self.rounds = solver, state, rounds
         self.sets = WorkingSets(state) if sets is None else sets
         self.n_samples = self.next = rounds.problem.n_samples
-        self.answers: Any = None  # the constraints most violated at the present weights, once they have been asked for
+        self.answers: Any = None  # the most violated constraints at the current weights, once computed
         self.asked = False  # whether they have been, and were counted
-        self.primal = np.nan  # the primal objective at the present weights, once they have been asked for
+        self.primal = np.nan  # the primal objective at the current weights, once computed
         self.gap = 0.0  # the duality gap there; 0: not known
         self.joined: int | None = None  # constraints that joined in the last round
         self.is_optimal = False  # whether the dual over the working sets was then solved to `qp_tol`
@@ -59,7 +59,7 @@ class RoundSchedule(ABC):
         self.next = 0
 
     def run(self, seconds: Any) -> bool:
-        """One round, whatever the time (Ctrl-C gets through, and leaves a whole state)."""
+        """One round, whatever the time (Ctrl-C works, and leaves a consistent state)."""
         self.joined = self.round()
         self.answers, self.asked, self.gap = None, False, 0.0
         self.next = self.n_samples
@@ -74,7 +74,7 @@ class RoundSchedule(ABC):
         """Do a round; returns how many constraints joined."""
 
     def ask(self) -> None:
-        """Put a round's question, once: afterwards `primal` and `gap` are known.
+        """Call the oracle for a round, once: afterwards `primal` and `gap` are known.
 
         With approximate inference, of the constraints found: those of earlier rounds may be violated more.
         """
@@ -125,7 +125,7 @@ class NSlackSchedule(RoundSchedule):
         return joined
 
     def by_constraint(self) -> Any:
-        """As the paper writes it: one example after the other, the whole dual after each constraint."""
+        """As in the paper: one example after the other, the whole dual after each constraint."""
         joined = 0
         for i in range(self.n_samples):
             answer = collect(self.state.problem, self.state.weights, i, i + 1)

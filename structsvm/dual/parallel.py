@@ -1,7 +1,7 @@
 """Rounds of the oracle over all examples, in parallel: threads, or any backend of joblib.
 
-The examples are cut into a fixed number of shards, whatever the number of jobs; what the shards return is put
-together in their order. So a model does not depend on `n_jobs`, nor on the backend, by a single bit.
+The examples are split into a fixed number of shards, for any number of jobs; the shards' results are combined
+in their order. So a model is bit-identical for every `n_jobs` and backend.
 
 Threads share the data. Other backends get the shards by pickle with each round; on a Dask cluster
 (``joblib.parallel_config(backend="dask")``) they stay with the workers, and only weights and constraints travel.
@@ -36,8 +36,8 @@ def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
 def _workers(n_threads: int, *, wait: bool = False) -> Any:
     """``submit(function, part)`` of a pool of threads.
 
-    On Ctrl-C, and if a part fails, what has not begun is left out, and what is at work is stopped: nobody waits for it,
-    unless `wait` asks for that.
+    On Ctrl-C, and if a part fails, parts that have not started are dropped and running ones are stopped, without
+    waiting for them unless `wait` is set.
     """
     job, pool = Job(), ThreadPoolExecutor(n_threads)
     try:
@@ -62,7 +62,7 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
 
 
 def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:
-    """Yield ``function(part)`` in the order of the parts, asked for as they are needed; else as `parallel_map`."""
+    """Yield ``function(part)`` in the order of the parts, computed as needed; else as `parallel_map`."""
     if n_threads == 1:
         yield from map(function, parts)
         return
@@ -83,8 +83,8 @@ def parallel_parts(function: Any, n: int, n_threads: int) -> Any:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` stands for; None means 1 unless `joblib.parallel_config` says otherwise."""
-    # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.
+    """The number of threads for `n_jobs`; None means 1 unless `joblib.parallel_config` says otherwise."""
+    # joblib takes as long to import as a small job to train; if it was not imported, nothing is configured.
     if n_jobs in (None, 1) and "joblib" not in sys.modules:
         return 1
     from joblib import effective_n_jobs
@@ -148,7 +148,7 @@ class Rounds:
     def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.
 
-        The part lies between two fractions, so that one portion of the examples is a bit of every shard.
+        The part lies between two fractions, so a portion of the examples has a part of every shard.
         """
         spans = [(int(start * (b - a)), int(stop * (b - a))) for a, b in pairwise(self.bounds)]
         firsts = [a + span[0] for a, span in zip(self.bounds, spans)]

@@ -1,10 +1,10 @@
 """A schedule on every core: parts of the examples in threads that keep one another's weights up to date.
 
-The order in which the threads' steps reach each copy of the weights is the machine's: equal seeds lead to the same
-optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are after
-a pass of one thread, so certificates are exact as ever. The average over a pass is of weights at times that threads
-know only roughly; it is returned where its primal objective, an exact one, is the lower. Threads that step at the same
-time correct the same thing twice: two may need two to three times the passes of one to a tight gap.
+The order in which the threads' steps reach each copy of the weights depends on the machine: equal seeds lead to the
+same optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are
+after a pass of one thread, so certificates are exact as ever. The average over a pass is of weights at times that
+threads know only roughly; it is returned where its primal objective, an exact one, is the lower. Threads that step at
+the same time correct the same thing twice: two may need two to three times the passes of one to a tight gap.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class ThreadedSchedule:
         return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)
 
     def get_state(self) -> Any:
-        """What one thread's schedule carries at its beginning: nothing that is worth keeping."""
+        """The initial state of one thread's schedule: nothing worth storing."""
         return self.alone.get_state()
 
     def set_state(self, numbers: Any) -> None:
-        """Restore what a schedule of this kind has carried. Raises ValueError for anything else."""
+        """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
 
 

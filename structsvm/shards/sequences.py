@@ -37,9 +37,9 @@ DEFAULT_MEMORY = 2**28
 class SequenceShards:
     r"""Labelled sequences, encoded once into a folder of files that are mapped into memory.
 
-    ``SequenceLabeler.fit(shards)`` trains on them: pass by pass it goes from shard to shard and visits the sequences of
-    each in random order, and no more than a shard is in memory. The model is the same, bit for bit, as of the same
-    shards in memory (``mmap=False``); with one shard, as of plain data. Made by `make`, opened by `open`.
+    ``SequenceLabeler.fit(shards)`` trains on them: each pass goes from shard to shard and visits the sequences of
+    each in random order, with at most one shard in memory. The model is bit-identical to that of the same
+    shards in memory (``mmap=False``); with one shard, to that of plain data. Made by `make`, opened by `open`.
 
     Attributes
     ----------
@@ -107,14 +107,14 @@ class SequenceShards:
         columns : list of str, optional
             Of a table: the columns of tokens, that of the labels last; by default all but `sequence`.
         sequence, names
-            Of a table, see `Columns.from_dataframe`: the column that names the sequence where each token has a row (by
-            default a row is a sequence, its cells lists), and names of ids.
+            Of a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
+            default a row is a sequence with lists as cells), and names of ids.
         templates, min_count, hash_bits
             As for `SequenceLabeler`, which must have the same ones. Hashed features need no vocabulary in memory.
         max_memory : int, default=2**28
-            Bytes of encoded data that are in memory at once, while they are made and in training: the size of a shard.
-            A sequence that is larger is a shard of its own. Beside them there are strings and features of the
-            vocabulary, and in training the weights, a few numbers for each sequence, and the constraints found.
+            Bytes of encoded data in memory at once, while encoding and in training: the size of a shard.
+            A larger sequence is a shard by itself. Also in memory are strings and features of the vocabulary, and in
+            training the weights, a few numbers per sequence, and the constraints found.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class SequenceShards:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True) -> Self:
-        """Open a folder that `make` has made.
+        """Open a folder made by `make`.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class SequenceShards:
         Raises
         ------
         ModelFileError
-            If its index is not whole and sound, or a file is not of the size that it says.
+            If its index is incomplete or invalid, or a file does not have the size stated there.
         """
         folder = Path(folder)
         file = read_model(folder / INDEX, kind=KIND)

@@ -1,4 +1,4 @@
-"""Probabilities from scores: a softmax at a temperature that is fitted to examples which were not trained on.
+"""Probabilities from scores: a softmax at a temperature that is fitted to held-out examples.
 
 With class scores s a model says ``P(y | x) = exp(s_y / T) / sum_z exp(s_z / T)``. Scores of a margin-trained machine
 are measured in margins, whatever the noise; T > 0 is the unit in which they are log-odds. It changes no order, so the
@@ -86,8 +86,8 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]]) -> float:
 def softmax_loss(scores: Any, known: Any, weight: Any = None) -> Callable[[float], tuple[float, float]]:
     """The loss of `fit_temperature` for class scores.
 
-    One more example, of average scores and a class that is not known, keeps the temperature finite where all
-    predictions are right.
+    One more example, with average scores and an unknown class, keeps the temperature finite if all predictions are
+    right.
 
     Parameters
     ----------
@@ -139,16 +139,16 @@ def held_out(n_samples: int, n_classes: int) -> Iterator[NDArray[np.intp]]:
 class CalibratedModel(TaskModel):
     """Base of the models with probabilities: a temperature, fitted after training.
 
-    Some examples are taken out of what was learnt, one more pass over the others lets these take their place, and the
-    scores of those that were taken out determine the temperature. Where there are no multipliers to set to 0, another
-    model is trained without them. Of a stream, each batch is scored before it is trained on.
+    Some examples are removed from the trained dual, one more pass trains on the others, and the scores of the removed
+    ones determine the temperature. If there are no multipliers to set to 0, another model is trained without them. On a
+    stream, each batch is scored before it is trained on.
 
     Attributes
     ----------
     calibrates : bool
-        Whether it is fitted where no parameter `probability` says so.
+        Whether it is fitted without a parameter `probability`.
     resumes : bool
-        Whether examples can be taken out of what was learnt; otherwise another model is trained without them.
+        Whether examples can be removed from the trained dual; otherwise another model is trained without them.
     """
 
     has_temperature = True
@@ -157,7 +157,7 @@ class CalibratedModel(TaskModel):
 
     @abstractmethod
     def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
-        """The temperature of least loss over turns, each a model and the examples that it has not met."""
+        """The temperature of least loss over turns, each a model and its held-out examples."""
 
     @abstractmethod
     def held_out(self, problem: Any) -> Iterator[Any]:
@@ -187,7 +187,7 @@ class CalibratedModel(TaskModel):
         self.temperature = temperature
 
     def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
-        """The model as it were had it not been trained on some examples."""
+        """The model without training on some examples."""
         weight = np.ones(run.problem.n_samples) if weight is None else np.array(weight)
         weight[chosen] = 0.0
         solver = copy.copy(solver)
@@ -205,7 +205,7 @@ class CalibratedModel(TaskModel):
         return self.so_far(other)
 
     def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
-        """A fresh run of a solver on a problem in which some examples weigh nothing."""
+        """A fresh run of a solver on a problem in which some examples have weight 0."""
         return solver.start(problem, sample_weight=weight)
 
 

@@ -1,4 +1,4 @@
-"""Kernel machines of labels: support patterns with a coefficient per label, in whatever task."""
+"""Kernel machines of labels: support patterns with a coefficient per label, for any task."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ BLOCK_VALUES = 1 << 20
 class KernelMachine:
     """Scores ``S(x, y) = sum_i beta_i^y k(x_i, x) + b_y`` of labels.
 
-    With output attributes these are what ``sum_z <L(y), L(z)> S(x, z)`` is made of.
+    With output attributes these are the terms of ``sum_z <L(y), L(z)> S(x, z)``.
 
     Attributes
     ----------
     n_labels : int
     kernel : Kernel
     losses : callable or None
-        Returns the matrix of losses that `KernelProblem` takes, which training alone needs; None: zero-one.
+        Returns the matrix of losses for `KernelProblem`, which only training needs; None: zero-one.
     attributes : as `KernelProblem` takes them
     column_scale : ndarray of shape (n_features,), or None
-        What columns are divided by before the kernel sees them, see `suit`.
+        Divisors of the columns in the kernel, see `suit`.
     support : ndarray of shape (n_vectors,), int64
         Indices of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -75,7 +75,7 @@ class KernelMachine:
     box : ndarray of shape (n_vectors,), float64
         C of each support pattern.
     n_kernel : int
-        Kernel values computed by training, the certificate's included.
+        Kernel values computed by training, including those of the certificate.
     hit_rate : float
         Share of the rows of support patterns that training found in its cache.
     """
@@ -103,9 +103,9 @@ class KernelMachine:
             )
 
     def suit(self, X: Any, label_ids: Any) -> None:
-        """Let an RBF kernel see dense columns in units of their deviations, if nearest neighbours say so.
+        """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
-        As they came, columns in large units drown the others; but those of pixels, say, are best left alone.
+        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled.
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
@@ -125,7 +125,7 @@ class KernelMachine:
         return problem
 
     def problem_around(self, X: Any, label_ids: Any, sample_weight: Any, C: Any) -> tuple[Any, Any, Any]:
-        """The problem of the support patterns so far and a batch behind them.
+        """The problem of the current support patterns, followed by a batch.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class KernelMachine:
     # ---- choosing C and gamma -------------------------------------------------------------------
 
     def merged(self, data: Any, weight: Any) -> tuple[Any, Any]:
-        """Data and weights, equal examples put together."""
+        """Data and weights, with equal examples merged."""
         X, label_ids = data
         if self.kernel.name == "precomputed":
             return data, weight
@@ -173,7 +173,7 @@ class KernelMachine:
         return (X[places], label_ids[places]), weights
 
     def adopt(self, part: Any) -> None:
-        """Turn what was learnt from a `KernelPart`, from kernel values, into that of its examples."""
+        """Convert a model trained on the kernel values of a `KernelPart` into one on its examples."""
         self.kernel, self.support = part.kernel, part.rows[self.support]
         if self.kernel.name != "precomputed":
             vectors = precise(self.kernel, part.X)[self.support]
@@ -311,7 +311,7 @@ def kernel_from_json(meta: Any) -> Any:
 
 
 def kernel_of(params: Any, X: Any) -> Any:
-    """The `Kernel` that parameters ask for; gamma="auto" is that of "scale" until it is chosen."""
+    """The `Kernel` that the parameters name; gamma="auto" is that of "scale" until it is chosen."""
     gamma = params.gamma
     if X.shape[1] == 0:
         raise ValueError("X has no features")
@@ -321,7 +321,7 @@ def kernel_of(params: Any, X: Any) -> Any:
 
 
 def scale_gamma(X: Any) -> float:
-    """The gamma of "scale", 1 where all entries are equal."""
+    """The gamma of "scale", 1 if all entries are equal."""
     variance = variance_of(X)
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
@@ -392,7 +392,7 @@ def alike(X: Any, vectors: Any) -> Any:
 
 
 def stack(old: Any, new: Any) -> Any:
-    """Support patterns so far, and a batch of their kind behind them."""
+    """The current support patterns, followed by a batch of their kind."""
     new = alike(new, old)
     if not is_sparse(old):
         return np.concatenate([old, new])

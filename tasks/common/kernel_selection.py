@@ -1,10 +1,10 @@
 """C, and the kernel's gamma, chosen on held-out examples, for kernel machines: ``C="auto"`` and ``gamma="auto"``.
 
-Training on a part of the examples costs the square of its share. So gamma is looked for on a sample, by factors of 4
+Training on a part of the examples costs the square of its share. So gamma is searched on a sample, by factors of 4
 from "scale" while that helps, with a short path of C each; then, around the best and on a larger sample, gamma by
-factors of 2 and C by factors of 3. The examples outside of a sample judge. Where there are few examples, each third is
-held out in turn. The kernel values of a sample are computed once, whatever C; those of the RBF kernel at gammas
-beside it are their powers: k at 2 gamma is k squared.
+factors of 2 and C by factors of 3. The examples outside a sample are scored. Of few examples, each third is
+held out in turn. The kernel values of a sample are computed once for all C; those of the RBF kernel at other gammas
+are their powers: k at 2 gamma is k squared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIRST, BEYOND = (0, 2), 3
 
 
 class KernelPart(Part):
-    """A training on a sample, with all of its kernel values at hand.
+    """A training on a sample, with all of its kernel values in memory.
 
     They are powers of those of `near`, a part on the same sample at another gamma, unless these are powers themselves
     or most are near 1: rounding there, and numbers too small for a float, would grow from step to step.
@@ -61,7 +61,7 @@ class KernelPart(Part):
         search.solver.check(self.problem)
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
-        """All of the solver's over the first value, one less over others, which go on from there."""
+        """All of the solver's over the first value, one less over others, which resume from it."""
         return max(1, solver.n_passes - (not is_first))
 
     @property
@@ -146,7 +146,7 @@ def power(values: Any, exponent: float) -> Any:
 
 
 class KernelSearch(Search):
-    """The choice of C, of gamma, or of both, as the model's parameters leave them; parameters as of `Search`.
+    """The choice of those of C and gamma that the model's parameters leave open; parameters are those of `Search`.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class KernelSearch(Search):
         return self._choice()
 
     def _begin(self, samples: Any) -> None:
-        """Use other samples: pairs of examples to train on and to judge by."""
+        """Use other samples: pairs of examples to train on and to score."""
         self.samples, self.table = samples, {}
         self.machines: dict[int, list[KernelPart]] = {}
         self.bound: set[tuple[int, int]] = set()
@@ -201,7 +201,7 @@ class KernelSearch(Search):
                 break
 
     def _extend(self, step: int) -> None:
-        """Go on beyond the values of C while the best is the least or the greatest of them."""
+        """Extend the values of C while the best is the least or the greatest of them."""
         before = None
         for _ in range(BEYOND if self.values is None else 0):
             (k, j), rows = self.best, self.table[self.best[0]]
@@ -215,7 +215,7 @@ class KernelSearch(Search):
             before = j
 
     def _try(self, k: int, j: int) -> None:
-        """Add a row to the table; parts of gammas that are not the best are left."""
+        """Add a row to the table; parts of gammas that are not the best are dropped."""
         if j in self.table.setdefault(k, {}):
             return
         if k not in self.machines:
@@ -248,7 +248,7 @@ class KernelSearch(Search):
         return replace(choice, gamma=self._kernel(k).gamma, gammas=gammas)
 
     def _divisions(self) -> Iterator[Any]:
-        """Yield samples: lists of pairs of examples to train on and to judge by."""
+        """Yield samples: lists of pairs of examples to train on and to score."""
         turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions()]
         if len(turns) != 1:
             yield from [turns] * bool(turns)
@@ -267,5 +267,5 @@ class KernelSearch(Search):
 
 
 def evenly(n: int, most: int) -> Any:
-    """At most so many of n places, evenly spaced."""
+    """At most `most` of n places, evenly spaced."""
     return np.arange(min(n, most)) * n // max(1, min(n, most))

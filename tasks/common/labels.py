@@ -1,4 +1,4 @@
-"""Labels: sorted, as ids, arrays and JSON; their costs; those of streams, which the first batch settles."""
+"""Labels: sorted, as ids, arrays and JSON; their costs; those of streams, which the first batch fixes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def is_hashable(label: Any) -> bool:
 
 
 def has_unlabelled(found: Any, labels: Any = None) -> bool:
-    """Whether -1 among distinct labels stands for one that is not known, as in scikit-learn.
+    """Whether -1 among distinct labels means an unknown one, as in scikit-learn.
 
-    It does beside whole numbers none of which is less: the labels settled before, or two or more others.
+    It does beside integers that are not less than it: the labels fixed before, or two or more others.
     """
     others = [label for label in found if label != -1] if labels is None else list(labels)
     if -1 not in found or (labels is None and len(others) < 2):
@@ -31,7 +31,7 @@ def has_unlabelled(found: Any, labels: Any = None) -> bool:
 
 
 def weights_of(candidates: Any) -> dict[Any, float]:
-    """The weights of a collection of labels, without those of 0; 1 each if it is no dict of them.
+    """The weights of a collection of labels, without those of 0; 1 each if it is not a dict of them.
 
     Raises ValueError, which says what the weights must be.
     """
@@ -59,7 +59,7 @@ def ids_by_label(labels: Any, used: Any) -> dict[Any, int]:
 
 
 def sort_labels(labels: Any) -> Any:
-    """The labels in their own order, or, where they have none, by type and text."""
+    """The labels in their own order, or, if they have none, by type and text."""
     for label in labels:
         if label != label:
             raise ValueError("y holds NaN as a label")
@@ -71,9 +71,9 @@ def sort_labels(labels: Any) -> Any:
 
 
 def from_text(name: str) -> Any:
-    r"""What a name in a column says of a label: ``_`` nothing, ``A|B`` that it is one of these.
+    r"""What a name in a column says about a label: ``_`` nothing, ``A|B`` that it is one of these.
 
-    A backslash makes part of a label what comes after it: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
+    A backslash escapes the next character: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
     """
     parts = re.split(r"(?<!\\)\|", name)
     if parts == ["_"]:
@@ -162,7 +162,7 @@ def listed(classes: Any) -> list[Any]:
 
 
 def summed(keys: Any, weight: Any) -> dict[Any, tuple[int, float]]:
-    """Of each distinct key the first place where it stands, and the sum of its weights (None: 1 each), if not 0."""
+    """Per distinct key its first place, and the sum of its weights (None: 1 each), if not 0."""
     total: dict[Any, tuple[int, float]] = {}
     for i, (key, w) in enumerate(zip(keys, repeat(1.0) if weight is None else weight.tolist())):
         if w > 0.0:
@@ -187,7 +187,7 @@ def distinct(labels: Any, name: str) -> Any:
 
 
 def check_targets(y: Any) -> None:
-    """Raise ValueError unless y are labels of classes, as scikit-learn has them."""
+    """Raise ValueError unless y are labels of classes, as defined by scikit-learn."""
     from sklearn.utils.multiclass import check_classification_targets
 
     try:
@@ -197,13 +197,13 @@ def check_targets(y: Any) -> None:
 
 
 def check_no_classes(classes: Any, reason: str) -> None:
-    """Raise ValueError, which ends in the reason, if `partial_fit` is given classes where they have no meaning."""
+    """Raise ValueError, which ends in the reason, if `partial_fit` is given classes that it does not support."""
     if classes is not None:
         raise ValueError(f"classes={classes!r:.80} has no meaning here: {reason}")
 
 
 def check_classes(classes: Any, labels: Any) -> None:
-    """Raise ValueError if `partial_fit` is given other classes than those that the first call has settled."""
+    """Raise ValueError if `partial_fit` is given other classes than those of the first call."""
     if classes is not None and set(listed(classes)) != set(labels):
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {list(labels)}")
 
@@ -218,7 +218,7 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
     classes : array-like or None
         The argument of `partial_fit`.
     labels : ndarray, optional
-        Those that an earlier call has settled.
+        Those fixed by an earlier call.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
 
 
 def label_ids_of(y: Any, labels: Any) -> Any:
-    """Ids of labels, int32; ValueError for one that is not settled."""
+    """Ids of labels, int32; ValueError for one that is not among them."""
     if all(isinstance(a, np.ndarray) and a.dtype.kind == labels.dtype.kind in "USiu" for a in (y, labels)):
         ids = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
         if (labels[ids] == y).all():

@@ -36,7 +36,7 @@ LOWEST_OF_LOG = 10.0 * LOWEST
 
 
 def solver_of(params: Any, loss: str) -> Any:
-    """The solver that parameters, a dict, ask for, for a loss."""
+    """The solver that parameters, a dict, name for a loss."""
     return make_solver(Settings(**params | {"loss": loss}))
 
 
@@ -46,7 +46,7 @@ def named(loss: Any) -> str:
 
 
 class LossModel(ChoosingModel):
-    """Base of the models whose oracle has a loss that is to be chosen.
+    """Base of the models whose loss can be chosen.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class LossModel(ChoosingModel):
     loss : str
         The name of the loss.
     compares_always : bool
-        Whether losses are compared where C is given, too.
+        Whether losses are compared even if C is given.
     compared : callable
         Makes one search of those for all losses.
     """
@@ -67,18 +67,18 @@ class LossModel(ChoosingModel):
 
     @abstractmethod
     def losses_to_compare(self, data: Any) -> Sequence[str]:
-        """The losses to choose from on encoded data, in the order of preference; none where the loss is settled."""
+        """The losses to choose from on encoded data, in the order of preference; none if the loss is fixed."""
 
     @abstractmethod
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
-        """The choice of C for the present loss."""
+        """The choice of C for the current loss."""
 
     def first_loss(self, data: Any) -> str:
-        """The loss that a first training on encoded data has where it is not chosen."""
+        """The loss of a first training on encoded data if none is chosen."""
         return self.loss
 
     def solver_of_loss(self, loss: str) -> Any:
-        """The solver that the model's parameters ask for, for a loss."""
+        """The solver that the model's parameters name for a loss."""
         return solver_of(self.params, loss)
 
     def set_loss(self, loss: str) -> None:
@@ -102,7 +102,7 @@ class LossModel(ChoosingModel):
         choose: bool = False,
         **options: Any,
     ) -> Any:
-        """As `ChoosingModel.train`; where the loss is to be chosen, a first `fit` chooses it with C."""
+        """As `ChoosingModel.train`; if the loss can be chosen, a first `fit` chooses it with C."""
         if is_auto(self.params.get("loss")):
             goes_on = self.is_trained and (resume or passes is not None)
             if not goes_on:
@@ -121,7 +121,7 @@ class LossModel(ChoosingModel):
         return super().train(data, solver, passes=passes, resume=resume, choose=choose, **options)
 
     def _own_solver(self, solver: Any) -> Any:
-        """The solver of the present loss, with the checkpoint of another."""
+        """The solver of the current loss, with the checkpoint of another."""
         own = copy.copy(self.solver_of_loss(self.loss))
         own.checkpoint = solver.checkpoint
         return own
@@ -144,7 +144,7 @@ class PartSearch(Search):
     Attributes
     ----------
     models : list of AddedModel
-        For each division of the examples, with what it had learnt at the best value.
+        Per split of the examples, the model at the best value.
     """
 
     def keep(self) -> None:
@@ -155,7 +155,7 @@ class PartSearch(Search):
 class SumSearch(LossSearch):
     """The choice of C for each loss, and the scales at which models are added.
 
-    The first of the searches is the one whose loss trains on.
+    Training continues with the loss of the first search.
     """
 
     def __init__(self, searches: Any) -> None:
@@ -216,7 +216,7 @@ class AddedModel(LossModel):
         return {named(model.loss): model.result for model in trained}
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""
+        """As `LossModel.train`; the models of several losses are added. On other data, a sum continues as one model."""
         margin, self.margin = self.margin, None
         before = self.fingerprint if resume and self.is_trained else None
         run = super().train(data, solver, passes=passes, resume=resume, **options)
@@ -251,7 +251,7 @@ class AddedModel(LossModel):
 
     @abstractmethod
     def possible_losses(self, data: Any) -> Sequence[str]:
-        """The losses that may be added: no log loss where it takes much memory."""
+        """The losses that may be added: no log loss if it takes much memory."""
 
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
         return PartSearch(self, data, sample_weight, solver)

@@ -1,6 +1,6 @@
-"""The model of a task, without scikit-learn: what was learnt, how it is trained on, and its file.
+"""The model of a task, without scikit-learn: what was learnt, how training continues, and its file.
 
-Estimators wrap it for Python users; the command line uses it as it is, because importing scikit-learn takes longer than
+Estimators wrap it for Python users; the command line uses it directly, because importing scikit-learn takes longer than
 training a chunker.
 """
 
@@ -33,8 +33,8 @@ from structsvm.tasks.common.solver import inner_of
 class TaskModel(ABC):
     """Base of the models.
 
-    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
-    `around` too if what it learns is not one vector of weights.
+    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; also
+    `learn` and `around` if it learns anything but one vector of weights.
 
     Attributes
     ----------
@@ -46,17 +46,17 @@ class TaskModel(ABC):
     fingerprint : int
         Of the problem that `state` belongs to.
     C : float or None
-        Of the last training, where its solver has one.
+        That of the last training, if its solver has one.
     choice : Choice or None
         How C was chosen, if it was.
     params : dict
-        The estimator's parameters; a model file stores what it can hold of them.
+        The estimator's parameters; a model file stores those that it can.
     estimator : str
         Name of the estimator's class.
     temperature : float or None
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
-        What scikit-learn wants known of X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
+        What scikit-learn records about X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
     touched_rows : ndarray of int or None
         While a batch is trained on: the rows of weights that it touches.
     """
@@ -83,11 +83,11 @@ class TaskModel(ABC):
     # ---- what was learnt ------------------------------------------------------------------------
 
     def weight_table(self) -> WeightTable:
-        """Weights by feature and label; TypeError where features have no names, as those of kernels and hashes."""
+        """Weights by feature and label; TypeError if features have no names (kernels, hashed features)."""
         raise TypeError(f"{self.estimator} has no weights of named features")
 
     def explain(self, x: Any) -> Explanation:
-        """Why the best output of an input wins over the second best."""
+        """Why the best output of an input beats the second best."""
         raise TypeError(f"{self.estimator} does not explain its outputs")
 
     def name_columns(self, n: int) -> list[str]:
@@ -106,9 +106,9 @@ class TaskModel(ABC):
         """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        """Return ``(problem, sample_weight, base)``: a bound problem, and what was learnt so far to start from.
+        """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
 
-        With weights, the problem as it is; a kernel machine adds its support patterns.
+        With weights, the problem is unchanged; a kernel machine adds its support patterns.
         """
         return problem, sample_weight, self.weights
 
@@ -141,7 +141,7 @@ class TaskModel(ABC):
         sample_weight : ndarray of shape (n_samples,), optional
         monitor : see `Solver.solve`
         resume : bool
-            Resume what was learnt: the same run on the same data, the problem around the current weights w0
+            Resume from this model: the same run on the same data, the problem around the current weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
             Number of passes over a batch of a stream, around the current weights; those that the batch touches (see
@@ -155,7 +155,7 @@ class TaskModel(ABC):
         Raises
         ------
         ValueError
-            If `resume` meets another formulation than that of the training so far.
+            If `resume` is set and the formulation differs from that of the training so far.
         """
         solver = self.completing(solver, data)
         solver.validate()
@@ -169,14 +169,14 @@ class TaskModel(ABC):
 
     def touched(self, data: Any) -> tuple[Any, Any, Any]:
         """Return ``(model, data, rows)``: the model of only those features that a batch has, the batch in its features,
-        and the rows of weights that are its own; the model, the data and None where it is to learn all weights.
+        and the rows of weights that are its own; the model, the data and None if it must learn all weights.
 
-        What a batch of a stream costs then depends on the batch alone.
+        The cost of a batch of a stream then depends on the batch alone.
         """
         return self, data, None
 
     def narrowed(self, data: Any) -> tuple[Any, Any, Any]:
-        """`touched` of a model whose oracle has that verb; the first of its data are what the oracle scores."""
+        """`touched` of a model whose oracle has that method; the oracle scores the first of its data."""
         model = self.again()
         model.oracle, inputs, rows = self.oracle.touched(data[0])
         if not len(rows):  # the features have no weights
@@ -185,7 +185,7 @@ class TaskModel(ABC):
         return model, (inputs, *data[1:]), rows
 
     def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
-        """Train with a solver that is settled; see `train`."""
+        """Train with the chosen solver; see `train`."""
         problem, weight = self.bind(data, solver, sample_weight)
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
@@ -223,13 +223,13 @@ class TaskModel(ABC):
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         """Learn what does not come from the run itself, such as a temperature.
 
-        `before` is the model that other data have met, a batch of a stream say; None if there was none, or if it was
-        trained on the same data. Where Ctrl-C ends this, the run's status becomes "interrupted".
+        `before` is the model before training on new data, such as a batch of a stream; None if there was none, or if it
+        was trained on the same data. If Ctrl-C ends this, the run's status becomes "interrupted".
         """
         return
 
     def state_for(self, problem: Any) -> Any:
-        """The stored training state, as a problem takes it."""
+        """The stored training state, in the form that a problem takes."""
         return self.state
 
     def state_after(self, run: Any, passes: int | None) -> Any:
@@ -241,11 +241,11 @@ class TaskModel(ABC):
         return
 
     def again(self) -> Any:
-        """Another model with what this one has learnt, to be trained on while this one still predicts."""
+        """A copy of the model, to be trained further while this one still predicts."""
         return copy.copy(self)
 
     def so_far(self, run: Any) -> Any:
-        """A model with what a run has learnt until now, for prediction."""
+        """A model with the current state of a run, for prediction."""
         model = self.again()
         model.learn(run)
         return model
@@ -254,19 +254,19 @@ class TaskModel(ABC):
 
     @abstractmethod
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
+        """Return ``(header, arrays)`` of the learnt model; TypeError for what a file cannot contain."""
 
     @classmethod
     @abstractmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
+        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for invalid contents."""
 
     def check(self) -> None:
-        """Raise ValueError if what a file holds, training state and all, does not fit together."""
+        """Raise ValueError if the contents of a file, including its training state, do not fit together."""
         return
 
     def state_sizes(self) -> dict[str, int]:
-        """Sizes of the model by the names that the tables of its training states have for them."""
+        """Sizes of the model, by their names in the tables of its training states."""
         return {}
 
     @staticmethod
@@ -275,16 +275,16 @@ class TaskModel(ABC):
         return header["params"]
 
     def stored_params(self) -> Any:
-        """The parameters as a file is to store them."""
+        """The parameters as stored in a file."""
         return self.params
 
     @staticmethod
     def suspicion(header: dict[str, Any]) -> str | None:
-        """What a file's header asks for that only the file of a trusted author may: something to run or to open."""
+        """What a file's header needs `trusted` for: something to run or to open."""
         return None
 
     def restored_params(self, params: Any) -> Any:
-        """The parameters that a file stored, as the estimator takes them."""
+        """The stored parameters, in the form that the estimator takes."""
         return params
 
     def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -385,8 +385,8 @@ class ChoosingModel(TaskModel):
         Parameters
         ----------
         choose : bool
-            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
-            this is no batch of a stream and the examples are not too few, one that is chosen now.
+            Whether the solver's C is only the default: the C of an earlier choice replaces it, or, if there is none,
+            this is not a batch of a stream and the examples are not too few, one that is chosen now.
         """
         if choose:
             solver = self.completing(solver, data)
@@ -405,8 +405,8 @@ class ChoosingModel(TaskModel):
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
         """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
 
-        Of examples that are known in part nothing can be judged: the others decide. The checkpoint then keeps C, so
-        that training resumes with the same one. Interrupted, the model is that of the present C on a part of them.
+        Partly known examples cannot be scored: the others decide. The checkpoint then stores C, so training resumes
+        with the same one. If interrupted, the model is that of the current C on a part of the examples.
         """
         path = solver.checkpoint
         if path is not None and os.path.exists(path):
@@ -436,7 +436,7 @@ class ChoosingModel(TaskModel):
         return None
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """What chooses C: its `choose` returns a `Choice`, its `part` is the training that runs."""
+        """The search for C: its `choose` returns a `Choice`, its `part` is the running training."""
         n = self.n_examples(data)
         if n > self.most_examples:
             drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
@@ -448,7 +448,7 @@ class ChoosingModel(TaskModel):
         return self.divide(data, chosen, chosen[:0])[0], None if sample_weight is None else sample_weight[chosen]
 
     def _adopt_part(self, part: Any) -> Any:
-        """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""
+        """Restore the model of an interrupted training on a part of the examples; returns its run."""
         run = part.run
         run.interrupt()
         self.learn(run)
@@ -458,15 +458,15 @@ class ChoosingModel(TaskModel):
         return run
 
     def adopt(self, part: Any) -> None:
-        """Turn indices of examples in what was learnt from a part of them into those of all."""
+        """Convert indices of examples in a model trained on a part of them into indices of all."""
         return
 
     def apply_choice(self, choice: Choice) -> None:
-        """Set what was chosen beside C."""
+        """Set the other chosen parameters."""
         return
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        """Encoded data and weights, equal examples put together where training does not tell them apart."""
+        """Encoded data and weights, with equal examples merged if training does not distinguish them."""
         return data, sample_weight
 
     def n_examples(self, data: Any) -> int:
@@ -478,7 +478,7 @@ class ChoosingModel(TaskModel):
         return
 
     def strata(self, data: Any) -> Any:
-        """Label ids of the examples, each of which is to keep its share; None: they have no one label."""
+        """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
         return
 
     @abstractmethod
@@ -487,11 +487,11 @@ class ChoosingModel(TaskModel):
 
     @abstractmethod
     def judged(self, data: Any) -> tuple[str, Any, Any]:
-        """How well encoded data are predicted by the task's own metric: what `Held` has."""
+        """The predictions of encoded data scored by the task's own metric, as for `Held`."""
 
     @abstractmethod
     def scale(self, data: Any) -> float:
-        """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
+        """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
 
 
 # What a training sets beside weights.

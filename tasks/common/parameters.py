@@ -62,7 +62,7 @@ CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
 
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
-    """Raise ValueError for the first parameter, ``(name, asked for, trained with)``, of which the two differ."""
+    """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:
         if not is_same(wanted, own):
             is_plain = all(value is None or plain(value) is not None for value in (wanted, own))
@@ -73,7 +73,7 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
 
 
 def check_unchanged(params: Any, model: Any, settled: Iterable[str]) -> None:
-    """Raise ValueError for the first of the settled parameters that a model was trained with otherwise."""
+    """Raise ValueError for the first of the fixed parameters that differs from the model's."""
     check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
 
 
@@ -104,8 +104,8 @@ def described(thing: Any, *names: str) -> dict[str, Any]:
 def params_to_json(params: Any) -> tuple[Any, Any]:
     """Return ``(header, arrays)``: parameters as JSON values, matrices among them as arrays ``params.NAME``.
 
-    What neither can hold is left out: a RandomState, a function, a solver of a user's own class; and the checkpoint,
-    which belongs to one run. A loaded estimator has the default there.
+    What neither can contain is left out: a RandomState, a function, a solver of a user's class; and the checkpoint,
+    which belongs to one run. A loaded estimator has the default instead.
     """
     header, arrays = {}, {}
     for name, value in params.items():
@@ -119,7 +119,7 @@ def params_to_json(params: Any) -> tuple[Any, Any]:
 
 
 def param_to_json(value: Any) -> Any:
-    """A parameter as a JSON value; None for what that cannot hold."""
+    """A parameter as a JSON value; None if there is none."""
     if isinstance(value, Solver):
         return solver_to_json(value)
     if isinstance(value, dict):

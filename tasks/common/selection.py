@@ -2,10 +2,10 @@
 
 C grows along a path: 1 and 3 times powers of ten, each training starting from the dual point of the last, which is
 feasible at any greater C. So a value costs a few passes, and the whole path about as much as one training. It begins
-where C is so small that hardly an example holds a margin (see `ChoosingModel.scale`), and ends once larger values have
-predicted the held-out examples no better; if the first one is clearly the best, smaller ones follow. What training
-starts from (see `TaskModel.prior`) is judged too, as a C so small that nothing is learnt: learnt weights that predict
-held-out examples worse are not preferred to it. A fifth of the examples is held out; where there are few, each third in
+where C is so small that hardly any example has a margin (see `ChoosingModel.scale`), and ends once larger values
+no longer improve the held-out score; if the first one is clearly the best, smaller ones follow. The prior that training
+starts from (see `TaskModel.prior`) is scored too, as a C so small that nothing is learnt: learnt weights that predict
+held-out examples worse are not preferred to it. A fifth of the examples is held out; of few examples, each third in
 turn.
 
 Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``, of variance
@@ -52,9 +52,9 @@ Gamma = tuple[float, float, float, float]
 
 
 class Held(NamedTuple):
-    """How held-out examples were predicted: the metric is the ratio of the sums of two arrays, one entry per example.
+    """Scores of held-out examples: the metric is the ratio of the sums of two arrays, one entry per example.
 
-    As in scikit-learn, less is better where the name ends in "loss" or "error".
+    As in scikit-learn, less is better if the name ends in "loss" or "error".
     """
 
     metric: str
@@ -64,7 +64,7 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """A C, and what it was chosen from.
+    """A C, and the table from which it was chosen.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Choice:
     losses : dict of (C, score, standard error)
         The best C of each of them.
     scales : dict of float
-        By loss, what weights are multiplied by before they are added; empty: those of `loss` are the model.
+        By loss, the factor of its weights in the sum; empty: those of `loss` are the model.
     total : (score, standard error) or None
         Of that sum.
     tables : dict of table
@@ -111,7 +111,7 @@ class Choice:
 
     @property
     def edges(self) -> list[str]:
-        """What was chosen at the edge of the values that were tried; of a sum, each loss is looked at."""
+        """What was chosen at the edge of the tried values; for a sum, each loss is checked."""
         if self.total is None:
             return [self.text] * self.is_at_edge
         chosen = {loss: C for loss, (C, *_) in self.losses.items() if at_edge(C, self.tables.get(loss, []))}
@@ -213,14 +213,14 @@ def rows_from_json(rows: Any) -> list[Row]:
 
 
 def are_finite(rows: Iterable[tuple[float, ...]]) -> bool:
-    """Whether rows are of finite numbers, the first of each, a C, above 0."""
+    """Whether rows contain finite numbers, the first of each, a C, above 0."""
     return all(row[0] > 0.0 and np.isfinite(row).all() for row in rows)
 
 
 def at_edge(C: float, table: list[Row]) -> bool:
     """Whether C is the least or the greatest value, and better than the one beside it by a standard error.
 
-    Beyond a C with which nothing is learnt there is nothing; of two values, each is at an edge.
+    A C with which nothing is learnt is not an edge; with only two values there is none either.
     """
     if len(table) < 3 or table[1][0] * 1e-3 > C:
         return False
@@ -240,7 +240,7 @@ def ranking(metric: str, table: Any) -> Any:
 
 
 class ChoiceCheckpoint(Checkpoint):
-    """The checkpoint of a training whose C was chosen, or of one whose examples were too few for that (None)."""
+    """The checkpoint of a training whose C was chosen, or that had too few examples for that (None)."""
 
     def __init__(self, path: Any, every: int, choice: Choice | None) -> None:
         super().__init__(path, every)
@@ -281,7 +281,7 @@ class PatientRun:
 
 
 class Part:
-    """A training on some of the examples, which goes from C to C, and the others to judge it by."""
+    """A training on some of the examples, with one C after another, and the others to score it on."""
 
     def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
         self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -294,7 +294,7 @@ class Part:
         solver.check(self.problem)
 
     def train(self, solver: Any, monitor: Any) -> int:
-        """Train with another C, from the present point, until a pass gains little; returns the number of passes."""
+        """Train with another C, from the current point, until a pass gains little; returns the number of passes."""
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
             run.set_state(self.run.get_state(), adapt=True)
@@ -337,14 +337,14 @@ class Search:
     solver : Solver
         Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
     values : sequence of float, optional
-        What to try instead of the path.
+        Values to try instead of the path.
 
     Attributes
     ----------
     lowest : float
         Where the path begins, in units of 1 / scale.
     longest : int
-        Values that the path has at most.
+        Maximum number of values on the path.
     patience : int
         Values that may be worse than the best so far before the path ends.
     turns : int
@@ -370,12 +370,12 @@ class Search:
         return self.model.loss
 
     def choose(self, monitor: Any) -> Choice | None:
-        """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
+        """Follow the path and choose the value with the best score; None if there are too few examples to split."""
         held_out = list(self._divisions())
         return self.choose_on(held_out, monitor) if held_out else None
 
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
-        """The choice by these divisions of the examples."""
+        """The choice by these splits of the examples."""
         self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
         if self.values is not None:
@@ -390,7 +390,7 @@ class Search:
         return self.choice
 
     def _walk(self, values: Iterable[float], monitor: Any) -> None:
-        """Try values until as many as `patience` stand behind the best."""
+        """Try values until `patience` of them follow the best."""
         for C in values:
             self.table.append(self.tried(self.parts, C, monitor))
             best = ranking(self.metric, self.table)[0]
@@ -405,11 +405,11 @@ class Search:
         return Choice(C, self.metric, sorted(self.table), self.n_held_out)
 
     def keep(self) -> None:
-        """Keep what is needed of the best value so far, which is the last."""
+        """Keep what is needed of the last value, the best so far."""
         self.held = self.last
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Any) -> Row:
-        """Train parts on with a value, and judge them."""
+        """Train parts further with a value, and score them."""
         monitor.try_value(C)
         n_passes = 0
         for self.part in parts:
@@ -421,7 +421,7 @@ class Search:
     def _divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.
 
-        Examples of one group stay together. Each label keeps its share, and one that is alone is never held out.
+        Examples of one group stay together. Each label keeps its share, and a label's only example is never held out.
         """
         n = self.model.n_examples(self.data)
         group, label = self.model.groups(self.data), self.model.strata(self.data)
@@ -449,7 +449,7 @@ class LossSearch:
     Parameters
     ----------
     searches : list of Search
-        One per loss, which its `loss` names; of equal ones the first is chosen.
+        One per loss, named by its `loss`; in a tie the first is chosen.
     """
 
     def __init__(self, searches: Any) -> None:
@@ -474,12 +474,12 @@ class LossSearch:
 
 
 def joined(parts: list[Held]) -> Held:
-    """How the examples of several parts were predicted."""
+    """The scores of the examples of several parts."""
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
 
 
 def path_solver(solver: Any, seed: int) -> Any:
-    """The solver that walks the path: without an end of its own, and without a file."""
+    """The solver for the path: without its own stopping rule, and without a file."""
     if isinstance(solver, DualSolver) and solver.rescaling is not None:
         return LaRank(rescaling=solver.rescaling, penalty=solver.penalty, random_state=seed)
     known, default = solver.get_params(), type(solver)()

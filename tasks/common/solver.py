@@ -1,7 +1,7 @@
-"""The solver that a task's parameters ask for: a name, to which the common parameters apply, or an object.
+"""The solver of a task's parameters: a name, to which the common parameters apply, or an object.
 
-The parameters are read as attributes: of an estimator, or of what the command line makes of its options. Model files
-store a solver by its name and parameters, so that a loaded model trains on as before.
+The parameters are read as attributes: of an estimator, or of the command line's settings. Model files
+store a solver by its name and parameters, so a loaded model trains as before.
 """
 
 from __future__ import annotations
@@ -60,28 +60,28 @@ def is_auto(C: Any) -> bool:
 
 
 def given_to_solver(params: Any) -> dict[str, Any]:
-    """The given parameters of solvers, without C where it is to be chosen."""
+    """The given parameters of solvers, without a C that is to be chosen."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
 
 
 def leaves_C(params: Any, solver: Any) -> bool:  # noqa: N802
-    """Whether parameters leave the C of the solver that they ask for to the training data."""
+    """Whether the C of the solver is chosen on the training data."""
     return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
 
 
 def leaves_gamma(params: Any) -> bool:
-    """Whether parameters leave a kernel's gamma to the training data."""
+    """Whether a kernel's gamma is chosen on the training data."""
     return is_auto(params.gamma) and params.kernel in WITH_GAMMA
 
 
 def is_to_choose(params: Any, solver: Any) -> bool:
-    """Whether parameters leave C or gamma to the training data."""
+    """Whether C or gamma is chosen on the training data."""
     return leaves_C(params, solver) or leaves_gamma(params)
 
 
 def is_log(loss: Any) -> bool:
-    """Whether a loss is the log loss, which has a solver of its own."""
+    """Whether a loss is the log loss, which has its own solver."""
     return isinstance(loss, str) and loss == "log"
 
 
@@ -96,7 +96,7 @@ def check_alone(solver: Any, given: Iterable[str]) -> None:
 
 
 def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
-    """The solver that parameters ask for, with a default where C is not given or is to be chosen."""
+    """The solver that the parameters name, with a default C if it is not given or is to be chosen."""
     given, of_log = given_to_solver(params), is_log(params.loss)
     check_alone(params.solver, given)
     if isinstance(params.solver, ConditionalLikelihood) and not of_log:

@@ -1,12 +1,12 @@
-"""Columns in units of their own, so that a model does not depend on those they came in.
+"""Columns in standard units, so that a model does not depend on the given ones.
 
 Dual solvers and the regulariser treat all columns alike: one in large units drowns the others, one in small units is
 drowned, and means far from 0 cost passes. A model with `Units` learns weights of what `Units.applied` returns;
 `Units.undone` has those of the columns as given.
 
-Rows of numbers are standardised. Those of a sequence count as much as the label before, moreover: the mean square of
-their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and of attributes (one column
-per word, say) each weighs as much as a label.
+Rows of numbers are standardised. Those of a sequence also weigh as much as the previous label: the mean square of
+their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and attributes (one column
+per word, say) each weigh as much as a label.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MANY = 1 << 17
 
 
 class Units(NamedTuple):
-    """What is subtracted from columns, and what they are then divided by.
+    """The centres subtracted from columns, and the scales that then divide them.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class Units(NamedTuple):
     def of_rows(cls, rows: Any, *, short: bool = False) -> Self | None:
         """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
-        Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a row as a whole has
-        variance 1, so that it counts as much as what else a model has weights for.
+        Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a whole row has
+        variance 1, so that it weighs as much as the model's other features.
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
@@ -69,12 +69,12 @@ class Units(NamedTuple):
 
     @classmethod
     def of_matrix(cls, X: Any, has_intercept: Any, weight: Any = None, *, short: bool = False) -> Self | None:
-        """`of_rows` of a matrix, each row that differs and has a weight once: copies and weights make no difference."""
+        """`of_rows` of a matrix, with each distinct row of nonzero weight once: copies and weights do not matter."""
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), short=short)
 
     @classmethod
     def of_tokens(cls, tokens: Any) -> Self:
-        """Those of the tokens of sequences; with many zeros, the size of what is not zero."""
+        """Those of the tokens of sequences; with many zeros, the size of the nonzeros."""
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
         if tokens.n_entries > FILLED * n * d:
             mean, size = moments(table(tokens))

@@ -1,1 +1,1 @@
-"""What a model has learnt, as people read it: weights by feature and label, and why one output won over another."""
+"""What a model has learnt, in readable form: weights by feature and label, and why one output beat another."""
