@@ -51,7 +51,7 @@ class QueryRows(Split[Any, NDArray[np.float64]]):
 def fetch_rank_lightgbm(data_home: DataHome = None) -> QueryRows:
     """Load LightGBM's example of a ranking: 201 queries of 3005 rows, and 50 of 768 to test on.
 
-    300 features, of which a row has about 95; grades from 0 to 4. Licence: MIT.
+    300 features, about 95 of them per row; grades from 0 to 4. Licence: MIT.
 
     Folder ``rank_lightgbm/``; parameter and errors are those of :func:`fetch_conll2000`.
 
@@ -88,8 +88,8 @@ def make_rankings(
     """Draw rows of queries, whose grades come from a noisy linear score.
 
     The score is ``<w, x> + noise e`` with standard Gaussian x and e; half of all rows have grade 0, half of the others
-    grade 1, and so on. After that each query adds a vector of its own to its rows, which tells a regression on all rows
-    wrong things, and the order within a query nothing. The direction w, of length 1, depends on `n_features` only, so
+    grade 1, and so on. Then each query adds its own vector to its rows, which misleads a regression on all rows
+    and says nothing about the order within a query. The direction w, of length 1, depends on `n_features` only, so
     two draws can serve as training and test set.
 
     Parameters
@@ -100,9 +100,9 @@ def make_rankings(
     n_grades : int
         From 2 to 51.
     noise : float
-        Standard deviation of what no feature says; the score's own is 1.
+        Standard deviation of the noise; the score's own is 1.
     shift : float
-        Standard deviation of what a query adds.
+        Standard deviation of a query's vector.
     random_state : int, numpy.random.Generator or None
 
     Returns

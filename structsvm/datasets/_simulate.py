@@ -232,9 +232,9 @@ def make_snakes(
 ]:
     """Draw snakes on grids, whose cells are to be numbered from head to tail.
 
-    A snake is a path that does not cross itself. A cell of it has one of four colours, the direction of the next one;
-    the last cell that of a cell which is no part of it (or of the border); all other cells have a fifth colour. There
-    is no noise, and hardly a cell's surroundings tell its number: only the way from the head does.
+    A snake is a path that does not cross itself. Each of its cells has one of four colours, the direction of the next
+    one; for the last cell, of a cell outside the snake (or the border); all other cells have a fifth colour. There
+    is no noise, and a cell's surroundings hardly ever give its number: only the path from the head does.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def make_noisy_grids(
     noise: float = 1.5,
     random_state: RandomState = None,
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
-    """Draw grids of labels, and what noise leaves of them.
+    """Draw grids of labels, and noisy features of them.
 
     Parameters
     ----------
@@ -329,11 +329,11 @@ def make_noisy_grids(
     n_labels : int
         At least 2.
     pattern : {"blobs", "checkerboard"}
-        Where a smooth random field of each label is the greatest; or fields of a board in turn.
+        The label whose smooth random field is greatest; or the fields of a board in turn.
     scale : float
         Standard deviation of the smoothing, or width of a field (rounded), in cells.
     noise : float
-        Standard deviation of what is added to each feature.
+        Standard deviation of the noise added to each feature.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -387,7 +387,7 @@ def make_label_sets(
     noise: float = 1.0,
     random_state: RandomState = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw rows and sets of labels, of which some go together and some do not.
+    """Draw rows and sets of labels, some of which occur together and some do not.
 
     A set y, as indicators, has given x a probability proportional to
 
@@ -401,7 +401,7 @@ def make_label_sets(
     ----------
     n_samples, n_features, n_labels : int
     strength : float
-        Of the pairs; at 0 a row says all that there is to know of a label.
+        Strength of the pairs; at 0 a row says everything about a label.
     noise : float
         Above 0: the temperature.
     random_state : int, numpy.random.Generator or None
@@ -453,12 +453,12 @@ def make_word_alignments(
     reorder: float = 1.0,
     random_state: RandomState = None,
 ) -> tuple[list[tuple[list[str], list[str]]], list[NDArray[np.int64]]]:
-    """Draw sentences with their translations, and which word is whose.
+    """Draw sentences with their translations, and the alignment of their words.
 
     Words of the second language are drawn with Zipf frequencies 1/rank. Each becomes nothing, or one to `max_fertility`
     words of the first language: its main translation, in three cases of ten its other one, which is the main one of
     another word. One word in seven is spelled the same in both languages. Their places are those of the words that they
-    translate, jittered; then words that translate nothing come in between, the frequent ones most. The dictionary
+    translate, jittered; then words that translate nothing are inserted, frequent ones most. The dictionary
     depends on `n_words` only, so two draws can serve as training and test set.
 
     Parameters

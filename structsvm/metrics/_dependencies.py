@@ -9,7 +9,7 @@ from typing import Any
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.dependencies import DependencyTree
 
-# Relations of content words, of which CLAS counts.
+# Relations of content words, which CLAS counts.
 CONTENT_RELATIONS = frozenset(
     {
         *(

@@ -23,7 +23,7 @@ class GraphScores:
     hamming : int
         Nodes with a wrong label.
     jaccard : dict of label to float
-        Of each label, the nodes that have it in both labellings over those that have it in one of them at least.
+        Per label, the nodes that have it in both labellings over those that have it in at least one.
     mean_jaccard : float
         Its mean over labels.
     n_graphs, n_nodes : int
@@ -64,7 +64,7 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
     Raises
     ------
     ValueError
-        For another number of graphs or nodes (the message names the graph), and where no node counts.
+        For another number of graphs or nodes (the message names the graph), or if no node counts.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Scores of rankings: by query, and their means.
 
-Rows are ranked by their scores. Rows of equal scores share the places that they take: what is counted there is its mean
-over their orders, but for average precision, which counts them all at once, as scikit-learn does.
+Rows are ranked by their scores. Rows with equal scores share their places: a score is the mean over their orders,
+except average precision, which counts them all at once, as scikit-learn does.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class RankingScores:
     pairs : float
         Pairs of rows of different grades in the right order; equal scores are half right.
     n_queries : int
-        Queries with a relevant row, of which `ndcg`, `ndcg_at` and `map` are means.
+        Queries with a relevant row, over which `ndcg`, `ndcg_at` and `map` are means.
     n_compared : int
-        Queries with different grades, of which `pairs` is the mean.
+        Queries with different grades, over which `pairs` is the mean.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
 
 
 def break_even_point(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Return the precision where it equals recall: among as many rows as are relevant. NaN where there is none.
+    """Return the precision where it equals recall: among as many rows as are relevant. NaN if there is none.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def break_even_point(y_true: ArrayLike, y_score: ArrayLike) -> float:
 def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Return the share of pairs of rows of different grades that are in the right order; equal scores are half right.
 
-    Of two grades that is the area under the ROC curve. NaN where all grades are equal.
+    With two grades that is the area under the ROC curve. NaN if all grades are equal.
 
     Examples
     --------

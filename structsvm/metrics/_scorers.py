@@ -30,11 +30,11 @@ class Scorer:
     metric : callable
         Of true and predicted outputs.
     part : str
-        The attribute of what the metric returns; "": that itself.
+        The attribute of the metric's result; "": the result itself.
     of_estimator : str
-        The attribute of the estimator, of a pipeline's last step, that the metric takes as well.
+        The attribute of the estimator, or of a pipeline's last step, that the metric also takes.
     of_predict, of_metric : tuple of str
-        Keywords that are handed on: to `predict`, and to the metric. scikit-learn's metadata routing asks for them.
+        Keywords passed to `predict`, and to the metric, for scikit-learn's metadata routing.
     sign : float
         -1 for losses.
 
@@ -67,15 +67,15 @@ class Scorer:
         return self.sign * value
 
     def predicted(self, estimator: Any, X: Any, **about: Any) -> Any:
-        """What is scored."""
+        """The outputs to score."""
         return estimator.predict(X, **about)
 
     def true(self, estimator: Any, y: Any) -> Any:
-        """What it is compared with."""
+        """The outputs to compare with."""
         return y
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's metadata routing is to hand on."""
+        """The keywords that scikit-learn's metadata routing passes."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=repr(self))
@@ -88,7 +88,7 @@ class Scorer:
 
 
 class FoundScorer(Scorer):
-    """Of the scores of two classes, the second of which is to be found."""
+    """For scores of two classes; the second is to be found."""
 
     def predicted(self, estimator: Any, X: Any, **about: Any) -> Any:
         return estimator.decision_function(X)

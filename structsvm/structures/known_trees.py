@@ -1,4 +1,4 @@
-"""Trees that are known in part: how they are written, and what each of their spans may hold.
+"""Trees that are known in part: how they are written, and what each of their spans may contain.
 
 A node ``_`` is a bracket whose label is not known. A node ``...`` is not a bracket: it stands for any number of
 siblings over its words (as the root: for one tree), of which nothing is known but the brackets in it. All others are

@@ -17,7 +17,7 @@ have a row per value; all other values are hashed into the rows that all templat
 
     row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
 
-so that what stands at i and at j is computed once per position.
+so the terms of i and of j are computed once per position.
 """
 
 from __future__ import annotations

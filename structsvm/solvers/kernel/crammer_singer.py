@@ -13,7 +13,7 @@ from structsvm.kernel._full_gradient import FullGradient
 from structsvm.parameters import Interval
 from structsvm.solvers.kernel.base import KernelSolver, check_size
 
-# Of the largest violation, the share from which on a pass looks at an example: the worst come first, as there.
+# A pass visits examples that are violated by at least this share of the largest violation: the worst first, as there.
 SHARE = 0.1
 
 
@@ -29,7 +29,7 @@ class CrammerSinger(KernelSolver):
     tol : float, default=1e-3
         Relative duality gap to stop at. It is known without further kernel values.
     max_iter : int, default=10000
-        Passes at most; most of them look at few examples.
+        Maximum number of passes; most of them visit few examples.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, of one value per example, in units of 2**20 bytes.
     random_state : int, RandomState or None

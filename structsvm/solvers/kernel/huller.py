@@ -16,8 +16,8 @@ from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelRun, KernelSolver
 
-# More drift of the recursive norms than this is worth a word, and a smaller squared distance of the hulls: kernel
-# values are of single precision.
+# More drift of the recursive norms than this is a warning, and so is a smaller squared distance of the hulls: kernel
+# values have single precision.
 DRIFT = FLAT = 1e-6
 
 
@@ -42,7 +42,7 @@ class HullerRun(KernelRun):
             )
 
     def settle(self) -> None:
-        """Recompute the norms, and say how far they had drifted."""
+        """Recompute the norms, and warn if they had drifted."""
         begin = time.perf_counter()
         drift = self.state.settle()
         self.seconds += time.perf_counter() - begin

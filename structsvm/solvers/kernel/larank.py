@@ -13,8 +13,8 @@ from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.parameters import N_REPROCESS, Interval, Kind, Options
 from structsvm.solvers.kernel.base import KernelSolver
 
-# The least slope that is worth a step: in the first pass, from pass to pass, and at last. Steps on pairs that are
-# nearly optimal cost as much as others and gain next to nothing while so much else has changed.
+# The least slope that is worth a step: in the first pass, its factor per pass, and the final one. Steps on nearly
+# optimal pairs cost as much as others and gain next to nothing while so much else has changed.
 FIRST_TAU, SHRINK, LAST_TAU = 0.2, 0.3, 1e-9
 
 # Optimize for each ProcessOld of the fixed schedule. On the papers' data the adaptive one had 10 to 50 (GaLa, table 1).
@@ -30,21 +30,21 @@ class KernelLaRank(KernelSolver):
     ----------
     C : float, default=1.0
     schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once", "working-set"} or pair of float, default="fixed"
-        What follows the ProcessNew of a fresh example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
-        (`LaRank` has ten: beside an argmax they are cheaper here); "adaptive" whatever gains most for its cost
-        (algorithm 5), by a deterministic count of kernel values and updates of derivatives, which stands for the
-        seconds of "adaptive-clock". "decode-once" solves the whole row of an example while its scores are at hand, then
-        `n_reprocess` rows of random support patterns over their own labels. "working-set" takes all examples in each
-        pass, and after each step on one of them goes over all support vectors until none is left to move: SVMstruct's
-        algorithm 1, much slower, for comparisons. A pair says how many ProcessOld and how many Optimize there are on
-        average: ``(0, 0)`` gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
+        What follows the ProcessNew of a new example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
+        (`LaRank` has ten: compared with an argmax they are cheaper here); "adaptive" the steps that gain most for their
+        cost (algorithm 5), by a deterministic count of kernel values and updates of derivatives in place of the
+        seconds of "adaptive-clock". "decode-once" solves the whole row of an example with its scores, then
+        `n_reprocess` rows of random support patterns over their own labels. "working-set" visits all examples in each
+        pass, and after each step on one of them iterates over all support vectors until none moves: SVMstruct's
+        algorithm 1, much slower, for comparisons. A pair is the average number of ProcessOld and of Optimize: ``(0,
+        0)`` gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
-        Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
-        few that the last step has looked at (GaLa; Tuma and Igel 2011); one in ten is any, without which it can stop
+        The support pattern of a step on old examples: a random one, or the one with the most promising step among a
+        few that the last step has visited (GaLa; Tuma and Igel 2011); one in ten is random, as otherwise it can stop
         short of the optimum.
     max_iter : int, optional
-        Passes over the data. None: 2; with `tol`, as many as it takes, up to 1000.
+        Passes over the data. None: 2; with `tol`, as many as needed, up to 1000.
     tol : float, optional
         Relative duality gap to stop at, computed after every pass. None: no such test.
     cache_size : float, default=200

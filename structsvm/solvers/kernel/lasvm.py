@@ -1,4 +1,4 @@
-"""LaSVM: one pass over the examples, then the dual over those it has kept."""
+"""LaSVM: one pass over the examples, then the dual over the kept ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LaSVMRun(KernelDualRun):
     def certify(self) -> None:
         """The finishing step; and with `tol` both objectives, by one pass over all examples.
 
-        Where a pass has moved nothing, and the gap is not yet small, tau is what keeps it open.
+        If a pass has moved nothing and the gap is not yet small, tau is too large.
         """
         begin = time.perf_counter()
         try:
@@ -64,21 +64,21 @@ class LaSVM(KernelSolver):
     n_reprocess : float, default=1
         Reprocess steps after each Process, on average.
     delta_max : float, optional
-        Reprocess on until the uncertainty about b is at most this (section 4.2.5).
+        Reprocess until the uncertainty about b is at most this (section 4.2.5).
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Which example comes next: any, or of 50 drawn the one with the smallest ``y f(x)``, or the smallest
+        Which example comes next: a random one, or of 50 drawn the one with the smallest ``y f(x)``, or the smallest
         ``|f(x)|``; "autoactive" draws up to 100, until 5 are within ``1 + delta / 2`` of the boundary.
     max_visits : int, optional
-        Examples that a pass visits at most; None: all.
+        Maximum number of examples that a pass visits; None: all.
     finishing : bool, default=True
-        Whether training ends with the finishing step, which solves the dual over the examples that were kept.
+        Whether training ends with the finishing step, which solves the dual over the kept examples.
     max_iter : int, optional
-        Passes. None: 1; with `tol`, as many as it takes, up to 1000.
+        Passes. None: 1; with `tol`, as many as needed, up to 1000.
     tol : float, optional
         Relative duality gap to stop at, computed after every pass, which then ends with the finishing step. None: no
-        gap is claimed, for it would take as many kernel values as the pass.
+        gap is claimed, as it would take as many kernel values as the pass.
     tau : float, default=1e-3
-        Tolerance of the optimality conditions, in units of f(x). With `tol` it falls, where it is too coarse for that.
+        Tolerance of the optimality conditions, in units of f(x). With `tol` it is reduced if it is too coarse.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes.
     random_state : int, RandomState or None

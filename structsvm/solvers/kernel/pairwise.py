@@ -1,6 +1,6 @@
 """A machine with a bias for each pair of classes, each solved to its optimum, as one problem.
 
-For classes k < l, of the examples of these two alone, with y_i = -1 for k and 1 for l:
+For classes k < l, on the examples of these two alone, with y_i = -1 for k and 1 for l:
 
     min  1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(x_i)> + b)),
 
@@ -62,7 +62,7 @@ class Pairwise(KernelSolver):
     max_iter : int, default=10
         Passes over all pairs at most.
     cache_size : float, default=200
-        Memory for kernel values that are kept from pair to pair, in units of 2**20 bytes.
+        Memory for kernel values that pairs share, in units of 2**20 bytes.
     checkpoint, checkpoint_every
         As for `LaRank`.
 
@@ -119,7 +119,7 @@ class ClassBlocks:
     Attributes
     ----------
     n_asked, n_missed : int
-        Blocks asked for, and those of them that were computed.
+        Requested blocks, and those of them that were computed.
     """
 
     def __init__(self, gram: Gram, order: Any, start: Any, cache_size: float) -> None:
@@ -134,7 +134,7 @@ class ClassBlocks:
         return 1.0 - self.n_missed / self.n_asked if self.n_asked else 1.0
 
     def gram_of(self, k: int, l: int) -> Gram:
-        """The `Gram` of a pair: all of its values, or where these have no room in the cache its rows."""
+        """The `Gram` of a pair: all of its values, or its rows if the cache has no room for these."""
         first, second = (self.order[self.start[c] : self.start[c + 1]] for c in (k, l))
         n = len(first) + len(second)
         if n * n > self.size:
@@ -205,7 +205,7 @@ class PairwiseState:
         return int(np.count_nonzero(self.beta))
 
     def solve(self, k: int, l: int) -> None:
-        """Solve the machine of two classes, from where it stands."""
+        """Solve the machine of two classes, from its current point."""
         first, second = (slice(self.start[c], self.start[c + 1]) for c in (k, l))
         m, n = first.stop - first.start, first.stop - first.start + second.stop - second.start
         if n == 0:
@@ -250,7 +250,7 @@ class PairwiseState:
     def set_state(self, state: Any, *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
 
-        Where they may come from another problem and do not fit this one, the machines start from 0.
+        With `adapt`, arrays of another problem that do not fit this one are ignored, and the machines start from 0.
         """
         order, Q = checked_array(state, "support", np.int64, (None,)), len(self.beta)
         beta = checked_array(state, "beta", np.float64, (Q, len(order)))
@@ -309,7 +309,7 @@ class PairSchedule:
         self.next = 0
 
     def run(self, seconds: float) -> bool:
-        """Machines for about so many seconds; return whether all have been solved."""
+        """Solve machines for about `seconds`; return whether all have been solved."""
         end = time.perf_counter() + seconds
         while self.next < self.n_samples:
             self.state.solve(*self.state.pairs[self.next])

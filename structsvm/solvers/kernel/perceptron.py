@@ -37,8 +37,8 @@ class KernelPerceptron(Solver):
     average : bool, default=True
         Return the average of the expansions after each visit, which generalises better.
     budget : int, optional
-        Most support patterns. When there is one more, the one leaves whose class would be farthest ahead without it
-        (thesis, algorithm 4). Needs ``average=False``: an average has all that ever were.
+        Maximum number of support patterns. Beyond it, the one whose class would be farthest ahead without it is removed
+        (thesis, algorithm 4). Needs ``average=False``: an average contains all patterns that ever were.
     margin : float, default=0
         An example makes a step unless the score of its class is ahead of all others by more than this (with two
         classes twice the beta of algorithm 4).

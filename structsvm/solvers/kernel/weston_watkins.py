@@ -12,10 +12,10 @@ phi(x_i), which is equation 1):
     sum_k beta_ki = 0 for each i,   sum_i beta_ki = 0 for each k.
 
 Decomposition (section 5.3). A round chooses a working set of examples, takes their rows of the kernel matrix and
-improves the dual over them alone, with what each class gets from them in all (sum_i beta_ki over the set) held fixed;
-then all scores follow, F += (change of beta) K_rows. Two ways to improve it: Frank-Wolfe (sections 5.1 and 5.2), and
-steps along cycles of classes (`structsvm.kernel._cycles`). After each round the linear programme of Frank-Wolfe over
-all examples gives the best biases and with them the exact duality gap (`structsvm.kernel._circulation`).
+improves the dual over them alone, with each class's total over them (sum_i beta_ki over the set) held fixed;
+then all scores are updated, F += (change of beta) K_rows. Two ways to improve it: Frank-Wolfe (sections 5.1 and 5.2),
+and steps along cycles of classes (`structsvm.kernel._cycles`). After each round the linear programme of Frank-Wolfe
+over all examples gives the best biases and with them the exact duality gap (`structsvm.kernel._circulation`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class WestonWatkins(KernelSolver):
     tol : float, default=1e-3
         Relative duality gap to stop at. It is known after each round without further kernel values.
     max_iter : int, default=1000
-        Rounds at most.
+        Maximum number of rounds.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
     checkpoint, checkpoint_every
@@ -190,12 +190,12 @@ class WestonWatkinsState:
         return self.dual
 
     def certify(self) -> tuple[Any, Any, Any]:
-        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the current h."""
+        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the best biases for the current h."""
         self.settle()
         return self.half_norm + self.programme.solve(self.F), self.dual, self.half_norm
 
     def recompute(self) -> None:
-        """Compute the scores afresh from the alpha, and take the middle of the optimal biases."""
+        """Recompute the scores from the alpha, and use the middle of the optimal biases."""
         self.beta[self.own] = 0.0
         self.beta[self.own] = -self.beta.sum(axis=0)
         self.F[:] = 0.0
@@ -207,7 +207,7 @@ class WestonWatkinsState:
         self.programme.centre(self.F)
 
     def add_scores(self, rows: Any, change: Any) -> None:
-        """F += change K, for some rows of K and the change of beta there, in strips between which Ctrl-C is heard."""
+        """F += change K, for some rows of K and the change of beta there, in strips; Ctrl-C is checked between them."""
         moved = np.flatnonzero(change.any(axis=0))
         change = change[:, moved]
         for first in range(0, self.F.shape[1], STRIP):
@@ -226,7 +226,7 @@ class WestonWatkinsState:
     def set_state(self, state: Any, *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
 
-        The constraints of the classes couple all examples: where one does not fit its box, all are scaled alike.
+        The constraints of the classes couple all examples: if one does not fit its box, all are scaled alike.
         """
         order, Q = checked_array(state, "support", np.int64, (None,)), len(self.beta)
         beta = checked_array(state, "beta", np.float64, (Q, len(order)))
@@ -276,7 +276,7 @@ class Decomposition(ABC):
     Attributes
     ----------
     by_gain : bool
-        What examples are chosen by: slopes times the room that there is, or slopes alone.
+        Whether examples are chosen by slopes times the room in their boxes, or by slopes alone.
     least : int
         Examples per class that a working set must have room for.
     """
@@ -299,7 +299,7 @@ class Decomposition(ABC):
     @property
     @abstractmethod
     def size(self) -> Any:
-        """Examples in a working set, at most."""
+        """Maximum number of examples in a working set."""
 
     @abstractmethod
     def improve(self, start: Any, C: Any, beta: Any, F: Any, K: Any, slope: Any) -> Any:

@@ -15,7 +15,7 @@ from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
 
-# The share of the examples that t0 is chosen on, how many there are at least, and the factor from one t0 to the next.
+# The share of the examples on which t0 is chosen, their least number, and the factor from one t0 to the next.
 SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
 
 
@@ -60,14 +60,14 @@ class SGDQN(Solver):
         ``u - 1/2``), ``u^3 / 6`` (beyond, ``u^2 / 2 - u / 2 + 1/6``).
     method : {"sgdqn", "svmsgd2", "sgdqn-2009"}, default="sgdqn"
         Whether the features are rescaled by the estimated diagonal of the Hessian, or all alike. "sgdqn-2009" averages
-        the ratios of equation 3.7, as printed, by which features of dense data are all rescaled alike too.
+        the ratios of equation 3.7, as printed, which also rescales all features of dense data alike.
     t0 : float, optional
         The gain of visit t is ``1 / (t + t0)``, times 1 / alpha without rescaling. None: the one with which a pass over
         a tenth of the examples decreases the objective most.
     average : bool, default=False
         Return the average of the weights over the last pass, with gains that fall as ``t^(-3/4)`` (ASGD).
     fit_intercept : bool, default=True
-        Give every example one more feature of value 1, whose weight is regularised as others are.
+        Give every example one more feature of value 1, whose weight is regularised like the others.
     max_iter : int, default=5
         Passes over the data.
     random_state : int, RandomState or None
@@ -153,8 +153,8 @@ class SGDQN(Solver):
         )
 
     def chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
-        """The t0 of section 3.2.3: the first tried gives an example of mean length a step of length one, and from
-        there it goes down, or else up, as long as that is better.
+        """The t0 of section 3.2.3: the first value gives an example of mean length a step of length one; smaller
+        values, or else larger ones, follow as long as they are better.
         """
         n = problem.n_samples
         rng = np.random.default_rng(seed)
@@ -168,7 +168,7 @@ class SGDQN(Solver):
         def cost(t0: Any) -> Any:
             state = self._state(problem, weight, seed, t0)
             state.run(order)
-            # Averaged weights too: steps that are too long show in the last ones first.
+            # Averaged weights too: too long steps show first in the last weights.
             primal = state.primal(order)
             return primal if np.isfinite(primal) else np.inf
 

@@ -18,7 +18,7 @@ from structsvm.solvers.base import Run, Solver
 
 
 class TrackingRun(Run):
-    """A run that visits examples in their order, and claims primal and dual of all that it has seen."""
+    """A run that visits examples in order, and claims primal and dual over all that it has seen."""
 
     has_dual = True
 
@@ -104,7 +104,7 @@ class Tracking(Solver):
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `TrackingRun`.
 
-        `base` holds the arrays of `TrackingState.get_state` to start from: the examples that it has seen are the first
+        `base` has the arrays of `TrackingState.get_state` to start from: its examples are the first
         ones of the problem, which passes do not visit and whose C stays.
         """
         C = np.full(problem.n_samples, float(self.C))
