@@ -217,7 +217,7 @@ cdef class AmbiguousProblem(Problem):
         return total
 
     cdef double shared_score(self, Py_ssize_t i) noexcept nogil:
-        """sum_y q_y s_y, of the row at hand."""
+        """sum_y q_y s_y, of the current row."""
         cdef double total = 0.0
         cdef Py_ssize_t e
         for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
@@ -291,7 +291,7 @@ cdef class AmbiguousProblem(Problem):
         return 0
 
     cdef void separate_hinges(self, Py_ssize_t i, Cut* cut, double* violation) noexcept nogil:
-        """The active hinges of "mean" and "max", from the scores at hand."""
+        """The active hinges of "mean" and "max", from the current scores."""
         cdef Py_ssize_t k, n = 1, at = self.bag_indptr[i], end = self.bag_indptr[i + 1]
         cdef double margin = 1.0 - self.shared_score(i), loss = 0.0, finite = 0.0
         cut.alpha = cut.drift = cut.b = 0.0

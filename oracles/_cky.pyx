@@ -427,7 +427,7 @@ cdef class Parser:
         return found[::-1]
 
     def n_applications(self):
-        """Rules times the places i < k < j where both of their children have values: what the chart is made of."""
+        """Rules times the places i < k < j where both of their children have values: the work of the chart."""
         cdef cky_chart* h = &self.chart
         cdef cky_ways way
         cdef int64_t i, j, s, before, total = 0
@@ -633,7 +633,7 @@ cdef class TreeProblem(Problem):
         return <const uint32_t*>&self.keys_all[at] if self.keys_all.shape[0] > 0 else NULL
 
     cdef int32_t list_features(self, int32_t* support) noexcept nogil:
-        """List the features that the trees of the sentence looked at can have; returns how many there are."""
+        """List the features that trees of the current sentence can have; returns their number."""
         if self.stamp == INT32_MAX:
             self.mark[:] = 0
             self.stamp = 0

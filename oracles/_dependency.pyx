@@ -216,7 +216,7 @@ cdef class ArcDecoder:
 
     cdef bint best(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found,
                    float* score) except -1 nogil:
-        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added.
+        """The best tree of the current sentence, into `found` (n heads, n labels); with `heads` loss added.
 
         False where weights that overflow leave no tree.
         """
@@ -258,7 +258,7 @@ cdef class ArcDecoder:
         return 0
 
     cdef int label_table(self, const float* w, float* out) except -1 nogil:
-        """Scores of all labels of all arcs of the sentence looked at: [((h n) + m - 1) n_labels + label]."""
+        """Scores of all labels of all arcs of the current sentence: [((h n) + m - 1) n_labels + label]."""
         cdef Py_ssize_t h, m, label, n = self.s.n, L = self.model.n_labels
         cdef int32_t c
         cdef float more
@@ -632,7 +632,7 @@ cdef class DependencyProblem(Problem):
         return 0
 
     cdef double inner_with(self, const Cut* cut, const int32_t* heads, const int32_t* labels) noexcept nogil:
-        """<dPsi in the table of slots, dPsi of a cut> of the sentence looked at."""
+        """<dPsi in the table of slots, dPsi of a cut> of the current sentence."""
         cdef const int32_t* word
         cdef double total = 0.0
         cdef Py_ssize_t k

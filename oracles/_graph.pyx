@@ -284,7 +284,7 @@ cdef class GraphDecoder:
     # ---- scores -----------------------------------------------------------------------------------------
 
     cdef int select(self, Py_ssize_t i) noexcept nogil:
-        """Make graph i the one at hand."""
+        """Make graph i the current one."""
         cdef int64_t plan = self.plan_of[i]
         self.g.n = self.node_bounds[i + 1] - self.node_bounds[i]
         self.g.n_edges = 0 if self.no_pairs else self.edge_bounds[i + 1] - self.edge_bounds[i]
@@ -377,7 +377,7 @@ cdef class GraphDecoder:
                     self.labels[v] = <int32_t>k
 
     cdef int best(self, Py_ssize_t i, bint whole, bint* fractional, double* excess) except -1 nogil:
-        """Infer `labels` from the scores at hand; with a relaxation that is fractional q.mu and q.m, unless `whole`.
+        """Infer `labels` from the current scores; with a fractional relaxation q.mu and q.m, unless `whole`.
 
         `excess` is how far the true bound lies above the value of what is found: 0 but for relaxations.
         """
@@ -985,7 +985,7 @@ cdef class GraphProblem(Problem):
         return 0
 
     cdef int add_sums(self, Py_ssize_t i, double sign, double* log_sum, double* mean, bint want) except -1 nogil:
-        """vector += sign E[Psi] under the scores at hand, and the mean of the scores."""
+        """vector += sign E[Psi] under the current scores, and the mean of the scores."""
         cdef int64_t v, k, first = self.decoder.node_bounds[i]
         cdef Py_ssize_t p, size = self.decoder.Fe * self.decoder.P
         cdef double* counts = self.packed

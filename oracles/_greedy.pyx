@@ -156,7 +156,7 @@ cdef class GreedyProblem(Problem):
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         """The token's label as its sequence is completed from left to right.
 
-        The sequence is at hand from then on until other weights are lent, or its first token is asked for.
+        The sequence stays current until other weights are lent, or its first token is requested.
         """
         cdef Py_ssize_t s, first, t, j, token, end = i + 1
         self.word[0] = self.which[i]

@@ -563,7 +563,7 @@ cdef class LabelSetProblem(Problem):
         return cut.n_words
 
     cdef inline int pair_of(self, const Cut* cut, const int8_t* y, Py_ssize_t e, Py_ssize_t* at) noexcept nogil:
-        """Twice the value of a pair; `at` runs along the words, pairs being asked for in their order."""
+        """Twice the value of a pair; `at` runs along the words, with pairs requested in order."""
         if at[0] < cut.n_words and cut.words[at[0]] == 2 * self.L + e:
             at[0] += 1
             return 1
@@ -732,7 +732,7 @@ cdef class LabelSetProblem(Problem):
     # ---- sums over all sets ---------------------------------------------------------------------------
 
     cdef double sums(self, const double* t, bint pairs) except? -1 nogil:
-        """The logarithm of the sum over all sets that agree with `fixed`; `mean`, and `pair_mean` if asked for."""
+        """The logarithm of the sum over all sets that agree with `fixed`; `mean`, and `pair_mean` on request."""
         cdef Py_ssize_t j, k, e
         cdef double total = 0.0, best
         cdef int32_t* place = self.words

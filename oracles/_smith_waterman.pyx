@@ -1,7 +1,7 @@
 """Alignments of two strings: exact inference by dynamic programmes, and the margin problems over alignments.
 
-The dynamic programmes are in align.h. Scores are made of weights at the start of each call: a table of all pairs of
-symbols, and two columns for the first and the further letters of a gap. A cut is the sparse difference of two
+The dynamic programmes are in align.h. Scores are computed from weights at the start of each call: a table of all pairs
+of symbols, and two columns for the first and the further letters of a gap. A cut is the sparse difference of two
 histograms of operations, in the default encoding of `Problem`.
 """
 
@@ -355,7 +355,7 @@ cdef class Aligner:
         return np.asarray(out)
 
     cdef bint is_whole(self) noexcept nogil:
-        """Whether all costs are integers, and gaps cost what align_striped.h asks for."""
+        """Whether all costs are integers, and gaps cost what align_striped.h requires."""
         cdef striped_task* s = &self.striped
         cdef double value, o = self.gaps[0, 0], e = self.gaps[1, 0]
         cdef Py_ssize_t a, b

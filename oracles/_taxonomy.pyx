@@ -838,7 +838,7 @@ cdef class TaxonomyProblem(Problem):
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
-        """From the scores at hand, or from those of the attributes in which the outputs differ, each summed once."""
+        """From the current scores, or from those of the attributes in which the outputs differ, each summed once."""
         cdef const float* s = &self.decoder.s[0]
         cdef Py_ssize_t k, t, size
         cdef int32_t a

@@ -43,7 +43,7 @@ def feature_arrays(psi, Py_ssize_t n_features, where):
     """Return a joint feature as ``(indices int64, values float64)``, contiguous, in the order it came.
 
     Raises `OracleError`, beginning with `where` (a callable that returns text), unless it has one of the three
-    forms of the protocol. Whether it is finite and in range is looked at when it is read.
+    forms of the protocol. Whether it is finite and in range is checked when it is read.
     """
     if isinstance(psi, tuple):
         if len(psi) != 2:
@@ -125,7 +125,7 @@ cdef class PythonProblem(Problem):
     known : sequence, optional
         What is known of the true outputs, which Y completes. None: Y itself.
     is_open : bool, optional
-        Whether outputs of Y are known in part, and the oracle sums over what agrees. None: to be found out.
+        Whether outputs of Y are known in part, and the oracle sums over what agrees. None: to be determined.
     """
 
     cdef readonly object oracle
@@ -176,7 +176,7 @@ cdef class PythonProblem(Problem):
         return f"{type(self.oracle).__name__}.{method} (example {self.first + i})"
 
     cdef int scatter(self, tuple feature, double sign, where) except -1:
-        """sums += sign * feature, with the checks that need a look at every number."""
+        """sums += sign * feature, with the checks that read every number."""
         cdef ndarray indices = feature[0]
         cdef ndarray values = feature[1]
         cdef const int64_t* index = <const int64_t*>array_data(indices)
@@ -427,7 +427,7 @@ cdef class PythonProblem(Problem):
         return differs
 
     def _score(self, i, y, where):
-        """<w, Psi(x, y)> under the weights last looked at; OracleError for an output that has none."""
+        """<w, Psi(x, y)> under the last weights; OracleError for an output without a score."""
         loss = self.oracle.loss(y, y)
         if loss != 0.0:
             raise OracleError(f"{self._where('loss', i)} returned {loss!r:.80} for an output of {where()} and itself, "

@@ -132,7 +132,7 @@ cdef class BoundProblem:
         return type(self).__name__
 
     def structure_fingerprint(self):
-        """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
+        """A checksum that distinguishes losses and kernels, for any data; 0 if unknown."""
         return 0
 
 

@@ -109,7 +109,7 @@ def writing(output: str | None) -> Iterator[Any]:
 def best(labels: Any, scores: Any, kbest: int | None, *, confidence: bool = False) -> Iterator[str]:
     """A line per row of scores: its best label, or the `kbest` best ones with their scores.
 
-    With `confidence` the scores are probabilities, and that of a single label stands in a column behind it.
+    With `confidence` the scores are probabilities, and that of a single label is in a column after it.
     """
     for row in scores:
         order = np.argsort(-row, kind="stable")[: kbest or 1]

@@ -25,7 +25,7 @@ from structsvm.tasks.sequence.parameters import loss_of
 
 BATCH = 100  # sequences
 HASH_BITS = 20
-# Bytes in which the labels are looked for where nobody names them.
+# Bytes in which the labels are searched unless they are named.
 HEAD = 1 << 20
 
 REFUSED = {

@@ -11,7 +11,7 @@ from structsvm.cli.output import history
 
 
 class Wanted(NamedTuple):
-    """How predictions are to be written: with the scores of the `kbest` best (None: the best one alone), or with
+    """How to write predictions: with the scores of the `kbest` best (None: the best one alone), or with
     probabilities (`confidence`), and trees as indented text (`pretty`); `jobs` threads may make them. `constraints`
     names a file of rules that they obey.
     """

@@ -1,4 +1,4 @@
-"""The explicit-w dual state, and the steps that every schedule is made of.
+"""The explicit-w dual state, and the steps of every schedule.
 
 The dual point is a sparse alpha >= 0 over cuts, grouped by example; w = sum alpha psi is kept up to
 date. For example i with box B_i and ridge r_i (linear penalty: C_i and 0; quadratic: infinity and
@@ -166,20 +166,20 @@ cdef class DualState(WeightState):
         return 0
 
     cdef int solve_old(self) except -1 nogil:
-        """A random support pattern; all the pair steps that its working set asks for, without decoding."""
+        """A random support pattern; all useful pair steps of its working set, without decoding."""
         if self.n_near == 0:
             return 0
         return self.optimize_set(self.support[random_below(&self.random, self.n_near)])
 
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
-        """All the pair steps that example i's working set asks for, without decoding."""
+        """All useful pair steps of example i's working set, without decoding."""
         if self.sets[i].n == 0:
             return 0
         self.slopes(i, False)
         return self.solve_set(i)
 
     cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
-        """One loss-augmented decode; then SMO over the working set while its scores are at hand."""
+        """One loss-augmented decode; then SMO over the working set with its scores."""
         cdef Cut cut
         cdef double violation, high
         self.fetch_old(0)

@@ -55,7 +55,7 @@ cdef class OneSlackProblem(Problem):
 
 
 cdef class ConstraintCache:
-    """The constraints of the last rounds, of which the sum of each example's most violated one is a constraint.
+    """The constraints of the last rounds; the sum of each example's most violated one is a constraint.
 
     With C_i > 0 and any choice of a constraint k(i), or none, of every example,
 

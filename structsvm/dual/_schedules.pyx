@@ -1,7 +1,7 @@
 """The compiled loops: which step comes next.
 
 A schedule walks over the examples in passes, each pass in a fresh random order, and can be left and
-taken up again between any two examples. It never looks at a clock, except where a user asks for it.
+taken up again between any two examples. It never reads a clock, except if the user asks for it.
 """
 
 from libc.time cimport CLOCKS_PER_SEC, clock

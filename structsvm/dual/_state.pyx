@@ -6,7 +6,7 @@ from structsvm._typedefs cimport int64_t, uint64_t
 
 
 cdef class State:
-    """A point of training, explicit weights or a kernel expansion, and the steps that schedules are made of.
+    """A point of training, explicit weights or a kernel expansion, and the steps of which schedules consist.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Calls of others' compiled code, which does not look up, in threads that nobody waits for once work is stopped."""
+"""Calls of foreign compiled code, which checks no signals, in threads that are abandoned once work is stopped."""
 
 from __future__ import annotations
 

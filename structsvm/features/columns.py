@@ -394,7 +394,7 @@ class ColumnPieces:
 
     Notes
     -----
-    No more is held than a piece, what is read at once and the sequence that goes on beyond it. Pieces may be parsed in
+    At most a piece, one read and the sequence that continues beyond it are in memory. Pieces may be parsed in
     any order, and by several threads.
 
     Examples
@@ -448,7 +448,7 @@ class ColumnPieces:
             raise no_tokens(name, is_blank=line > 1 or bool(held))
 
     def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
-        """A piece, if it has tokens; the first one settles the number of columns."""
+        """A piece, if it has tokens; the first one fixes the number of columns."""
         n_columns = width(data)
         if n_columns:
             self.n_columns = self.n_columns or n_columns

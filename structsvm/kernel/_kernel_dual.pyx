@@ -138,7 +138,7 @@ cdef class KernelDual(State):
         return self.process(self.cache.slot[i], 1) if self.cache.slot[i] >= 0 else self.process_fresh(i, 1)
 
     cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
-        """An example, and all pairs over all labels while its scores are at hand."""
+        """Process an example, then all pairs over all labels with its scores."""
         return self.process(self.cache.slot[i], MANY) if self.cache.slot[i] >= 0 else self.process_fresh(i, MANY)
 
     cdef int optimize(self, int n) except -1 nogil:
@@ -227,7 +227,7 @@ cdef class KernelDual(State):
     cdef Py_ssize_t pick(self) noexcept nogil:
         """The slot of the support pattern to look at: the selected one, but for one in RANDOM_PICKS times.
 
-        Candidates have labels in common with the last step. Patterns that never do would never be looked at again,
+        Candidates have labels in common with the last step. Patterns that never do would never be visited again,
         and a run would stall short of the optimum as long as some candidate gains a little.
         """
         cdef int64_t i = self.selected

@@ -1,9 +1,9 @@
-"""A bounded cache of rows of the kernel matrix, and the blocks in which fresh examples are looked at.
+"""A bounded cache of rows of the kernel matrix, and the blocks in which new examples are visited.
 
 Members have the slots 0 .. n_members - 1, without gaps: a member that leaves gives its slot to the last one. A row in
 the cache is complete. When an example becomes a member its own row is known, and column s of every row that is kept is
 written from it (kernels are symmetric); so a row is computed again only after it had to make room for another, the
-one that has been asked for longest ago.
+least recently used one.
 
 Fresh examples, in the order in which they are expected, come in blocks: one matrix product gives their rows, another
 their values with one another, from which the rows of those still to come are completed when one becomes a member. A
@@ -64,14 +64,14 @@ cdef class RowCache:
 
     @property
     def hit_rate(self):
-        """Share of the rows asked for that had not to be computed again; 1 if none was asked for.
+        """Share of the requested rows that did not have to be recomputed; 1 if none was requested.
 
-        Rows that were computed ahead and never asked for count against it, down to 0.
+        Rows computed ahead and never requested count against it, down to 0.
         """
         return max(0.0, 1.0 - <double>self.n_missed / self.n_asked) if self.n_asked else 1.0
 
     def get_counters(self):
-        """Kernel values computed, rows asked for, and rows computed again, so far."""
+        """Kernel values computed, rows requested, and rows recomputed, so far."""
         return [self.gram.n_values, self.n_asked, self.n_missed]
 
     def set_counters(self, counters):
@@ -133,7 +133,7 @@ cdef class RowCache:
         return 0
 
     def rows(self, slots):
-        """Rows of members, in the order asked for: float32 array (len(slots), n_members)."""
+        """Rows of members, in the requested order: float32 array (len(slots), n_members)."""
         cdef const int64_t[::1] wanted = row_numbers(slots, self.n_members)
         cdef Py_ssize_t k, n = wanted.shape[0]
         cdef ndarray out = np.empty((n, self.n_members), dtype=np.float32)
@@ -151,7 +151,7 @@ cdef class RowCache:
         self.place[slot] = p
 
     cdef Py_ssize_t take_place(self) noexcept nogil:
-        """A place for another row: a free one, or that of the row which was asked for longest ago."""
+        """A place for another row: a free one, or that of the least recently used row."""
         cdef Py_ssize_t p, oldest = 0
         if self.n_free > 0:
             self.n_free -= 1

@@ -89,7 +89,7 @@ class Vector:
     size : int
         Entries that it must have; ValueError, naming the file, for another number.
     is_mapped : bool
-        Whether its pages are read when they are looked at; otherwise all of it is in memory.
+        Whether its pages are read on access; otherwise all of it is in memory.
     """
 
     def __init__(self, path: Path, dtype: str, size: int, *, is_mapped: bool) -> None:
@@ -105,7 +105,7 @@ class Vector:
         self.array = np.frombuffer(self._map, dtype=kind)
 
     def release(self, start: int, stop: int) -> None:
-        """Let the pages of entries start .. stop - 1 go, of those that there are; they are read again if looked at."""
+        """Release the pages of entries start .. stop - 1, as far as there are any; they are read again on access."""
         if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
             return
         start, stop = max(start, 0), min(stop, len(self.array))

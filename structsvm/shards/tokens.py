@@ -1,4 +1,4 @@
-"""`Tokens` whose arrays are files, looked at shard by shard."""
+"""`Tokens` whose arrays are files, read shard by shard."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StoredTokens(Tokens):
     by_entry: tuple[Vector, ...] = field(kw_only=True)
 
     def release(self, start: int, stop: int) -> None:
-        """Let what memory has of sequences start .. stop - 1 go."""
+        """Release the memory of sequences start .. stop - 1."""
         a, b = self.offsets[[start, stop]].tolist()
         first, last = self.indptr[[a, b]].tolist()
         for vector in self.by_entry:

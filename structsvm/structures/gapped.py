@@ -1,7 +1,7 @@
 """Alignments as users write them: two rows of equal length with gaps.
 
 A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by losses and metrics; a column with a
-lower-case letter stands in the alignment but is not assessed: what is true of its letters is left open. Removing the
+lower-case letter is part of the alignment but not assessed: what is true of its letters is left open. Removing the
 gaps and upper-casing gives the strings.
 
 Biopython's objects stand for strings and rows wherever these are taken: `as_string`, `as_rows`.

@@ -82,7 +82,7 @@ class AlignmentModel(ChoosingModel):
     def prepared(cls, params: Any, X: Any, y: Any, decoys: Any = None, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
 
-        The model's weights are the costs to start from. `y` None: unknown alignments, which decoys stand in for.
+        The model's weights are the costs to start from. `y` None: unknown alignments, with decoys instead.
         `sample_weight`: pairs of weight 0 have no part in the choice. Nor have those of unknown alignments, but if all
         are.
         """
@@ -560,7 +560,7 @@ def known_of_local(known: Any) -> Any:
     """What is known of the alignments of a data set (`Alignment.known`; None: all) where they are local.
 
     If in none of them anything but letters before its first and behind its last pair is in lower case, these are
-    outside of it, as in the rows that are predicted. Otherwise lower case is what nobody has assessed.
+    outside of it, as in the rows that are predicted. Otherwise lower case means not assessed.
     """
     for codes in known:
         if codes is not None:

@@ -78,7 +78,7 @@ class Selection:
     Parameters
     ----------
     model : AlignmentModel
-        As parameters ask for it, in any mode where that is to be chosen.
+        As given by the parameters, in any mode if the mode is to be chosen.
     params : object with the attributes mode, prior, prior_gap_open, prior_gap_extend
     references : References
     """

@@ -237,7 +237,7 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
 
 
 def patient(solver: Any) -> Any:
-    """A copy of a solver that, if it maximises a likelihood, goes on until the gap is closed."""
+    """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if isinstance(solver, ConditionalLikelihood):
         solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, MOST_PASSES

@@ -70,7 +70,7 @@ class ConceptTraining(Solver):
         return ConceptProblem.formulation
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
-        """Return a fresh `NetworkRun`; `base` has the random generator and counters of a training to go on from."""
+        """Return a fresh `NetworkRun`; `base` has the random generator and counters of a training to resume."""
         weight = np.ones(problem.n_samples) if sample_weight is None else sample_weight
         state = ConceptState(
             problem.scenes,

@@ -60,7 +60,7 @@ class DependencyModel(CalibratedStructures):
     n_crossing : int
         Trees with crossing arcs among those that it was first trained on.
     coarse : bool
-        Whether UPOS stands in for XPOS.
+        Whether UPOS replaces XPOS.
     own : OwnColumns
         The user's columns of words.
     weights : ndarray of shape (oracle.n_features,), float32

@@ -16,7 +16,7 @@ KINDS = (*SUMS, "implies")
 
 
 def all_rules(constraints: Any, forms: list[Form], labels: list[Any]) -> tuple[Rules, ...]:
-    """The rules of each graph; ValueError for what is no rule, and for unknown nodes and labels."""
+    """The rules of each graph; ValueError for invalid rules, and for unknown nodes and labels."""
     if not hasattr(constraints, "__len__") or len(constraints) != len(forms):
         raise ValueError(f"constraints must hold a list of constraints per graph, of {len(forms)}")
     return tuple(rules_of(own, form, labels, i) for i, (own, form) in enumerate(zip(constraints, forms, strict=True)))

@@ -105,7 +105,7 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
     Raises
     ------
     ValueError, TypeError
-        For what is no graph; the message names its index.
+        For what is not a graph; the message names its index.
     """
     found = Inputs([], [], [], [], not any(is_networkx(x) and not x.is_directed() for x in X))
     first: Any = None  # the graph whose edges say how many features edges have; a graph without edges says nothing

@@ -49,7 +49,7 @@ from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EdgeUnits, distances
 
-# What a model cannot go on with otherwise.
+# Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
 # The attribute of networkx's nodes that is no feature where y does not name it.
 LABEL = "label"

@@ -307,7 +307,7 @@ cdef class BagTagger:
         return 0
 
     cdef int step(self, Words words, Py_ssize_t t, double C) except -1 nogil:
-        """Algorithm 23 on the scores at hand; a bag without labels, or with all of them, says nothing."""
+        """Algorithm 23 on the current scores; a bag without labels, or with all of them, says nothing."""
         cdef Py_ssize_t e, k, m = words.candidates(t, &self.candidates[0])
         cdef int64_t pairs = 0
         cdef double loss, scale, norm = 0.0, square = 0.0, alpha, amount

@@ -324,7 +324,7 @@ class StepSearch(Search):
 
 
 def checked_features(names: Any) -> tuple[str, ...]:
-    """Names of features that may be asked for; ValueError, naming it, for another."""
+    """Names of optional features; ValueError, naming it, for another."""
     for name in names:
         if name not in FEATURES:
             raise ValueError(f"features may be {', '.join(FEATURES)}. Got {name!r:.80}")
@@ -336,7 +336,7 @@ def margin_problem(
 ) -> tuple[Any, Any]:
     """Sentences and bags as a problem for a solver of the dual, and the weight of each.
 
-    In every second sentence words seen once are taken for unknown ones. Sentences that none of their meanings has a
+    In every second sentence words seen once are treated as unknown. Sentences that none of their meanings has a
     derivation over are left out.
     """
     likelihood = HybridProblem(hybrid, tokens, bags)

@@ -66,7 +66,7 @@ KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 IBM_PASSES, LEAST = 8, 1e-3
 
 
-# Features that may be left out, or asked for, with the beginnings of the names of their attributes; and the usual ones.
+# Optional features, with the prefixes of the names of their attributes; and the default ones.
 FEATURES = {"affixes": ("p:", "s:"), "shape": ("h:",), "bigrams": ("l:", "r:"), "borders": (), "inside": ()}
 USUAL = ("affixes", "bigrams", "borders")
 

@@ -1,4 +1,4 @@
-"""Which labels may stand where: labelling schemes, and partly known labels."""
+"""Allowed labels per token: labelling schemes, and partly known labels."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
 
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
+    """Documents, labels and weights (None: 1) with equal ones merged, in an order that depends on them alone."""
     total = summed(zip(label_ids.tolist(), bytes_of(documents)), weight)
     chosen = [total[key] for key in sorted(total)]
     places = np.array([first for first, _ in chosen])

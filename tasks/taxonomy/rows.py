@@ -1,6 +1,6 @@
 """Which weights a large model has: full rows for frequent features, lists for rare ones.
 
-A weight for every feature and every node is what the joint feature asks for, and what small models have. Of 100,000
+The joint feature has a weight for every feature and every node, and so have small models. Of 100,000
 features and 10,000 classes it would be 10^9. Then the features that occur in the most documents get full rows, as
 many as fit, and each of the others only the weights of those attributes that it was seen with: of the classes, and
 their ancestors, of the training documents that it occurs in. All other weights are zero, and training is exact for
