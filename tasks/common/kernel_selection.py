@@ -91,9 +91,9 @@ class MachineModel(Calibrated, ChoosingModel):
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
-        """As `ChoosingModel.train`; where gamma is left open, so are the units of columns.
+        """As `ChoosingModel.train`; if gamma is chosen, so are the units of columns.
 
-        Without a C nothing is chosen: gamma is that of "scale".
+        Without C nothing is chosen: gamma is that of "scale".
         """
         is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params))
         if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):

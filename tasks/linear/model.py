@@ -33,7 +33,7 @@ class LinearModel(Calibrated):
         One machine of two labels, else as many as labels.
     intercept : ndarray of shape (n_machines,)
     units : Units or None
-        In which weights are learnt; `coef` and `intercept` are of the columns as they came.
+        In which weights are learnt; `coef` and `intercept` are of the columns as given.
     state : dict of ndarray, or None
         The training state; after a batch only that of the descent, from which the next batch starts.
     """
