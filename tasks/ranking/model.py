@@ -56,7 +56,7 @@ class PatientRounds(PatientRun, CuttingPlaneRun):
 
 
 class SampleSearch(Search):
-    """The choice of C, and of the threshold by the rows that are held out."""
+    """The choice of C, and of the threshold on the held-out rows."""
 
     @property
     def loss(self) -> Any:
@@ -94,14 +94,14 @@ def judged_rows(parts: Any) -> Any:
 
 
 def even_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """Where as many rows are found as are positive."""
+    """The threshold at which as many rows are found as are positive."""
     order = np.argsort(-scores, kind="stable")
     k = int(np.searchsorted(np.cumsum(weights[order]), weights[positive].sum()))
     return float(scores[order][k : k + 2].mean())
 
 
 def f1_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """Where F1 is best: in the middle between two rows; 1/2 below the last one, if all are found."""
+    """The threshold of best F1: the middle between two rows; 1/2 below the last one if all are found."""
     order = np.argsort(-scores, kind="stable")
     ranked, found = scores[order], np.cumsum((weights * positive)[order])
     f1 = 2.0 * found / (np.cumsum(weights[order]) + found[-1])
@@ -225,7 +225,7 @@ class RankerModel(GroupModel):
         return (parts[0][0], grades[parts[0][1]]), (parts[1][0], grades[parts[1][1]])
 
     def judged(self, data: Any) -> Held:
-        """The mean over queries of what the loss is of; a query whose grades say nothing does not count."""
+        """The mean over queries of the loss's metric; a query whose grades say nothing does not count."""
         groups, grades = data
         values = self.metrics(grades, self.scores_of(groups.rows), groups.bounds)
         says = ~np.isnan(values)
@@ -233,7 +233,7 @@ class RankerModel(GroupModel):
         return Held(name, np.where(says, values, 0.0), 1.0 * says)
 
     def metric(self, grades: Any, scores: Any) -> float:
-        """The score of one query's ranking, which the loss is 1 less; NaN where its grades say nothing."""
+        """The score of one query's ranking, 1 minus the loss; NaN if its grades say nothing."""
         if self.loss == "pairs":
             return ordered_pairs(grades, scores)
         return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)
@@ -246,7 +246,7 @@ class RankerModel(GroupModel):
         return total_variance(data[0].rows)
 
     def explain(self, x: Any) -> Explanation:
-        """Of the rows of one query, a matrix: the number of the row that is ranked first, and that of the next one."""
+        """For the rows of one query, a matrix: why one row is ranked before the next; outputs are row numbers."""
         if x.shape[0] < 2:
             raise ValueError("the query has one row only, and two are compared")
         best, other = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
