@@ -53,7 +53,7 @@ a margin known in part: all rounds of completion; of the log loss: the likelihoo
 
 def run(options):
     made = Table("What a latent training takes in units of an ordinary one", COLUMNS, notes=notes(ABOUT))
-    for structure, known, loss, trainings in cases(200 if options.quick else 500):
+    for structure, known, loss, trainings in cases(60 if options.quick else 500):
         row = {"structure": structure, "known": known, "loss": loss}
         for name, train in zip(("ordinary", "cpu"), trainings, strict=True):
             with warnings.catch_warnings(), Clock() as clock:
@@ -62,7 +62,7 @@ def run(options):
             row |= {name: clock.cpu, "passes" if name == "cpu" else "ordinary_passes": model.n_iter_}
         made.rows.append(row | {"times": row["cpu"] / row["ordinary"]})
         yield made
-    yield from when(200 if options.quick else 500)
+    yield from when(60 if options.quick else 500)
 
 
 WHEN = {

@@ -17,7 +17,7 @@ MODELS = {"model": 900_000, "resume": 55_000, "checkpoint": 55_000}
 TEXTS = dict.fromkeys(FAST, 570_000) | dict.fromkeys(SLOW, 100_000) | {"partial": 30_000}
 FOLDERS = {"tables": 30_000, "shards": 20_000}
 PIECE = 150_000  # mutants of a process: what is lost where a campaign ends early
-QUICK, SEED = 200, 5000
+QUICK, SEED = 20, 5000
 
 COLUMNS = {
     "kind": ("file", ""),

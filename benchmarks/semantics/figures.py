@@ -9,7 +9,7 @@ from structsvm.datasets import make_ambig_house
 from structsvm.metrics import alignment_error
 from structsvm.tasks import SemanticParser
 
-SEEDS, QUICK_SEEDS = 10, 2
+SEEDS, QUICK_SEEDS = 10, 1
 N_TRAIN, N_TEST, STEP = 2000, 500, 100
 SHOWN = (100, 200, 500, 1000, 1500, 2000)
 

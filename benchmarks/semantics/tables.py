@@ -113,7 +113,7 @@ def robocup(options):
             """
         ),
     )
-    best = {}
+    best, years = {}, list(data.games)[: 1 if options.quick else None]
     for ambiguity, sentences, bags in (
         ("ambiguous", "sentences", "bags"),
         ("unambiguous", "gold_sentences", "gold_meanings"),
@@ -125,7 +125,7 @@ def robocup(options):
             values = [
                 trained(*split(data, year, sentences, bags), **settings, random_state=seed)
                 for seed in range(n_seeds)
-                for year in data.games
+                for year in years
             ]
             of_seeds = np.array(values)[:, 2].reshape(n_seeds, -1).mean(axis=1)
             made.rows.append(row(values, ambiguity=ambiguity, way=way, spread=of_seeds.std()))
@@ -141,6 +141,7 @@ def settings_compared(options):
     """F1 per training method, C = 0.1, on clean bags, on bags without the true meaning, and on RoboCup."""
     n_seeds = QUICK_SEEDS if options.quick else 3
     games = fetch_robocup()
+    years = list(games.games)[: 1 if options.quick else None]
     robocup = {"grammar": games.grammar, "max_meanings": 1}
     worlds = {
         "house": ("house, level 3", lambda seed: [(*house(1000, 3, seed), {})]),
@@ -148,7 +149,7 @@ def settings_compared(options):
         "child": ("child's world, level 3", lambda seed: [(*child(3, seed), {})]),
         "robocup": (
             "RoboCup, ambiguous",
-            lambda seed: [(*split(games, year, "sentences", "bags"), robocup) for year in games.games],
+            lambda seed: [(*split(games, year, "sentences", "bags"), robocup) for year in years],
         ),
     }
     ways = {
@@ -232,7 +233,7 @@ def geoquery(options):
         ),
     )
     bags = {0: data.y_train} | data.bags
-    for level, y in bags.items():
+    for level, y in list(bags.items())[: 1 if options.quick else None]:
         values = [
             trained(
                 data.X_train,

@@ -249,7 +249,8 @@ def strip_methods(options):
 def horses(options):
     """Photographs of horses, by superpixels and by pixels: two labels."""
     table = Table("Horses", COLUMNS, notes=notes(METHOD_NOTES))
-    for data, load, passes in (("superpixels", superpixels, 20), ("64 x 64 pixels", pixels, 10)):
+    sets = ("superpixels", superpixels, 20), ("64 x 64 pixels", pixels, 10)
+    for data, load, passes in sets[: 1 if options.quick else 2]:
         train, test = load()
         if options.quick:
             some = train[0][:20]

@@ -93,10 +93,11 @@ def large_sets():
 
 
 def data_sets(found, quick):
-    for name, (X, y, X_test, y_test, shares) in found.items():
+    for name, (X, y, X_test, y_test, shares) in list(found.items())[1 if quick else 0 :]:
         if quick:
-            X, y = X[:3000], y[:3000]
-        for share in shares[-1:] if quick else shares:
+            some = slice(None, None, len(y) // 400)
+            X, y, shares = X[some], y[some], (None,)
+        for share in shares:
             train, test = (
                 thinned(csr_matrix(rows, dtype=float), labels > 0, share) for rows, labels in ((X, y), (X_test, y_test))
             )
