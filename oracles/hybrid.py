@@ -41,8 +41,9 @@ __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
 MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
-# The item that is the whole of a derivation.
+# The item that is the whole of a derivation; kinds of items that say what fills a slot.
 ALL = int(Kind.ROOT), 0, 0, 0, 0
+FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
 # Prefix of the attributes of words in phrases of the lexicon.
 LISTED = "g:"
 
@@ -523,7 +524,7 @@ class HybridTrees(Oracle):
         roots, prior_of = [], []
 
         def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
-            may = units.fillers.get(slot, ())
+            may = units.takes.get(slot, ())
             found = []
             for node in place[part]:
                 unit = nodes[node] if node not in spans else self._examples[nodes[node]]
@@ -656,7 +657,7 @@ class HybridTrees(Oracle):
         true, owners = {*y_true.fillings}, y_true.owners
 
         def counts_of(item: Any, below: Any, own: Any) -> tuple[int, int, int]:
-            if item[0] in (Kind.ROOT, Kind.SLOT, Kind.NOTHING):
+            if item[0] in FILLED:
                 filler = names[-1 - own[0] if item[0] == Kind.NOTHING else below[0][1]]
                 return 1, (ROOT if item[0] == Kind.ROOT else slots[item[1]], filler) in true, 0
             return 0, 0, sum(names[item[1]] != owners[t] for t in own)
@@ -845,7 +846,8 @@ class HybridTrees(Oracle):
         met: set[Meaning] = set()
         total, left, lowest = None, 1.0, -np.inf
         encoded, (forest, copies) = self.encode(words), self._meant(words)
-        for derivation, *_ in takewhile(is_text, self._search(encoded, forest, copies, w, most, least)):
+        search = self._search(encoded, forest, copies, w, most, least, is_distinct=True)
+        for derivation, *_ in takewhile(is_text, search):
             meaning = derivation.meaning
             if len(found) >= k and derivation.score < lowest:
                 break
@@ -873,10 +875,25 @@ class HybridTrees(Oracle):
         most: int = MOST_PARTIAL,
         least: float = 0.0,
         losses: Any = None,
+        is_distinct: bool = False,
     ) -> Iterator[tuple[Derivation, list[tuple[int, Any]], Any]]:
-        """``(derivation, fillings, steps)`` of a forest, best first, losses included; fillings as its nodes."""
-        names = self._names(forest, copies)
+        """``(derivation, fillings, steps)`` of a forest, best first, losses included; fillings as its nodes.
+
+        With `is_distinct`, of derivations that fill the same slots in the same order the first.
+        """
+        names, met = self._names(forest, copies), set()
         for score, steps in self._paths(encoded, forest, w, most, least, losses):
+            if is_distinct:
+                filled = tuple(
+                    [
+                        (item[1], below[0][1] if item[0] != Kind.NOTHING else own[0])
+                        for item, below, own in steps
+                        if item[0] in FILLED
+                    ]
+                )
+                if filled in met:
+                    continue
+                met.add(filled)
             yield *self._read(steps, names, forest.slots, score), steps
 
     def _paths(
