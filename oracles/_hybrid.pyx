@@ -28,6 +28,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free as release, malloc
 from libc.string cimport memset
 
+from enum import IntEnum
+
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
@@ -76,6 +78,17 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef enum:
     MOST_SLOTS = 8
+
+cdef enum:      # of items
+    ROOT
+    NODE
+    SLOT
+    STAGE
+    LEFT
+    BARE
+    NOTHING
+
+Kind = IntEnum("Kind", "ROOT NODE SLOT STAGE LEFT BARE NOTHING", start=0)
 
 # Numbers of a chart and its derivatives: 4 GB.
 cdef Py_ssize_t MOST_NUMBERS = 1 << 29
@@ -529,7 +542,7 @@ cdef class Chart:
         Values are those of the whole item made so; `words` are the places of own words of the node. Kinds of items:
         ROOT; NODE (node u, x units without words on top); SLOT (slot u over [i, j), x: any number of them, -1, or
         exactly x; those worth more than `least` times the best); STAGE (the slots x of node u); LEFT (B of node u);
-        BARE (G of node u); NOTHING (slot u, height x). They are plain integers: a search hashes many of them.
+        BARE (G of node u); NOTHING (slot u, height x).
         """
         cdef hybrid_chart* h = &self.h
         cdef Py_ssize_t V = h.n_nodes, S = h.n_slots, n = h.n, N = h.N, H = h.depth + 1, P = (n + 1) * N
@@ -541,7 +554,7 @@ cdef class Chart:
                 for q in range(H):
                     value = h.root_pair[k] * h.T[((n * H + q) * V + h.root[k]) * N]
                     if value > 0.0:
-                        out.append((value, ((<int> NODE, h.root[k], q, 0, n),), ()))
+                        out.append((value, ((NODE, h.root[k], q, 0, n),), ()))
             return out
         if kind == SLOT:
             ends = h.slot_begin[u * N + i] * h.slot_end[u * N + j]
@@ -553,14 +566,14 @@ cdef class Chart:
                 for q in range(low, high):
                     value = ends * h.pair[k] * h.T[((length * H + q) * V + h.fill[k]) * N + i]
                     if value > least_value:
-                        out.append((value, ((<int> NODE, h.fill[k], q, i, j),), ()))
+                        out.append((value, ((NODE, h.fill[k], q, i, j),), ()))
             return out
         if kind == NOTHING:
             for k in range(h.fill_ptr[u], h.fill_ptr[u + 1]):
                 b = h.fill[k]
                 value = h.pair[k] * h.E[x * V + b]
                 if value > 0.0:
-                    items = tuple([(<int> NOTHING, s, x - 1, 0, 0) for s in range(h.slot_ptr[b], h.slot_ptr[b + 1])])
+                    items = tuple([(NOTHING, s, x - 1, 0, 0) for s in range(h.slot_ptr[b], h.slot_ptr[b + 1])])
                     out.append((value, items, (-1 - b,)))
             return out
         first, arity = h.slot_ptr[u], h.slot_ptr[u + 1] - h.slot_ptr[u]
@@ -576,28 +589,28 @@ cdef class Chart:
                 if value > 0.0:
                     out.append((value, self.nothings(u, full), tuple(range(i, j))))
                 if arity > 0 and B[at] > 0.0:
-                    out.append((ends * B[at], ((<int> LEFT, u, 0, i, j),), ()))
+                    out.append((ends * B[at], ((LEFT, u, 0, i, j),), ()))
             else:
                 for a in range(arity):
                     rest = full & ~(1 << a)
                     value = h.wordless[u] * ends * base[rest] * h.Ck[((length * H + x - 1) * S + first + a) * N + i]
                     if value > 0.0:
-                        out.append((value, ((<int> SLOT, first + a, x - 1, i, j), *self.nothings(u, rest)), ()))
+                        out.append((value, ((SLOT, first + a, x - 1, i, j), *self.nothings(u, rest)), ()))
         elif kind == LEFT:
             if F[full * P + at] > 0.0:
-                out.append((F[full * P + at], ((<int> STAGE, u, full, i, j),), ()))
+                out.append((F[full * P + at], ((STAGE, u, full, i, j),), ()))
             if length > 1:
                 value = h.word[u * N + i]
                 if value * B[at - N + 1] > 0.0:
-                    out.append((value * B[at - N + 1], ((<int> LEFT, u, 0, i + 1, j),), (i,)))
+                    out.append((value * B[at - N + 1], ((LEFT, u, 0, i + 1, j),), (i,)))
                 if value * G[at - N + 1] > 0.0:
-                    out.append((value * G[at - N + 1], ((<int> BARE, u, 0, i + 1, j),), (i,)))
+                    out.append((value * G[at - N + 1], ((BARE, u, 0, i + 1, j),), (i,)))
         elif kind == BARE or x < full:
             for a in range(arity):
                 rest = (full if kind == BARE else x) & ~(1 << a)
                 value = base[rest] * h.C[(first + a) * P + at]
                 if value > 0.0 and (kind == BARE or x >> a & 1):
-                    out.append((value, ((<int> SLOT, first + a, -1, i, j), *self.nothings(u, rest)), ()))
+                    out.append((value, ((SLOT, first + a, -1, i, j), *self.nothings(u, rest)), ()))
         if kind == STAGE:
             for a in range(arity):
                 rest = x & ~(1 << a)
@@ -607,29 +620,19 @@ cdef class Chart:
                     value = (F[rest * P + (k - i) * N + i] * h.C[(first + a) * P + (j - k) * N + k]
                              * h.order[2 * (first + a) + (rest >> a > 0)])
                     if value > 0.0:
-                        out.append((value, ((<int> STAGE, u, rest, i, k), (<int> SLOT, first + a, -1, k, j)), ()))
+                        out.append((value, ((STAGE, u, rest, i, k), (SLOT, first + a, -1, k, j)), ()))
             if length > 1:
                 value = h.word[u * N + j - 1]
                 if value * F[x * P + at - N] > 0.0:
-                    out.append((value * F[x * P + at - N], ((<int> STAGE, u, x, i, j - 1),), (j - 1,)))
+                    out.append((value * F[x * P + at - N], ((STAGE, u, x, i, j - 1),), (j - 1,)))
                 if x == full and value * G[at - N] > 0.0:
-                    out.append((value * G[at - N], ((<int> BARE, u, 0, i, j - 1),), (j - 1,)))
+                    out.append((value * G[at - N], ((BARE, u, 0, i, j - 1),), (j - 1,)))
         return out
 
     cdef tuple nothings(self, Py_ssize_t u, Py_ssize_t mask):
         cdef Py_ssize_t a, first = self.h.slot_ptr[u]
-        return tuple([(<int> NOTHING, first + a, self.h.depth, 0, 0)
+        return tuple([(NOTHING, first + a, self.h.depth, 0, 0)
                       for a in range(self.h.slot_ptr[u + 1] - first) if mask >> a & 1])
-
-
-cpdef enum Kind:
-    ROOT
-    NODE
-    SLOT
-    STAGE
-    LEFT
-    BARE
-    NOTHING
 
 
 cdef class Learner:
