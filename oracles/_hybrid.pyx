@@ -28,6 +28,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free as release, malloc
 from libc.string cimport memset
 
+from enum import IntEnum
+
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
@@ -76,6 +78,17 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef enum:
     MOST_SLOTS = 8
+
+cdef enum:      # of items
+    ROOT
+    NODE
+    SLOT
+    STAGE
+    LEFT
+    BARE
+    NOTHING
+
+Kind = IntEnum("Kind", "ROOT NODE SLOT STAGE LEFT BARE NOTHING", start=0)
 
 # Numbers of a chart and its derivatives: 4 GB.
 cdef Py_ssize_t MOST_NUMBERS = 1 << 29
@@ -620,16 +633,6 @@ cdef class Chart:
         cdef Py_ssize_t a, first = self.h.slot_ptr[u]
         return tuple([(NOTHING, first + a, self.h.depth, 0, 0)
                       for a in range(self.h.slot_ptr[u + 1] - first) if mask >> a & 1])
-
-
-cpdef enum Kind:
-    ROOT
-    NODE
-    SLOT
-    STAGE
-    LEFT
-    BARE
-    NOTHING
 
 
 cdef class Learner:

@@ -9,24 +9,29 @@ As an oracle its outputs are derivations; what is known of a true one is its mea
     the number of units that the true derivation does not have in that slot
     + the number of words of another unit than there / (n + 1),  n being the words of the sentence,
 
-which decomposes over slots and words, and so can be added to their scores in the chart.
+which decomposes over slots and words, and so can be added to their scores in the chart; or (`loss_name` "f1") one less
+the F1 of what fills the slots, c right of m where the true derivation has N,
+
+    1 - 2 c / (N + m)  +  the number of words of another unit than there / (2 N (n + 1)),
+
+which is found by all numbers (m, c, words) that parts of the best derivations may have.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import count, pairwise
+from itertools import count, pairwise, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
 from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, Unit, Units
@@ -36,10 +41,11 @@ __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
 MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
+# The item that is the whole of a derivation; kinds of items that say what fills a slot.
+ALL = int(Kind.ROOT), 0, 0, 0, 0
+FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
 # Prefix of the attributes of words in phrases of the lexicon.
 LISTED = "g:"
-
-DIGITS, SMALL, LETTERS = re.compile(r"\d+"), re.compile(r"[a-z]+"), re.compile(r"[^\W\d_a]+")
 
 # Maximum number of words of a name that is searched in a sentence.
 LONGEST_NAME = 6
@@ -312,6 +318,8 @@ class HybridTrees(Oracle):
         Maximum nesting of units without words.
     inside : bool, default=False
         Whether a unit has features of all words of its span, including those of its arguments, and of their number.
+    loss : {"hamming", "f1"}, default="hamming"
+        See the top of the module.
 
     Notes
     -----
@@ -339,8 +347,9 @@ class HybridTrees(Oracle):
         depth: int = 4,
         *,
         inside: bool = False,
+        loss: str = "hamming",
     ) -> None:
-        self.units, self.lexicon, self.depth = units, lexicon, depth
+        self.units, self.lexicon, self.depth, self.loss_name = units, lexicon, depth, loss
         self.attributes = {name: k for k, name in enumerate(attributes)}
         self.borders = {name: k for k, name in enumerate(borders)}
         n_kinds = units.n_kinds
@@ -395,7 +404,7 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        make = partial(HybridTrees, inside=self.inside)
+        make = partial(HybridTrees, inside=self.inside, loss=self.loss_name)
         return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
 
     # ---- sentences and forests ------------------------------------------------------------------
@@ -515,7 +524,7 @@ class HybridTrees(Oracle):
         roots, prior_of = [], []
 
         def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
-            may = units.fillers.get(slot, ())
+            may = units.takes.get(slot, ())
             found = []
             for node in place[part]:
                 unit = nodes[node] if node not in spans else self._examples[nodes[node]]
@@ -581,10 +590,18 @@ class HybridTrees(Oracle):
         return y.features
 
     def loss(self, y_true: Parse, y: Parse) -> float:
-        n = len(y.owners)
         true = {*y_true.fillings}
+        right = sum(filling in true for filling in y.fillings)
         others = sum(a != b for a, b in zip(y_true.owners, y.owners, strict=True))
-        return sum(filling not in true for filling in y.fillings) + others / (n + 1)
+        return self._loss_of(len(y_true.fillings), len(y.owners), (len(y.fillings), right, others))
+
+    def _loss_of(self, n_true: int, n_words: int, counts: tuple[int, int, int]) -> float:
+        """The loss by the numbers of true units and of words; of units, of right ones, and of words of others."""
+        n, right, others = counts
+        if self.loss_name == "hamming":
+            return n - right + others / (n_words + 1)
+        # What is true once may be there several times.
+        return 1.0 - 2.0 * min(right, n_true) / (n_true + n) + others / (2 * n_true * (n_words + 1))
 
     def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse:
         """The best derivation of any of some meanings. A `Parse` is fully known.
@@ -596,25 +613,75 @@ class HybridTrees(Oracle):
             return known
         encoded, copies, _ = self._read_sentence(x)
         forest = self.known(known, copies, known if isinstance(known, dict) else None)
-        found = next(self._parses(encoded, forest, copies, w), None)
+        found = next(self._search(encoded, forest, copies, w), None)
         if found is None:
             raise ValueError("none of its meanings has a derivation over the sentence, or scores overflow")
-        return found
+        return self._parse(encoded, forest, *found)
 
     def argmax(
         self, x: Any, w: NDArray[np.float64], y_true: Parse | None = None, rescaling: Rescaling | None = None
     ) -> Parse | None:
         """The best derivation; None if there is none. With `y_true`, the best of score and loss together."""
         encoded, copies, leaves = self._read_sentence(x)
-        if y_true is None:
-            return next(self._parses(encoded, self.free(leaves, copies), copies, w), None)
-        leaves |= {u for _, u in y_true.fillings if isinstance(u, int) and self.arity[u] == 0}
+        if y_true is not None:
+            leaves |= {u for _, u in y_true.fillings if isinstance(u, int) and self.arity[u] == 0}
         forest = self.free(leaves, copies)
-        for found in self._parses(encoded, forest, copies, w, self._losses(forest, copies, y_true)):
+        if y_true is not None and self.loss_name == "f1":
+            return self._best_by_counts(encoded, forest, copies, w, y_true)
+        losses = None if y_true is None else self._losses(forest, copies, y_true)
+        for found in self._search(encoded, forest, copies, w, losses=losses):
+            y = self._parse(encoded, forest, *found)
             # Where a unit comes twice, another arrangement of it all may have no loss.
-            if self.loss(y_true, found) > 0.0 or all(map(np.array_equal, found.features, y_true.features)):
-                return found
+            if y_true is None or self.loss(y_true, y) > 0.0 or all(map(np.array_equal, y.features, y_true.features)):
+                return y
         return y_true
+
+    def _best_by_counts(
+        self,
+        encoded: tuple[NDArray[np.int32], ...],
+        forest: Forest,
+        copies: Sequence[Copy],
+        w: NDArray[np.float64],
+        y_true: Parse,
+    ) -> Parse:
+        """The best of score and F1 loss together: of each item the best derivation by what its loss counts.
+
+        Left out is what no loss can bring up to the value of an output that is known.
+        """
+        first = next(self._search(encoded, forest, copies, w), None)
+        if first is None:
+            return y_true
+        n_true, n_words = len(y_true.fillings), len(y_true.owners)
+        best, score_true = first[0].score, float(w[y_true.features[0]] @ y_true.features[1])
+        names, slots = self._names(forest, copies), forest.slots.tolist()
+        true, owners = {*y_true.fillings}, y_true.owners
+
+        def counts_of(item: Any, below: Any, own: Any) -> tuple[int, int, int]:
+            if item[0] in FILLED:
+                filler = names[-1 - own[0] if item[0] == Kind.NOTHING else below[0][1]]
+                return 1, (ROOT if item[0] == Kind.ROOT else slots[item[1]], filler) in true, 0
+            return 0, 0, sum(names[item[1]] != owners[t] for t in own)
+
+        of_first = self.loss(y_true, self._parse(encoded, forest, *first))
+        # Another arrangement of y_true without a loss is no output.
+        least = max(score_true, best + of_first) if of_first > 0.0 else score_true
+        most = best + 1.0 + 0.5 / n_true - least
+        ways, lacks = ways_within(self.chart.edges, most)
+        tables = counted(ways, lacks, most, counts_of)
+        value, found = score_true, None
+        for counts, (lost, *_) in tables[ALL].items():
+            loss = self._loss_of(n_true, n_words, counts)
+            if loss > 0.0 and best - lost + loss > value:
+                value, found = best - lost + loss, counts
+        if found is None:
+            return y_true
+        steps, waiting = [], [(ALL, found)]
+        while waiting:
+            item, counts = waiting.pop()
+            _, below, own, chosen = tables[item][counts]
+            steps.append((item, below, own))
+            waiting += reversed([*zip(below, chosen, strict=True)])
+        return self._parse(encoded, forest, *self._read(steps, names, forest.slots, value), steps)
 
     def best_features(
         self, encoded: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64]
@@ -646,31 +713,20 @@ class HybridTrees(Oracle):
             names[u] = self.units.number.get(self.units.split(tree)[0], tree)
         return names
 
-    def _parses(
+    def _parse(
         self,
         encoded: tuple[NDArray[np.int32], ...],
         forest: Forest,
-        copies: Sequence[Copy],
-        w: NDArray[np.float64],
-        losses: Any = None,
-    ) -> Iterator[Parse]:
-        """The derivations of a forest as outputs, best first, their losses included."""
-        names = self._names(forest, copies)
-        for score, steps in self._paths(encoded, forest, w, MOST_PARTIAL, losses=losses):
-            meaning, _, nodes = self._read(steps, names, score)
-            fillings = []
-            owners: list[Any] = [None] * (len(encoded[0]) - 1)
-            for (kind, u, *_), below, own in steps:
-                if kind == Kind.ROOT:
-                    fillings.append((ROOT, names[below[0][1]]))
-                elif kind == Kind.SLOT:
-                    fillings.append((int(forest.slots[u]), names[below[0][1]]))
-                elif kind == Kind.NOTHING:
-                    fillings.append((int(forest.slots[u]), names[-1 - own[0]]))
-                else:
-                    for t in own:
-                        owners[t] = names[u]
-            yield Parse(meaning, score, nodes, fillings, owners, self._features(encoded, forest, steps))
+        found: Derivation,
+        fillings: list[tuple[int, Any]],
+        steps: Any,
+    ) -> Parse:
+        """What `_search` has found, as an output."""
+        owners: list[Any] = [None] * (len(encoded[0]) - 1)
+        for (_, unit), (_, _, words) in zip(fillings, found.nodes, strict=True):
+            for t in words:
+                owners[t] = unit
+        return Parse(*found, fillings, owners, self._features(encoded, forest, steps))
 
     def _features(
         self, encoded: tuple[NDArray[np.int32], ...], forest: Forest, steps: Any
@@ -758,7 +814,8 @@ class HybridTrees(Oracle):
         Ways to make a part that are worth less than `least` times its best are not followed. It ends at one of a
         meaning that is deeper than text may be.
         """
-        return self._search(self.encode(words), *self._meant(words), w, most, least)
+        found = self._search(self.encode(words), *self._meant(words), w, most, least)
+        return (derivation for derivation, *_ in takewhile(is_text, found))
 
     def kbest(
         self,
@@ -789,7 +846,8 @@ class HybridTrees(Oracle):
         met: set[Meaning] = set()
         total, left, lowest = None, 1.0, -np.inf
         encoded, (forest, copies) = self.encode(words), self._meant(words)
-        for derivation in self._search(encoded, forest, copies, w, most, least):
+        search = self._search(encoded, forest, copies, w, most, least, is_distinct=True)
+        for derivation, *_ in takewhile(is_text, search):
             meaning = derivation.meaning
             if len(found) >= k and derivation.score < lowest:
                 break
@@ -814,16 +872,29 @@ class HybridTrees(Oracle):
         forest: Forest,
         copies: Sequence[Copy],
         w: NDArray[np.float64],
-        most: int,
+        most: int = MOST_PARTIAL,
         least: float = 0.0,
-    ) -> Iterator[Derivation]:
-        """Derivations of a forest, best first."""
-        names = self._names(forest, copies)
-        for score, steps in self._paths(encoded, forest, w, most, least):
-            found = self._read(steps, names, score)
-            if any(depth >= MAX_DEPTH for _, depth, _ in found.nodes):
-                return
-            yield found
+        losses: Any = None,
+        is_distinct: bool = False,
+    ) -> Iterator[tuple[Derivation, list[tuple[int, Any]], Any]]:
+        """``(derivation, fillings, steps)`` of a forest, best first, losses included; fillings as its nodes.
+
+        With `is_distinct`, of derivations that fill the same slots in the same order the first.
+        """
+        names, met = self._names(forest, copies), set()
+        for score, steps in self._paths(encoded, forest, w, most, least, losses):
+            if is_distinct:
+                filled = tuple(
+                    [
+                        (item[1], below[0][1] if item[0] != Kind.NOTHING else own[0])
+                        for item, below, own in steps
+                        if item[0] in FILLED
+                    ]
+                )
+                if filled in met:
+                    continue
+                met.add(filled)
+            yield *self._read(steps, names, forest.slots, score), steps
 
     def _paths(
         self,
@@ -852,8 +923,7 @@ class HybridTrees(Oracle):
 
         # A partial derivation: minus its bound, its items in preorder as a list linked from the last one, what waits,
         # and the rank of the edge that its first waiting item is to have.
-        root = (int(Kind.ROOT), 0, 0, 0, 0)
-        agenda: list[Any] = [(-1.0, next(order), None, (root, None), 0)]
+        agenda: list[Any] = [(-1.0, next(order), None, (ALL, None), 0)]
         for _ in range(MOST_TAKEN * most):  # one meaning may have more derivations than anybody waits for
             if not agenda:
                 return
@@ -878,8 +948,11 @@ class HybridTrees(Oracle):
                 steps.reverse()
                 yield best + float(np.log(-bound)), steps
 
-    def _read(self, steps: Any, units: Sequence[Any], score: float) -> Derivation:
+    def _read(
+        self, steps: Any, units: Sequence[Any], slots: Any, score: float
+    ) -> tuple[Derivation, list[tuple[int, Any]]]:
         nodes: list[tuple[str, int, list[int]]] = []
+        fillings: list[tuple[int, Any]] = []
         following = iter(steps)
         # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, the slot it
         # fills.
@@ -894,6 +967,7 @@ class HybridTrees(Oracle):
             words: list[int] = [] if is_empty else [*own]
             name = self.units.units[number].name if isinstance(number, int) else format_meaning(number)
             nodes.append((name, len(open_nodes), words))
+            fillings.append((slot if slot == ROOT else int(slots[slot]), number))
             open_nodes.append((number, words, {}, [*reversed(below)], slot))
             while True:
                 number, words, parts, waiting, slot = open_nodes[-1]
@@ -904,7 +978,7 @@ class HybridTrees(Oracle):
                         meaning = self.units.join(number, [parts[s] for s in sorted(parts)])
                     open_nodes.pop()
                     if not open_nodes:
-                        return Derivation(meaning, score, nodes)
+                        return Derivation(meaning, score, nodes), fillings
                     open_nodes[-1][2][slot] = meaning
                     continue
                 part = waiting.pop()
@@ -916,6 +990,65 @@ class HybridTrees(Oracle):
                 waiting += reversed(below)
 
 
+def ways_within(edges: Any, most: float) -> tuple[dict[Any, Any], dict[Any, float]]:
+    """Of items the ways to make them, and what the best derivation with them lacks of the best (Dijkstra).
+
+    Those of all derivations that lack no more than `most`; a way is what it lacks of the item's best, the items below
+    and the words.
+    """
+    ways: dict[Any, Any] = {}
+    lacks, agenda = {ALL: 0.0}, [(0.0, ALL)]
+    while agenda:
+        lack, item = heapq.heappop(agenda)
+        if item in ways:
+            continue
+        found = edges(*item)
+        top = max(map(itemgetter(0), found), default=0.0)
+        ways[item] = [(d, *way) for v, *way in found if v and lack + (d := float(np.log(top / v))) <= most]
+        for d, below, _ in ways[item]:
+            for part in below:
+                if lack + d < lacks.get(part, np.inf):
+                    lacks[part] = lack + d
+                    heapq.heappush(agenda, (lack + d, part))
+    return ways, lacks
+
+
+def counted(ways: dict[Any, Any], lacks: dict[Any, float], most: float, counts_of: Any) -> dict[Any, Any]:
+    """Of items, by three counts that `counts_of` has of each way: their best derivation with these.
+
+    It is what it lacks, the items below, the words, and the counts of the items below.
+    """
+    tables: dict[Any, Any] = {}
+    waiting: list[Any] = [ALL]
+    while waiting:
+        item = waiting[-1]
+        left = [part for _, below, _ in ways[item] for part in below if part not in tables]
+        if left:
+            waiting += left
+            continue
+        waiting.pop()
+        tables[item], room = {}, most - lacks[item]
+        for lost, below, own in ways[item]:
+            sums: dict[Any, Any] = {counts_of(item, below, own): (lost, below, own, ())}
+            for part in below:
+                joint: dict[Any, Any] = {}
+                for (a, b, c), (before, *_, chosen) in sums.items():
+                    for counts, (more, *_) in tables[part].items():
+                        key, value = (a + counts[0], b + counts[1], c + counts[2]), before + more
+                        if value <= room and (key not in joint or value < joint[key][0]):
+                            joint[key] = value, below, own, (*chosen, counts)
+                sums = joint
+            for key, made in sums.items():
+                if key not in tables[item] or made[0] < tables[item][key][0]:
+                    tables[item][key] = made
+    return tables
+
+
+def is_text(found: tuple[Derivation, Any, Any]) -> bool:
+    """Whether its meaning is no deeper than text may be."""
+    return all(depth < MAX_DEPTH for _, depth, _ in found[0].nodes)
+
+
 def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:
     """Names of the attributes of word t, of a sentence between its two marks; `known` are those that have a feature.
 
@@ -924,12 +1057,7 @@ def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = Fa
     word = around[t]
     own = f"w:{word}" if f"w:{word}" in known else f"w:{RARE}"
     names = [own, f"p:{word[:4]}", f"s:{word[-3:]}", f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
-    return [*names, f"h:{shape_of(word)}"] if shapes else names
-
-
-def shape_of(word: str) -> str:
-    """Runs of digits, small and other letters as 0, a and A; other characters stay."""
-    return LETTERS.sub("A", SMALL.sub("a", DIGITS.sub("0", word)))
+    return [*names, f"h:{shape(word)}"] if shapes else names
 
 
 def border_attributes(before: str, after: str) -> list[str]:

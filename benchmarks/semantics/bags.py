@@ -1,5 +1,5 @@
 """Hybrid trees: Jobs and ATIS from bags, bags without the right meaning, learning curves, solvers and features, growth
-with units and words."""
+with units and words, what text costs beside the charts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from common.report import Table, notes
 from semantics.hybrid import funql, measured
 from structsvm.datasets import fetch_geoquery
 from structsvm.metrics import meaning_scores
+from structsvm.oracles._hybrid import Learner
 from structsvm.structures.meanings import format_meaning, parse_meaning
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics.likelihood import USUAL
+from structsvm.tasks.semantics.hybrid import CONSIDERED
+from structsvm.tasks.semantics.likelihood import PENALTY, USUAL, BagLikelihood, HybridProblem, first_weights, paces
 
 N_ATIS = 600
 FOLDS = 3
 SHARES = (0.1, 0.3, 0.5)
 SIZES = (75, 150, 300)
 GROWTH = (125, 250, 500)
+PASSES = 4
 LENGTHS = (10, 20, 40, 80, 160)
 SCORES = {
     "precision": ("precision", ".3f"),
@@ -41,6 +44,7 @@ def run(options):
         "learning curves": curves,
         "growth with units": units,
         "growth with words": words,
+        "text beside charts": text,
     }
     for name, table in made.items():
         if options.only in name:
@@ -237,3 +241,48 @@ def words(title, quick):
             parser.predict(sentences)
         made.rows.append(row | {"predict": 1e3 * clock.cpu / len(sentences), "memory": peak()})
         yield made
+
+
+def text(title, quick):
+    columns = {"data": ("data", ""), "what": ("", ""), "whole": ("from text, ms a sentence", ".2f")}
+    columns |= {"floor": ("charts alone", ".2f"), "ratio": ("x floor", ".1f")}
+    made = Table(title, columns)
+    made.notes = notes(
+        f"""
+        {N_ATIS} sentences to train on, 100 to predict; CPU time. Training, a sentence and pass of {PASSES}: from
+        text of sentences and of meanings to weights; charts alone: the steps, attributes and forests given. Prediction:
+        from text to the most probable meaning; charts alone: the best derivation's score and the sum of all, attributes
+        and forest given, without reading derivations off and the sums of the {CONSIDERED} meanings that are considered
+        """
+    )
+    geo = fetch_geoquery()
+    for name, (X, y), (questions, _), grammar in (
+        ("GeoQuery", (geo.X_train, geo.y_train), (geo.X_test, None), geo.grammar),
+        ("ATIS", funql("atis", "train", slice(N_ATIS)), funql("atis", "test", slice(100)), None),
+    ):
+        X, y, questions = X[: 100 if quick else N_ATIS], y[: 100 if quick else N_ATIS], questions[:100]
+        with Clock() as whole:
+            parser = SemanticParser(grammar=grammar, max_iter=PASSES, random_state=0).fit(X, y)
+        model = parser.model_
+        hybrid, (tokens, bags) = model.hybrid, model.read(X, y)
+        problem, solver = HybridProblem(hybrid, tokens, bags), BagLikelihood()
+        learner = Learner(first_weights(hybrid, tokens, bags), PENALTY, paces(hybrid))
+        given = [problem.of_pass(i, k) for k in range(2) for i in range(len(X))]
+        with Clock() as charts:
+            for of_pass in given:
+                solver.step(problem, of_pass, learner, 1.0, 0.0)
+        made.rows.append(of_clocks(name, "training", whole.cpu / (PASSES * len(X)), charts.cpu / len(given)))
+        with Clock() as whole:
+            parser.predict(questions)
+        words = [[token[0] for token in sentence] for sentence in model.tokens_of(questions)]
+        given = [(hybrid.encode(sentence), hybrid.meant(sentence)) for sentence in words]
+        with Clock() as charts:
+            for sentence, forest in given:
+                hybrid.chart.log_sum(sentence, forest, model.weights, best=True)
+                hybrid.sums.log_sum(sentence, forest, model.weights)
+        made.rows.append(of_clocks(name, "prediction", whole.cpu / len(questions), charts.cpu / len(questions)))
+        yield made
+
+
+def of_clocks(data, what, whole, floor):
+    return {"data": data, "what": what, "whole": 1e3 * whole, "floor": 1e3 * floor, "ratio": whole / floor}

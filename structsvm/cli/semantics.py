@@ -19,9 +19,9 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
-from structsvm.tasks.semantics.hybrid import HybridModel
+from structsvm.tasks.semantics.hybrid import DUAL, LOSSES, HybridModel, checked_features, make_learner
 from structsvm.tasks.semantics.hybrid import describe as describe_tree
-from structsvm.tasks.semantics.likelihood import USUAL, make_likelihood
+from structsvm.tasks.semantics.likelihood import FEATURES, LEARNERS, USUAL
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 
@@ -114,7 +114,7 @@ def demo(seed: int) -> Any:
     axes.legend()
     house = make_ambig_house(300, level=1, random_state=seed)
     parser = HybridModel(settings)
-    raise_if_interrupted(parser.train(parser.read(house.sentences, house.bags), make_likelihood(settings)))
+    raise_if_interrupted(parser.train(parser.read(house.sentences, house.bags), make_learner(settings)))
     scores = meaning_scores(test.meanings[:100], parser.parse(words[:100]))
     click.echo(f"hybrid trees, from 300 ambiguous sentences: F1 of meanings {100 * scores.f1:.1f}")
     derivation = parser.best(words[:1])[0]
@@ -125,6 +125,9 @@ def demo(seed: int) -> Any:
 
 @training(metavar="BAGS", solvers=(), role_of_C="Longest step; auto: 0.1 for ospas, 0.2 or 0.05 for hybrid.")
 @choice("--method", "hybrid", "ospas", text="Hybrid trees trained by likelihood, or taggers trained online.")
+@choice("--solver", *LEARNERS, *DUAL, text="Likelihood of bags, averaged perceptron, or a margin (hybrid).")
+@choice("--loss", *LOSSES, text="Of a margin: wrong units, or one less their F1 (hybrid).")
+@optional("--features", str, f"Commas between some of {', '.join(FEATURES)} (hybrid).  [default: {','.join(USUAL)}]")
 @choice("--strategy", "order_free", "random", "left_right", text="Which word is trained next.")
 @flag("--average", "Predict with the average of the weights.")
 @count("--refine", 0, "Times to choose the best meaning of each bag and train again.", least=0)
@@ -147,9 +150,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         params["grammar"] = as_grammar(Path(params["grammar"]))
     if "lexicon" in params:
         params["lexicon"] = read_lexicon(params["lexicon"])
+    if "features" in params:
+        params["features"] = checked_features([*filter(None, params["features"].split(","))])
     model, settings = job.start(BagModel.load, DEFAULTS, params)
     hybrid = settings.method == HybridModel.method
-    solver = make_likelihood(settings) if hybrid else make_ospas(settings)
+    solver = make_learner(settings) if hybrid else make_ospas(settings)
     solver.validate()
     lines = read_bags(path)
     if model is not None and model.method != settings.method:
@@ -171,6 +176,6 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"max_iter": None, "executor": None, "solver": "likelihood", "features": USUAL}
+DEFAULTS = defaults(command) | {"max_iter": None, "executor": None, "features": USUAL}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -103,7 +103,7 @@ class Units:
         self.members: dict[int, list[int]] = defaultdict(list)
         self.kinds = self._find_kinds()
 
-    @property
+    @cached_property
     def n_kinds(self) -> int:
         """Numbers of units and kinds: those of kinds follow those of units."""
         return max([len(self.units) - 1, *self.kinds]) + 1
@@ -142,7 +142,17 @@ class Units:
     def join(self, unit: int, parts: Sequence[Meaning]) -> Meaning:
         """The inverse of `split`: the tree of a unit whose slots are filled."""
         name, places = self.units[unit]
-        return self.units[unit].tree if not places else (name, *[parts[s] for s in places])
+        return self._leaves[unit] if not places else (name, *[parts[s] for s in places])
+
+    @cached_property
+    def _leaves(self) -> list[Any]:
+        """The trees of leaves, None for other units."""
+        return [None if unit.places else unit.tree for unit in self.units]
+
+    @cached_property
+    def takes(self) -> dict[int, frozenset[int]]:
+        """`fillers`, as sets."""
+        return {slot: frozenset(units) for slot, units in self.fillers.items()}
 
     def numbers_of(self, tree: Meaning) -> list[int]:
         """The indices of a tree's units, -1 for an unknown one."""

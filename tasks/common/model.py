@@ -357,7 +357,7 @@ class TaskModel(ABC):
             choice = header.get("choice")  # absent from files of 0.1.0, like the others
             model.choice = None if choice is None else Choice.from_json(choice)
             model.temperature = stored_positive(header, "temperature", float)
-            if model.temperature is not None and not cls.has_temperature:
+            if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")
             model.set_training(file)
             model.check()

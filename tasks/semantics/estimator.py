@@ -13,25 +13,22 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
-from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
+from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING, check_settled
-from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.features import MAX_WINDOW
-from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, describe
-from structsvm.tasks.semantics.likelihood import LEARNERS, USUAL, make_likelihood
+from structsvm.tasks.semantics.hybrid import DUAL, LOSSES, HybridModel, checked_features, describe, make_learner
+from structsvm.tasks.semantics.likelihood import LEARNERS, USUAL
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
-DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
-# C of dual solvers given by name; the best of 0.03 to 3 on a third of GeoQuery's training questions.
-MARGIN_C = 3.0
 # OSPAS has no gap to stop at.
 WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
@@ -61,9 +58,12 @@ class SemanticParser(StructureEstimator):
         the units that are wrong in their place (`structsvm.oracles.hybrid`), in a `structsvm.LatentSVM` that completes
         derivations and bags; an object has its own C, `max_iter`, `random_state` and `checkpoint`. By name: C = 3,
         completed after each of 20 passes (`max_iter`: passes before each).
+    loss : {"hamming", "f1"}, default="hamming"
+        Of solvers of the dual, inside inference: the number of units that are wrong in their place, or one less the F1
+        of the units; and a part for words that belong to another unit than they should.
     features : sequence of {"affixes", "shape", "bigrams", "borders", "inside"}, optional
         For hybrid trees, beside those of a unit with its words, with words anywhere, and of slots with what fills them:
-        beginnings and ends of words; their shape (``0a``); pairs of words; words at and beyond the borders of spans;
+        beginnings and ends of words; their shape (``dx``); pairs of words; words at and beyond the borders of spans;
         all words of a unit's span, including those of its arguments, and the span's length. Default: affixes, bigrams
         and borders.
     strategy : {"order_free", "random", "left_right"}, default="order_free"
@@ -144,6 +144,7 @@ class SemanticParser(StructureEstimator):
         "strategy": Options(*STRATEGIES),
         "method": Options(HybridModel.method, SemanticModel.method),
         "solver": (Options(*LEARNERS, *DUAL), Kind((DualSolver, LatentSVM), "a solver of the dual")),
+        "loss": Options(*LOSSES),
         "features": Kind((list, tuple), "a sequence of names of features"),
         "max_iter": (Interval(Integral, 1), Options(None)),
         "average": FLAG,
@@ -169,6 +170,7 @@ class SemanticParser(StructureEstimator):
         *,
         method: str = "hybrid",
         solver: str | Solver = "likelihood",
+        loss: str = "hamming",
         features: Sequence[str] = USUAL,
         strategy: str = "order_free",
         max_iter: int | None = None,
@@ -195,6 +197,7 @@ class SemanticParser(StructureEstimator):
         self.C = C
         self.method = method
         self.solver = solver
+        self.loss = loss
         self.features = features
         self.strategy = strategy
         self.max_iter = max_iter
@@ -256,6 +259,20 @@ class SemanticParser(StructureEstimator):
         check_no_classes(classes, "the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
 
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit `temperature_` to sentences and bags that the model was not trained on.
+
+        Of ``method="hybrid"``: scores are divided by it, so that the probability of what is predicted says how often
+        its like is in the bag, after a margin or a perceptron, too. Sums over derivations change with it, and so may
+        what is predicted.
+
+        Returns
+        -------
+        self
+        """
+        self._hybrid("calibrate")
+        return self._calibrated([*X], [*y])
+
     def _make_solver(self, before: Any = None) -> Any:
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
@@ -264,8 +281,6 @@ class SemanticParser(StructureEstimator):
         if not X:
             raise ValueError("there are no sentences to train on")
         checked_features(self.features)
-        if self.method != HybridModel.method and self.solver != "likelihood":
-            raise ValueError(f"The 'solver' parameter belongs to method='hybrid'. Got {self.solver!r:.80}.")
         if before is not None:
             check_settled([("method", self.method, before.method)])
         model = BagModel.methods[self.method](self) if before is None else before
@@ -355,21 +370,6 @@ class SemanticParser(StructureEstimator):
             if symbol.arity is not None:
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
-
-
-def make_learner(params: Any) -> Any:
-    """The solver of hybrid trees that the parameters, read as attributes, name."""
-    named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
-    given = {name: value for name, value in named.items() if value not in (None, AUTO)}
-    if isinstance(params.solver, Solver):
-        check_alone(params.solver, given)
-        if isinstance(inner_of(params.solver), ConditionalLikelihood):
-            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
-        return params.solver
-    if params.solver in LEARNERS:
-        return make_likelihood(params)
-    usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs, "checkpoint_every": params.checkpoint_every}
-    return LatentSVM(SOLVERS[params.solver](**usual | given))
 
 
 def tokens_of(model: Any, X: Any) -> Any:

@@ -13,17 +13,21 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
-from structsvm.solvers import LatentSVM
+from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
+from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
+from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import MANY, Choice, Held, Search
+from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import (
     FEATURES,
+    LEARNERS,
     SLOWER,
     STEP,
     USUAL,
@@ -32,6 +36,7 @@ from structsvm.tasks.semantics.likelihood import (
     LikelihoodRun,
     first_weights,
     hybrid_trees,
+    make_likelihood,
     warn_of_left_out,
 )
 
@@ -45,6 +50,13 @@ MAX_WORDS = 500
 CONSIDERED, MOST_PARTIAL = 4, 2000
 # Of the ways to fill a slot none is followed that is worth less than this to the best.
 LEAST = 1e-6
+
+DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
+# Of solvers of the dual that are named; the best of 0.03 to 3 on a third of GeoQuery's training questions.
+MARGIN_C = 3.0
+LOSSES = "hamming", "f1"
+# Of temperatures: the precision of their logarithm; no probability counts as less than this.
+PRECISE, SURELY = 0.05, 1e-6
 
 WEIGHTS = {
     "features": Array("i8", ("n_stored",), within=(0, "n_features"), once=True),
@@ -64,6 +76,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         Those of training, from which the units are read.
     """
 
+    has_temperature = True
     fixed = ("lowercase", "lexicon", "features")
     followed = (*fixed, "abstain_below")
     hybrid: HybridTrees
@@ -110,6 +123,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         if not self.is_trained:
             self.first = first_weights(self.hybrid, tokens, bags)
         weights = self.weights if self.is_trained else self.first
+        self.hybrid.loss_name = self.params["loss"]
         return margin_problem(self.hybrid, tokens, bags, weights, solver, sample_weight)
 
     def completing(self, solver: Any, data: Any) -> Any:
@@ -120,7 +134,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         return self.first
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
-        self.first = None
+        self.first = self.temperature = None
         if isinstance(run, LikelihoodRun):
             run.warn_of_left_out()
 
@@ -179,6 +193,33 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     def adopt(self, part: Any) -> None:
         self.hybrid, self.meanings, self.order = part.model.hybrid, part.model.meanings, part.model.order
 
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def calibrate(self, X: Any, y: Any) -> None:
+        """Fit the temperature to sentences and bags that the model was not trained on."""
+        from scipy.optimize import minimize_scalar
+
+        tokens, bags = self.read(X, y)
+        bags = [{*map(self.order.sorted, bag)} for bag in bags]
+
+        def loss(log_temperature: float) -> float:
+            """Minus the logs of how probable it was that what is predicted is in the bag, or that it is not."""
+            self.temperature = float(np.exp(log_temperature))
+            total = 0.0
+            for best, bag in zip(self.kbest(tokens, 1), bags, strict=True):
+                p = (best[0][1] if best[0][0].meaning in bag else 1.0 - best[0][1]) if best else 0.0
+                total -= np.log(max(p, SURELY))
+            return total
+
+        ends = -np.log(LARGEST), np.log(LARGEST)
+        found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": PRECISE})
+        self.temperature = float(np.exp(found.x))
+
+    @property
+    def probable_weights(self) -> NDArray[np.float64]:
+        """The weights over the temperature."""
+        return self.weights if self.temperature is None else self.weights / self.temperature
+
     # ---- prediction -----------------------------------------------------------------------------
 
     def accepts(self, meaning: Any) -> bool:
@@ -191,18 +232,20 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
         check_lengths(tokens)
+        weights = self.probable_weights
 
         def of_part(a: int, b: int) -> Any:
-            return [self._in_order(self._found([token[0] for token in sentence], k)) for sentence in tokens[a:b]]
+            found = (self._found([token[0] for token in sentence], k, weights) for sentence in tokens[a:b])
+            return [*map(self._in_order, found)]
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
 
-    def _found(self, words: list[str], k: int) -> list[tuple[Derivation, float]]:
+    def _found(self, words: list[str], k: int, weights: NDArray[np.float64]) -> list[tuple[Derivation, float]]:
         """The k most probable meanings, arguments in any order, of a sentence that has a known word."""
         if not any(f"w:{word}" in self.hybrid.attributes for word in words):
             return []
         search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
-        return self.hybrid.kbest(words, self.weights, k, accepts=self.accepts, **search)
+        return self.hybrid.kbest(words, weights, k, accepts=self.accepts, **search)
 
     def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
         """Meanings with their arguments in order; those that become equal are added up."""
@@ -237,15 +280,16 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     def explain(self, x: Any) -> Explanation:
         words = [token[0] for token in self.tokens_of([x])[0]]
         check_lengths([words])
-        found = self._found(words, CONSIDERED)
+        weights = self.probable_weights
+        found = self._found(words, CONSIDERED, weights)
         orders = defaultdict(list)  # of each meaning the orders of its arguments that were found
         for derivation, _ in found:
             orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
         if len(orders) < 2:
             raise ValueError(f"the sentence has {len(orders)} meanings, and two are compared")
         best, other = (derivation.meaning for derivation, _ in self._in_order(found)[:2])
-        (high, first), (low, second) = (self.hybrid.expect(words, self.weights, orders[key]) for key in (best, other))
-        values = (first - second) * self.weights
+        (high, first), (low, second) = (self.hybrid.expect(words, weights, orders[key]) for key in (best, other))
+        values = (first - second) * weights
         parts = [Contribution(*self.hybrid.feature_name(k), float(values[k])) for k in np.flatnonzero(values).tolist()]
         parts.append(Contribution("derivations", "", high - low - float(values.sum())))
         return Explanation.of(format_meaning(best), format_meaning(other), parts)
@@ -321,6 +365,23 @@ class StepSearch(Search):
     def choice_of(self, C: float) -> Choice:
         scores = {row[0]: row[1] for row in self.table}
         return super().choice_of(STEP if scores[STEP] == scores[C] else C)
+
+
+def make_learner(params: Any) -> Any:
+    """The solver of hybrid trees that parameters, read as attributes, ask for."""
+    named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
+    given = {name: value for name, value in named.items() if value not in (None, AUTO)}
+    if params.solver in LEARNERS:
+        if params.loss != LOSSES[0]:
+            raise ValueError(f"The 'loss' parameter belongs to solvers of the dual. Got {params.loss!r:.80}.")
+        return make_likelihood(params)
+    if isinstance(params.solver, Solver):
+        check_alone(params.solver, given)
+        if isinstance(inner_of(params.solver), ConditionalLikelihood):
+            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
+        return params.solver
+    usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs, "checkpoint_every": params.checkpoint_every}
+    return LatentSVM(SOLVERS[params.solver](**usual | given))
 
 
 def checked_features(names: Any) -> tuple[str, ...]:

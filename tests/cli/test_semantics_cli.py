@@ -177,6 +177,22 @@ def test_hybrid_trees_are_the_default(data, tmp_path):
     assert "drink (2 arguments): " in run(tmp_path, "inspect", "m", "--label", "drink")[0]
 
 
+def test_solvers_losses_and_features(data, tmp_path):
+    lines = (data / "test.jsonl").read_text().splitlines(keepends=True)[:30]
+    (tmp_path / "t.jsonl").write_text("".join(lines))
+    options = ["--solver", "passive_aggressive", "--loss", "f1", "--features", "bigrams,shape"]
+    out, _ = run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", *options)
+    assert "units; " in out
+    bags = read_bags(tmp_path / "t.jsonl")
+    options = {"solver": "passive_aggressive", "loss": "f1", "features": ("bigrams", "shape")}
+    parser = structsvm.tasks.SemanticParser(random_state=0, **options).fit(bags.sentences, bags.bags)
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.model_.weights, parser.model_.weights)
+    assert options.items() <= {**loaded.get_params(), "features": tuple(loaded.features)}.items()
+    run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", "--features", "", "--max-iter", "1")
+    assert not structsvm.load(tmp_path / "m").features
+
+
 def test_a_lexicon_of_phrases(tmp_path):
     states = ["ohio", "texas", "iowa", "utah"]
     lines = [{"sentence": f"capital of {s}", "bag": f"capital(stateid('{s}'))"} for s in states]
@@ -209,8 +225,16 @@ def test_what_there_is_not(data, tmp_path):
         tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", "--method", "ospas", status=1
     )
     assert "The 'C' parameter of Ospas must be a float in the range (0.0, inf). Got 0.0 instead." in err
-    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", status=2)
-    assert "No such option" in err and not os.listdir(tmp_path)
+    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "pcfg", status=2)
+    assert "'pcfg' is not one of" in err
+    for option, message in (
+        (("--method", "ospas", "--solver", "larank"), "The 'solver' parameter belongs to method='hybrid'"),
+        (("--loss", "f1"), "The 'loss' parameter belongs to solvers of the dual. Got 'f1'"),
+        (("--features", "bigrams,words"), "features may be affixes, shape, bigrams, borders, inside. Got 'words'"),
+    ):
+        _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", *option, status=1)
+        assert message in err
+    assert not os.listdir(tmp_path)
 
 
 def test_ctrl_c_leaves_a_usable_model(data, tmp_path):

@@ -31,16 +31,14 @@ TREES = [
 ]
 
 
-def trees_of(trees, words, depth=2, *, inside=False):
+def trees_of(trees, words, depth=2, **options):
     units = Units(trees)
     around = ["\x02", *words, "\x03"]
     attributes = sorted({f"w:{word}" for word in words})
     attributes += sorted({n for t in range(1, len(around) - 1) for n in word_attributes(around, t, attributes)})
     borders = sorted({n for pair in itertools.pairwise(around) for n in border_attributes(*pair)})
     leaves = [u for u, unit in enumerate(units.units) if unit.n_slots == 0]
-    return HybridTrees(
-        units, Lexicon(units, {}, leaves), list(dict.fromkeys(attributes)), borders, depth, inside=inside
-    )
+    return HybridTrees(units, Lexicon(units, {}, leaves), list(dict.fromkeys(attributes)), borders, depth, **options)
 
 
 def reference(hybrid, words, w):
@@ -209,8 +207,8 @@ def test_all_derivations(trees, words, seed):
 
 
 def all_parses(hybrid, words, w):
-    forest = hybrid.meant(words)
-    return [*hybrid._parses(hybrid.encode(words), forest, hybrid.copies(words), w)]
+    encoded, forest = hybrid.encode(words), hybrid.meant(words)
+    return [hybrid._parse(encoded, forest, *found) for found in hybrid._search(encoded, forest, [], w)]
 
 
 def spelt_out(y):
@@ -219,11 +217,12 @@ def spelt_out(y):
     return np.repeat(indices, counts.astype(int)).tolist()
 
 
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
 @pytest.mark.parametrize("trees", [TREES[0], TREES[2], TREES[3]], ids=["names", "equal", "three"])
-def test_joint_features_and_the_loss_inside_inference(trees):
+def test_joint_features_and_the_loss_inside_inference(trees, loss):
     """Against all derivations of the reference, and all of their losses."""
     words = ["p", "x"] if trees is TREES[0] else ["p"]
-    hybrid = trees_of(trees, words, inside=True)
+    hybrid = trees_of(trees, words, inside=True, loss=loss)
     rng = np.random.default_rng(0)
     w = rng.normal(size=hybrid.n_features)
     parses = all_parses(hybrid, words, w)
@@ -250,10 +249,61 @@ def test_the_loss_counts_units_in_their_places_and_words_of_others():
     assert hybrid.loss(of_a, of_a._replace(owners=of_a.owners[::-1])) in (0.0, 2 / 3)
 
 
-def test_where_a_unit_comes_twice_another_arrangement_has_no_loss():
+def test_the_f1_loss_counts_units():
+    hybrid = trees_of(TREES[0], ["p", "x"], loss="f1")
+    of_a, of_g = (hybrid.complete(["p", "x"], [tree], np.zeros(hybrid.n_features)) for tree in TREES[0])
+    others = sum(a != b for a, b in zip(of_a.owners, of_g.owners, strict=True))
+    assert hybrid.loss(of_a, of_g) == pytest.approx(1.0 + others / 12) and hybrid.loss(of_a, of_a) == 0.0
+    half = of_a._replace(fillings=[of_a.fillings[0], *of_g.fillings])
+    assert hybrid.loss(of_a, half) == pytest.approx(1 - 2 / 6)
+    # Of a unit there once, there three times.
+    assert hybrid.loss(of_a, of_a._replace(fillings=of_a.fillings * 3)) == pytest.approx(1 - 4 / 8)
+    assert pickle.loads(pickle.dumps(hybrid)).loss_name == "f1"
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 2), (1, 1), (2, 3), (3, 2)])
+def test_the_f1_loss_leaves_nothing_out(k, n):
+    """Scores of all sizes: the parts that are left out are none of the best, wherever y_true stands."""
+    words = ["p", "q", "x"][:n]
+    hybrid = trees_of(TREES[k], words, depth=1, loss="f1")
+    parses = all_parses(hybrid, words, np.zeros(hybrid.n_features))
+    for seed in (*range(40), 288, 450):
+        rng = np.random.default_rng(seed)
+        w = rng.normal(scale=rng.choice([0.1, 0.3, 1.0, 3.0]), size=hybrid.n_features)
+        y_true = parses[rng.integers(len(parses))]
+        losses = [hybrid.loss(y_true, y) for y in parses]
+        totals = [w[y.features[0]] @ y.features[1] + loss for y, loss in zip(parses, losses, strict=True)]
+        wanted = max(t for t, y, loss in zip(totals, parses, losses, strict=True) if y is y_true or loss > 0.0)
+        found = hybrid.argmax(words, w, y_true, "margin")
+        assert found is y_true or hybrid.loss(y_true, found) > 0.0
+        assert w[found.features[0]] @ found.features[1] + hybrid.loss(y_true, found) == pytest.approx(wanted)
+
+
+def test_an_arrangement_without_a_loss_bounds_no_other():
+    """f(f(b)) without a word for the outer f is by far the best, and no output; f(f(f(b))) is, and far from it."""
+    tree = parse_meaning("f(f(b))")
+    hybrid = trees_of([tree], ["p"], depth=1, loss="f1")
+    f = hybrid.units.number[hybrid.units.split(tree)[0]]
+    wordless, pair = hybrid.layout.wordless + f, hybrid.layout.pair + hybrid.pair(hybrid.units.slots_of(f)[0], f)
+    w = np.zeros(hybrid.n_features)
+    w[wordless] = -1.0
+    y_true = hybrid.complete(["p"], [tree], w)
+    w[hybrid.layout.pair :][: hybrid.layout.n_pairs] = -9.0
+    for slot, unit in y_true.fillings:
+        w[hybrid.layout.pair + hybrid.pair(slot, unit)] = 0.0
+    w[wordless], w[pair] = 9.0, -3.0
+    w[: hybrid.layout.begin] = -9.0  # the words of all but f
+    w[hybrid.layout.word + f * hybrid.layout.n_attributes :][: hybrid.layout.n_attributes] = 0.0
+    best, found = hybrid.argmax(["p"], w), hybrid.argmax(["p"], w, y_true)
+    assert best.score == 6.0 and best.meaning == y_true.meaning and hybrid.loss(y_true, best) == 0.0
+    assert found.score > 3.0 and format_meaning(found.meaning) == "f(f(f(b)))"
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
+def test_where_a_unit_comes_twice_another_arrangement_has_no_loss(loss):
     """f(f(b)) and f(f(f(b))) fill the same slots with the same: it is the one or what has a loss that comes out."""
     words = ["p"]
-    hybrid = trees_of(TREES[1], words)
+    hybrid = trees_of(TREES[1], words, loss=loss)
     w = np.zeros(hybrid.n_features)
     f = next(u for u, unit in enumerate(hybrid.units.units) if unit.name == "f")
     w[hybrid.layout.pair + hybrid.pair(hybrid.units.slots_of(f)[0], f)] = 9.0
