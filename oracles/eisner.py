@@ -18,8 +18,8 @@ class EisnerOracle(DependencyOracle):
 
     Notes
     -----
-    Exact for both rescalings and penalties. But for margin rescaling with linear slacks, loss-augmented inference finds
-    the best tree of each number of wrong words: in O(n^5) and by NumPy, for small treebanks.
+    Exact for both rescalings and penalties. All but the margin with linear slacks find the best tree of each number of
+    wrong words, in O(n^5) and by NumPy.
 
     References
     ----------
@@ -41,18 +41,14 @@ class EisnerOracle(DependencyOracle):
     penalties = ("linear", "quadratic")
 
     def by_losses(self, problem: DependencyProblem, i: int, scores: Any, found: Any) -> bool:
-        """Find the most violated tree by `scores` (see `ArcDecoder.table`); False: none has a finite score.
-
-        With s_d the greatest score of a tree of d wrong words and b = d or its root, the greatest of 0 and, over d > 0,
-        b - (s_true - s_d), or with slack rescaling b (1 - (s_true - s_d)).
-        """
+        """Find the tree of the greatest b - s (s_true - s_d), of d wrong words; False: none has a finite score."""
         first, end = problem.offsets_array[i : i + 2]
         heads, labels = problem.targets[1].reshape(-1, 2)[first:end].T
-        table = np.resize(scores, (end - first + 1, end - first, self.n_labels))
-        words = np.arange(len(heads))
+        n, words = len(heads), np.arange(len(heads))
+        table = np.asarray(scores)[: (n + 1) * n * self.n_labels].reshape(n + 1, n, self.n_labels)
         right, wrong = table[heads, words, labels].astype(float), table.astype(float)
         wrong[heads, words, labels] = -np.inf
-        arcs = np.full((len(table), len(table), 2), -np.inf)
+        arcs = np.full((n + 1, n + 1, 2), -np.inf)
         arcs[heads, words + 1, 0] = right
         arcs[:, 1:, 1] = wrong.max(axis=2)
         chart = LossChart(arcs)
@@ -63,14 +59,14 @@ class EisnerOracle(DependencyOracle):
         if values.max() > 0.0:
             heads, is_wrong = chart.tree(int(values.argmax()) + 1)
             labels = np.where(is_wrong, wrong[heads, words].argmax(axis=1), labels)
-        np.asarray(found)[: 2 * len(words)] = *heads, *labels
+        np.asarray(found)[: 2 * n] = *heads, *labels
         return True
 
 
 class LossChart:
-    """Eisner's chart with one more dimension, the number of wrong words: scores [kind, i, j, losses] of words i .. j.
+    """Eisner's chart with the number of wrong words: scores [kind, i, j, losses]; `best`: of trees, by losses.
 
-    `arcs` are scores [head, word, 0] as right ones, [..., 1] as wrong ones. `best`: of trees, by their losses.
+    Kinds: words right (0) or left (1) of a head, an arc to the right (2) or left (3). `arcs`: [head, word, is wrong].
     """
 
     def __init__(self, arcs: NDArray[np.float64]) -> None:
@@ -89,14 +85,11 @@ class LossChart:
         self.best = self.scores[0, 0, n, :-1]
 
     def parts(self, kind: int, i: int, j: int) -> tuple[Any, Any]:
-        """What words right (0) or left (1) of a head, or an arc to the right (2) or left (3), are put together from."""
         closed_right, closed_left, right, left = self.scores
-        if kind < 2:
-            return (
-                (closed_left[i, i:j], left[i:j, j])
-                if kind
-                else (right[i, i + 1 : j + 1], closed_right[i + 1 : j + 1, j])
-            )
+        if kind == 0:
+            return right[i, i + 1 : j + 1], closed_right[i + 1 : j + 1, j]
+        if kind == 1:
+            return closed_left[i, i:j], left[i:j, j]
         as_right, as_wrong = self.arcs[i, j] if kind == 2 else self.arcs[j, i]
         below = closed_right[i, i:j] + as_right
         below[:, 1:] = np.maximum(below[:, 1:], closed_right[i, i:j, :-1] + as_wrong)
