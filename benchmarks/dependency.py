@@ -7,12 +7,13 @@ Prints tables and stores them in benchmarks/results/dependency.json and dependen
 spaCy (pip install spacy) are left out where they cannot be imported.
 
 Parts: treebanks (500 sentences), treebanks-large (2000 sentences and whole treebanks: half an hour, most of it the
-peers'; --only "Dutch" or "EWT, all" for one of its tables), curves, solvers, lengths, trees (brute force), tagged.
+peers'; --only "Dutch" or "EWT, all" for one of its tables), curves, solvers, lengths,
+siblings (what scores of two could add), trees (brute force), tagged.
 """
 
 from common.parts import main
 
-PARTS = ("treebanks", "treebanks-large", "curves", "solvers", "lengths", "trees", "tagged")
+PARTS = ("treebanks", "treebanks-large", "curves", "solvers", "lengths", "siblings", "trees", "tagged")
 
 if __name__ == "__main__":
     main("dependency", PARTS, __doc__, only="rows whose name has this text")

@@ -1,8 +1,9 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and the cost of exact inference.
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
-cross-validated), whole (the parser as it comes, all lengths), choices and subsymbols (what was tried), cost
-(loss-augmented inference beside plain parsing), speed (parsing).
+cross-validated), whole (the parser as it comes, all lengths), curves, choices, mixtures, mixtures-whole and subsymbols
+(what was tried), cost (loss-augmented inference beside plain parsing), speed (parsing), solvers (to one optimum), trees
+(brute force).
 
     python benchmarks/grammar.py [--part table5-10] [--quick]
 """
@@ -17,10 +18,15 @@ PARTS = (
     "table5-40",
     "table5-folds",
     "whole",
+    "curves",
     "choices",
+    "mixtures",
+    "mixtures-whole",
     "subsymbols",
     "cost",
     "speed",
+    "solvers",
+    "trees",
 )
 
 if __name__ == "__main__":

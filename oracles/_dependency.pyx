@@ -505,15 +505,11 @@ cdef class DependencyProblem(Problem):
         return 0
 
     cdef bint by_losses(self, Py_ssize_t i, const float* w) except -1 with gil:
-        """Whether there is a tree of a finite score: the most violated one, where no sum over arcs tells it."""
-        cdef Py_ssize_t k, n = self.decoder.s.n, first = self.offsets[i]
-        cdef float[:, :, ::1] table = np.empty((n + 1, n, self.decoder.model.n_labels), dtype=np.float32)
-        self.decoder.label_table(w, &table[0, 0, 0])
-        true = np.array([self.heads[first:first + n], self.labels[first:first + n]])
-        cdef int32_t[::1] output = self.oracle.by_losses(np.asarray(table), *true, **self.formulation)
-        for k in range(2 * n if output is not None else 0):
-            self.found[k] = output[k]
-        return output is not None
+        """Find the most violated tree where no sum over arcs tells it; whether there is one of a finite score."""
+        if self.dense.shape[0] == 0:
+            self.reserve()
+        self.decoder.label_table(w, &self.table[0])
+        return self.oracle.by_losses(self, i, self.table, self.found)
 
     cdef int unknown(self, Py_ssize_t i) except -1 nogil:
         with gil:

@@ -59,8 +59,8 @@ class DependencyOracle(Oracle):
     algorithm without chance is known: `ArborescenceOracle` refuses them. Weights are float32.
     """
 
-    rescalings = ("margin",)
-    penalties = ("linear",)
+    rescalings: tuple[Rescaling, ...] = ("margin",)
+    penalties: tuple[Penalty | None, ...] = ("linear",)
     projective: ClassVar[bool]
 
     def __init__(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.oracles._dependency import DependencyProblem
 from structsvm.oracles.dependency import DependencyOracle
-from structsvm.protocol import Penalty, Rescaling
 
 
 class EisnerOracle(DependencyOracle):
@@ -18,8 +18,8 @@ class EisnerOracle(DependencyOracle):
 
     Notes
     -----
-    Exact for both rescalings and penalties. But for margin rescaling with linear slacks, loss-augmented inference finds
-    the best tree of each number of wrong words: in O(n^5), vectorised by NumPy, and for small treebanks.
+    Exact for both rescalings and penalties. All but the margin with linear slacks find the best tree of each number of
+    wrong words, in O(n^5) and by NumPy.
 
     References
     ----------
@@ -40,118 +40,80 @@ class EisnerOracle(DependencyOracle):
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic")
 
-    def by_losses(
-        self,
-        table: NDArray[np.float32],
-        heads: NDArray[np.int32],
-        labels: NDArray[np.int32],
-        rescaling: Rescaling,
-        penalty: Penalty,
-    ) -> NDArray[np.int32] | None:
-        """The most violated tree over a table of scores (see `ArcDecoder.table`), heads and then labels; None of none.
-
-        With s_d the greatest score of a tree of d wrong words and b = d or its root, the greatest of 0 and, over d > 0,
-        b - (s_true - s_d), or with slack rescaling b (1 - (s_true - s_d)).
-        """
-        words = np.arange(len(heads))
+    def by_losses(self, problem: DependencyProblem, i: int, scores: Any, found: Any) -> bool:
+        """Find the tree of the greatest b - s (s_true - s_d), of d wrong words; False: none has a finite score."""
+        first, end = problem.offsets_array[i : i + 2]
+        heads, labels = problem.targets[1].reshape(-1, 2)[first:end].T
+        n, words = len(heads), np.arange(len(heads))
+        table = np.asarray(scores)[: (n + 1) * n * self.n_labels].reshape(n + 1, n, self.n_labels)
         right, wrong = table[heads, words, labels].astype(float), table.astype(float)
         wrong[heads, words, labels] = -np.inf
-        arcs = np.full((len(table), len(table), 2), -np.inf)
+        arcs = np.full((n + 1, n + 1, 2), -np.inf)
         arcs[heads, words + 1, 0] = right
         arcs[:, 1:, 1] = wrong.max(axis=2)
         chart = LossChart(arcs)
         if not np.isfinite(chart.best.max()):
-            return None
-        b = np.sqrt(words + 1.0) if penalty == "quadratic" else words + 1.0
-        values = b + (b if rescaling == "slack" else 1.0) * (chart.best[1:] - right.sum())
+            return False
+        b = np.sqrt(words + 1.0) if problem.formulation["penalty"] == "quadratic" else words + 1.0
+        values = b + (b if problem.formulation["rescaling"] == "slack" else 1.0) * (chart.best[1:] - right.sum())
         if values.max() > 0.0:
             heads, is_wrong = chart.tree(int(values.argmax()) + 1)
             labels = np.where(is_wrong, wrong[heads, words].argmax(axis=1), labels)
-        return np.concatenate([heads, labels], dtype=np.int32)
+        np.asarray(found)[: 2 * n] = *heads, *labels
+        return True
 
 
 class LossChart:
-    """Eisner's chart with the number of wrong words as one more dimension.
+    """Eisner's chart with the number of wrong words: scores [kind, i, j, losses]; `best`: of trees, by losses.
 
-    Parameters
-    ----------
-    arcs : float64 array (n + 1, n + 1, 2)
-        Scores by head and word; [..., 0] as right ones, [..., 1] as wrong ones; -inf: there is none.
-
-    Attributes
-    ----------
-    best : float64 array (n + 1,)
-        The greatest score of a tree by its number of wrong words.
+    Kinds: words right (0) or left (1) of a head, an arc to the right (2) or left (3). `arcs`: [head, word, is wrong].
     """
 
     def __init__(self, arcs: NDArray[np.float64]) -> None:
-        n = len(arcs) - 1
-        self.arcs = arcs
-        self.right, self.left, self.open_right, self.open_left = np.full((4, n + 2, n + 2, n + 1), -np.inf)
-        ends = np.arange(1, n + 1)
-        self.right[ends, ends, 0] = self.left[ends, ends, 0] = 0.0
-        for width in range(1, n):
-            i = np.arange(1, n - width + 1)[:, None]
-            j, k = i + width, i + np.arange(width)
-            middle = best_sums(self.right[i, k], self.left[k + 1, j], width)
-            ij = i[:, 0], j[:, 0]
-            self.open_right[ij] = with_arcs(middle, arcs[ij])
-            self.open_left[ij] = with_arcs(middle, arcs[ij[::-1]])
-            self.right[ij] = best_sums(self.open_right[i, k + 1], self.right[k + 1, j], width)
-            self.left[ij] = best_sums(self.left[i, k], self.open_left[k, j], width)
-        both = best_sums(self.left[1, ends, None], self.right[ends, n, None], n)
-        self.best = with_arcs(both, arcs[0, 1:]).max(axis=0)
+        n, self.arcs = len(arcs) - 1, arcs
+        self.scores = np.full((4, n + 1, n + 1, n + 2), -np.inf)  # the last losses there never are: index -1
+        self.scores[:2, range(n + 1), range(n + 1), 0] = 0.0
+        rest = np.maximum(np.subtract.outer(range(n + 1), range(n + 1)), -1)
+        spans = [
+            (kind, i, i + width) for width in range(1, n) for i in range(1, n - width + 1) for kind in (2, 3, 0, 1)
+        ]
+        for kind, i, j in [*spans, *((2, 0, j) for j in range(1, n + 1)), (0, 0, n)]:
+            left, right = self.parts(kind, i, j)
+            size = j - i + 1
+            sums = left[:, None, :size] + right[:, rest[:size, :size]]
+            self.scores[kind, i, j, :size] = sums.max(axis=(0, 2))
+        self.best = self.scores[0, 0, n, :-1]
+
+    def parts(self, kind: int, i: int, j: int) -> tuple[Any, Any]:
+        closed_right, closed_left, right, left = self.scores
+        if kind == 0:
+            return right[i, i + 1 : j + 1], closed_right[i + 1 : j + 1, j]
+        if kind == 1:
+            return closed_left[i, i:j], left[i:j, j]
+        as_right, as_wrong = self.arcs[i, j] if kind == 2 else self.arcs[j, i]
+        below = closed_right[i, i:j] + as_right
+        below[:, 1:] = np.maximum(below[:, 1:], closed_right[i, i:j, :-1] + as_wrong)
+        return below, closed_left[i + 1 : j + 1, j]
 
     def tree(self, d: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """The heads of the best tree of d wrong words, and which words those are."""
         n = len(self.arcs) - 1
         heads, is_wrong = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=bool)
-
-        def attached(head: int, word: int, left: Any, right: Any, d: int) -> tuple[Any, ...]:
-            """Score, loss of the arc, and where its two parts meet with how many losses left of that."""
-            parts = [(e, *split(left, right, d - e)) for e in range(min(d, 1) + 1)]
-            return max((score + self.arcs[head, word, e], e, k, c) for e, score, k, c in parts)
-
-        roots = [(*attached(0, r, self.left[1, r, None], self.right[r, n, None], d), r) for r in range(1, n + 1)]
-        _, e, _, c, r = max(roots)
-        is_wrong[r - 1] = e
-        items = [("left", 1, r, c), ("right", r, n, d - e - c)]
+        items = [(0, 0, n, d)]
         while items:
             kind, i, j, d = items.pop()
             if i == j:
                 continue
-            if kind == "right":
-                _, k, c = split(self.open_right[i, i + 1 : j + 1], self.right[i + 1 : j + 1, j], d)
-                items += [("open right", i, i + 1 + k, c), ("right", i + 1 + k, j, d - c)]
-            elif kind == "left":
-                _, k, c = split(self.left[i, i:j], self.open_left[i:j, j], d)
-                items += [("left", i, i + k, c), ("open left", i + k, j, d - c)]
+            left, right = self.parts(kind, i, j)
+            k, c = divmod(int((left[:, : d + 1] + right[:, d::-1]).argmax()), d + 1)
+            k += i
+            if kind == 0:
+                items += [(2, i, k + 1, c), (0, k + 1, j, d - c)]
+            elif kind == 1:
+                items += [(1, i, k, c), (3, k, j, d - c)]
             else:
-                head, word = (i, j) if kind == "open right" else (j, i)
-                _, e, k, c = attached(head, word, self.right[i, i:j], self.left[i + 1 : j + 1, j], d)
-                heads[word - 1], is_wrong[word - 1] = head, e
-                items += [("right", i, i + k, c), ("left", i + k + 1, j, d - e - c)]
+                head, word = (i, j) if kind == 2 else (j, i)
+                right_wrong = self.scores[0, i, k, [c, c - 1]] + self.arcs[head, word]
+                heads[word - 1], is_wrong[word - 1] = head, right_wrong.argmax()
+                items += [(0, i, k, c - right_wrong.argmax()), (1, k + 1, j, d - c)]
         return heads, is_wrong
-
-
-def best_sums(left: NDArray[np.float64], right: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Of pairs of parts (..., splits, n + 1), the greatest sum by their losses together, `most` of them at most."""
-    out = np.full((len(left), left.shape[-1]), -np.inf)
-    for c in range(most + 1):
-        sums = left[..., c, None] + right[..., : most + 1 - c]
-        np.maximum(out[:, c : most + 1], sums.max(axis=1), out=out[:, c : most + 1])
-    return out
-
-
-def with_arcs(scores: NDArray[np.float64], arcs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores (items, n + 1) by losses, with an arc (items, 2) on top of each."""
-    out = scores + arcs[:, :1]
-    np.maximum(out[:, 1:], scores[:, :-1] + arcs[:, 1:], out=out[:, 1:])
-    return out
-
-
-def split(left: NDArray[np.float64], right: NDArray[np.float64], d: int) -> tuple[float, int, int]:
-    """The greatest sum of parts (splits, n + 1) with d losses together: it, its split, the losses of the left part."""
-    sums = left[:, : d + 1] + right[:, d::-1]
-    k, c = divmod(int(sums.argmax()), d + 1)
-    return float(sums[k, c]), k, c

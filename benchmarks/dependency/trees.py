@@ -75,7 +75,7 @@ def error(oracle, words, outputs, form, rng):
 
 
 NOTES = f"""
-Trees with one word below the root. Closed forms: binomial(3n - 2, n - 1) / n projective
-ones, n^(n - 1) of all (Cayley). Errors: of {DRAWS} draws of weights and of a true tree, {N_LABELS} labels, how far the
-violation of the constraint that inference returns is from the greatest one of all labelled trees. Weights are float32.
+Trees with one word below the root. Closed forms: binomial(3n - 2, n - 1) / n projective ones, n^(n - 1) of all
+(Cayley). Errors: of {DRAWS} draws of weights and of a true tree, {N_LABELS} labels, how far the violation of the
+constraint that inference returns is from the greatest one of all labelled trees. Weights are float32.
 """
