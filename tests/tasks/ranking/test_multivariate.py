@@ -12,7 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
-from structsvm.tasks.ranking.model import SampleSearch, f1_threshold
+from structsvm.tasks.ranking.model import SampleSearch, f1_threshold, judged_rows
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
 
@@ -238,27 +238,22 @@ def test_the_threshold_of_the_best_f1(seed):
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])
-def test_f1_is_that_of_held_out_rows_at_their_threshold(share, monkeypatch):
-    """Of few rows of the class, three fifths are held out; the intercept is that of the hinge less the threshold."""
+def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
+    """That of the C that was chosen; of few rows of the class, three fifths of all are held out."""
     monkeypatch.setattr("structsvm.tasks.ranking.model.FEW", 100)
-    train, judged = few_positives(3, 1000, share, 1.0), []
-    tried = SampleSearch.tried
+    train, kept = few_positives(3, 1000, share, 1.0), {}
+    keep = SampleSearch.keep
 
-    def spy(search, parts, C, monitor):
-        row = tried(search, parts, C, monitor)
-        judged.append((search.model.bound, row, search.rows))
-        return row
+    def spy(search):
+        keep(search)
+        kept[search.model.bound] = judged_rows(search.parts)
 
-    monkeypatch.setattr(SampleSearch, "tried", spy)
+    monkeypatch.setattr(SampleSearch, "keep", spy)
     model = made("f1").fit(*train)
-    bound, (C, score, *_), rows = max(
-        (one for one in judged if one[2] is not None), key=lambda one: (one[1][1], one[0] == "f1", -one[1][0])
-    )
-    cut = f1_threshold(*rows)
-    assert score == pytest.approx(f1_score(rows[1], rows[0] > cut))
-    choice, own = model._fitted().choice, model._fitted()
-    assert (choice.loss, choice.C, choice.threshold) == (bound, C, cut)
-    assert choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
-    assert own.threshold == pytest.approx(cut * np.linalg.norm(own.weights)) and own.threshold != 0.0
-    assert not made("f1", C=C).fit(*train)._fitted().threshold
-    assert made("error").fit(*train)._fitted().threshold == 0.0
+    own = model._fitted()
+    rows = kept[own.choice.loss]
+    assert own.choice.threshold == f1_threshold(*rows)
+    assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
+    assert own.threshold == pytest.approx(own.choice.threshold * np.linalg.norm(own.weights)) and own.threshold != 0.0
+    assert not made("f1", C=1.0).fit(*train)._fitted().threshold
+    assert made("error").fit(*train)._fitted().choice.threshold is None
