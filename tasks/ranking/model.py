@@ -62,7 +62,8 @@ class SampleSearch(Search):
 
     def keep(self) -> None:
         super().keep()
-        self.threshold = self.model.threshold_of(self.parts) if self.model.has_threshold else None
+        rows = judged_rows(self.parts) if self.model.has_threshold else None
+        self.threshold = None if rows is None else threshold_of(*rows, by_f1=self.model.loss == "f1")
 
     def choice_of(self, C: float) -> Choice:
         return replace(super().choice_of(C), threshold=self.threshold)
@@ -80,20 +81,15 @@ def judged_rows(parts: Any) -> Any:
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
-def even_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """Where as many rows are found as are positive."""
+def threshold_of(scores: Any, positive: Any, weights: Any, *, by_f1: bool) -> float:
+    """Where as many rows are found as are positive, or F1 is best: between two rows, 1/2 below the last of all."""
     order = np.argsort(-scores, kind="stable")
-    k = int(np.searchsorted(np.cumsum(weights[order]), weights[positive].sum()))
-    return float(scores[order][k : k + 2].mean())
-
-
-def f1_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """Where F1 is best: in the middle between two rows; 1/2 below the last one, if all are found."""
-    order = np.argsort(-scores, kind="stable")
-    ranked, found = scores[order], np.cumsum((weights * positive)[order])
-    f1 = 2.0 * found / (np.cumsum(weights[order]) + found[-1])
-    below = np.append(ranked[1:], ranked[-1] - 1.0)
-    k = int(np.where(below < ranked, f1, -1.0).argmax())
+    ranked, n_found = scores[order], np.cumsum(weights[order])
+    if not by_f1:
+        k = int(np.searchsorted(n_found, weights[positive].sum()))
+        return float(ranked[k : k + 2].mean())
+    right, below = np.cumsum((weights * positive)[order]), np.append(ranked[1:], ranked[-1] - 1.0)
+    k = int(np.where(below < ranked, right / (n_found + right[-1]), -1.0).argmax())
     return float(0.5 * (ranked[k] + below[k]))
 
 
@@ -308,15 +304,8 @@ class SampleModel(GroupModel):
 
     @property
     def has_threshold(self) -> bool:
-        """Whether held-out rows tell where scores are high enough; that of the error is its intercept."""
+        """Whether held-out rows say where scores are high enough."""
         return self.fit_intercept and self.loss != "error"
-
-    def threshold_of(self, parts: Any) -> float | None:
-        """The threshold by held-out rows of parts, over the norm of the weights."""
-        rows = judged_rows(parts)
-        if rows is None:
-            return None
-        return f1_threshold(*rows) if self.loss == "f1" else even_threshold(*rows)
 
     @property
     def intercept(self) -> float:

@@ -12,7 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
-from structsvm.tasks.ranking.model import SampleSearch, f1_threshold, judged_rows
+from structsvm.tasks.ranking.model import SampleSearch, judged_rows, threshold_of
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
 
@@ -230,11 +230,11 @@ def test_the_threshold_of_the_best_f1(seed):
     positive[rng.integers(12)] = True
     weights = rng.integers(1, 4, size=12).astype(float)
     copies = np.repeat(np.arange(12), weights.astype(int))
-    found = f1_threshold(scores, positive, weights)
+    found = threshold_of(scores, positive, weights, by_f1=True)
     assert np.isfinite(found) and found not in scores
     best = max(f1_score(positive[copies], scores[copies] > cut) for cut in [*(np.unique(scores) + 0.25), -9.0])
     assert f1_score(positive[copies], scores[copies] > found) == pytest.approx(best)
-    assert f1_threshold(np.zeros(12), positive, weights) == -0.5
+    assert threshold_of(np.zeros(12), positive, weights, by_f1=True) == -0.5
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])
@@ -252,7 +252,7 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     model = made("f1").fit(*train)
     own = model._fitted()
     rows = kept[own.choice.loss]
-    assert own.choice.threshold == f1_threshold(*rows)
+    assert own.choice.threshold == threshold_of(*rows, by_f1=True)
     assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
     assert own.threshold == pytest.approx(own.choice.threshold * np.linalg.norm(own.weights)) and own.threshold != 0.0
     assert not made("f1", C=1.0).fit(*train)._fitted().threshold
