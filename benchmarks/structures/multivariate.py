@@ -26,6 +26,7 @@ from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.tasks import MultivariateClassifier
 from structsvm.tasks.common.intercept import with_intercept
 
+TIMED, BESIDE, SMALL = "Time against the number of rows", "Beside SVMperf, C = 0.1", "Losses of whole samples"
 LOSSES = ("f1", "prbep", "roc_area", "error")
 GRID = tuple(10.0**k for k in range(-3, 2))
 COLUMNS = {
@@ -162,7 +163,7 @@ def svmperf(X, y, loss, C):
 
 def beside_svmperf(options):
     """The same objective at the same C; ours to a gap of 0.1 %."""
-    table = Table("Beside SVMperf, C = 0.1", PEER, notes=notes(PEER_NOTES))
+    table = Table(BESIDE, PEER, notes=notes(PEER_NOTES))
     for label, X, y, X_test, y_test in data_sets(small_sets(), options.quick):
         for loss in LOSSES:
             begin = time.process_time()
@@ -194,10 +195,12 @@ def run(options):
     if options.part == "multivariate-large":
         yield from beside_rows("Losses of larger samples", large_sets(), options)
         return
-    yield from times(options)
-    if "SVM_PERF" in os.environ:
+    if options.only in TIMED:
+        yield from times(options)
+    if options.only in BESIDE and "SVM_PERF" in os.environ:
         yield from beside_svmperf(options)
-    yield from beside_rows("Losses of whole samples", small_sets(), options)
+    if options.only in SMALL:
+        yield from beside_rows(SMALL, small_sets(), options)
 
 
 def beside_rows(title, found, options):
@@ -224,7 +227,7 @@ thinned as the training parts are.
 
 def times(options):
     """One training at a given C, rows of 20 numbers that are not zero among 1000."""
-    table = Table("Time against the number of rows", TIMES, notes=notes("C = 10^4 / (number of rows), tol = 0.01."))
+    table = Table(TIMED, TIMES, notes=notes("C = 10^4 / (number of rows), tol = 0.01."))
     rng = np.random.default_rng(0)
     for n in (10_000, 30_000) if options.quick else (10_000, 100_000, 1_000_000):
         indices = rng.integers(0, 1000, (n, 20)).astype(np.int32)

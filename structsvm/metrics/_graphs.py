@@ -27,7 +27,7 @@ class GraphScores:
     mean_jaccard : float
         Its mean over labels.
     n_graphs, n_nodes : int
-        Nodes whose true label is not None.
+        Nodes whose true label is known.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
     Parameters
     ----------
     y_true, y_pred : lists of arrays, lists, or dicts by node
-        Per graph the labels of its nodes, of a grid in its shape. Nodes of true label None, and those that a dict of
-        true labels leaves out, do not count.
+        Per graph the labels of its nodes, of a grid in its shape. Nodes of true label None or a set,
+        and those that a dict of true labels leaves out, do not count.
 
     Raises
     ------
@@ -84,8 +84,7 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
         a, b = _flat(true), _flat(found)
         if len(a) != len(b):
             raise ValueError(f"graph {i}: y_true has {len(a)} labels and y_pred has {len(b)}.")
-        pairs.update(zip(a, b, strict=True))
-    pairs = Counter({pair: count for pair, count in pairs.items() if pair[0] is not None})
+        pairs.update(pair for pair in zip(a, b, strict=True) if pair[0] is not None and not isinstance(pair[0], set))
     n = sum(pairs.values())
     if not n:
         raise ValueError("y_true and y_pred have no nodes to score.")

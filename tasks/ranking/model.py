@@ -26,9 +26,7 @@ from structsvm.tasks.common.selection import (
     Held,
     LossSearch,
     PatientRun,
-    Row,
     Search,
-    ratio,
     total_variance,
 )
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
@@ -62,20 +60,10 @@ class SampleSearch(Search):
     def loss(self) -> Any:
         return self.model.bound
 
-    def tried(self, parts: Any, C: float, monitor: Any) -> Row:
-        """As `Search.tried`; F1 is that at its best threshold, one for all parts."""
-        *row, n_passes = super().tried(parts, C, monitor)
-        self.rows = judged_rows(parts) if self.model.has_threshold else None
-        if self.rows is not None and self.model.loss == "f1":
-            scores, positive, weights = self.rows
-            found = scores > f1_threshold(*self.rows)
-            self.last = Held("F1", 2.0 * weights * (positive & found), weights * (1.0 * positive + found))
-            row = [C, *ratio(*self.last[1:])]
-        return row[0], row[1], row[2], n_passes
-
     def keep(self) -> None:
         super().keep()
-        self.threshold = None if self.rows is None else self.model.threshold_of(*self.rows)
+        rows = judged_rows(self.parts) if self.model.has_threshold else None
+        self.threshold = None if rows is None else threshold_of(*rows, by_f1=self.model.loss == "f1")
 
     def choice_of(self, C: float) -> Choice:
         return replace(super().choice_of(C), threshold=self.threshold)
@@ -88,25 +76,20 @@ def judged_rows(parts: Any) -> Any:
         size = float(np.linalg.norm(part.model.weights))
         if size == 0.0:
             return None
-        scores, positive = part.model.scores_of(part.others[0]) / size, part.others[1] > 0
-        found.append((scores, positive, np.broadcast_to(1.0 * part.weight_of_others, len(scores))))
+        scores = part.model.scores_of(part.others[0]) / size
+        found.append((scores, part.others[1] > 0, np.broadcast_to(1.0 * part.weight_of_others, len(scores))))
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
-def even_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """The threshold at which as many rows are found as are positive."""
+def threshold_of(scores: Any, positive: Any, weights: Any, *, by_f1: bool) -> float:
+    """Where as many rows are found as are positive, or F1 is best: between two rows, 1/2 below the last of all."""
     order = np.argsort(-scores, kind="stable")
-    k = int(np.searchsorted(np.cumsum(weights[order]), weights[positive].sum()))
-    return float(scores[order][k : k + 2].mean())
-
-
-def f1_threshold(scores: Any, positive: Any, weights: Any) -> float:
-    """The threshold of best F1: the middle between two rows; 1/2 below the last one if all are found."""
-    order = np.argsort(-scores, kind="stable")
-    ranked, found = scores[order], np.cumsum((weights * positive)[order])
-    f1 = 2.0 * found / (np.cumsum(weights[order]) + found[-1])
-    below = np.append(ranked[1:], ranked[-1] - 1.0)
-    k = int(np.where(below < ranked, f1, -1.0).argmax())
+    ranked, n_found = scores[order], np.cumsum(weights[order])
+    if not by_f1:
+        k = int(np.searchsorted(n_found, weights[positive].sum()))
+        return float(ranked[k : k + 2].mean())
+    right, below = np.cumsum((weights * positive)[order]), np.append(ranked[1:], ranked[-1] - 1.0)
+    k = int(np.where(below < ranked, right / (n_found + right[-1]), -1.0).argmax())
     return float(0.5 * (ranked[k] + below[k]))
 
 
@@ -330,12 +313,8 @@ class SampleModel(GroupModel):
 
     @property
     def has_threshold(self) -> bool:
-        """Whether held-out rows tell where scores are high enough; that of the error is its intercept."""
+        """Whether held-out rows say where scores are high enough."""
         return self.fit_intercept and self.loss != "error"
-
-    def threshold_of(self, *judged: Any) -> float:
-        """The threshold of `judged_rows`."""
-        return f1_threshold(*judged) if self.loss == "f1" else even_threshold(*judged)
 
     @property
     def intercept(self) -> float:
@@ -408,7 +387,7 @@ class SampleModel(GroupModel):
         y, scores = data[1] > 0, self.scores_of(data[0])
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
-        if self.loss == "f1":  # of a model whose threshold is 0
+        if self.loss == self.bound == "f1":
             return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
         if self.loss == "roc_area":
             below = np.sort(scores[~y])
@@ -417,7 +396,9 @@ class SampleModel(GroupModel):
         k = self.n_found(len(y)) or int(y.sum())
         found = np.zeros(len(y))
         found[np.argsort(-scores, kind="stable")[:k]] = 1.0
-        return Held("precision at k" if self.loss == "prec_at_k" else "break-even point", found * y, found)
+        # There F1 is, where as many are found as are positive, the break-even point.
+        name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
+        return Held(name, found * y, found)
 
     def scale(self, data: Any) -> float:
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""

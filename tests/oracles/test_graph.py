@@ -359,6 +359,14 @@ def test_parts_and_rows():
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(decoder)).decode(w), labels)
 
 
+def test_weights_of_nodes_are_sliced():
+    graphs = replace(
+        GraphOracle(2, 1).as_graphs([(np.ones((n, 1)), []) for n in (2, 3, 1)]), node_weights=np.arange(6.0)
+    )
+    assert graphs[1:3].node_weights.tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert graphs.take([2, 0])[0].node_weights.tolist() == [5.0, 0.0, 1.0]
+
+
 def test_an_intercept_is_a_feature():
     rng = np.random.default_rng(0)
     rows, edges = rng.normal(size=(4, 2)), np.array([[0, 1], [2, 3]])
@@ -427,6 +435,27 @@ def test_elimination(seed, n, density):
     assert eliminate(n, edges, tree.width - 1) is None or tree.width > 1 or n == 0
     if density == 1.0 and n:
         assert tree.width == n - 1
+
+
+@settings(max_examples=30)
+@given(seed=SEED, density=st.sampled_from((0.1, 0.2, 0.4)))
+def test_the_order_of_elimination(seed, density):
+    """The node that adds the fewest edges, of equal ones the first; none if all have more neighbours than may be."""
+    n = 14
+    _, edges, _ = reference.random_graph(np.random.default_rng(seed), n, density, 1, 1)
+    left = {v: {int(a + b - v) for a, b in edges if v in (a, b)} for v in range(n)}
+    order, width = [], 0
+    while left:
+        adds = {v: sum(b not in left[a] for a in near for b in near if a < b) for v, near in left.items()}
+        v = min(left, key=lambda u: (adds[u] if len(left[u]) > 1 else len(left[u]) - 1, u))
+        near = left.pop(v)
+        for u in near:
+            left[u] = (left[u] | near) - {u, v}
+        order.append(v)
+        width = max(width, len(near))
+    edges = edges.astype(np.int32)
+    assert eliminate(n, edges, n).order.tolist() == order
+    assert width == 0 or eliminate(n, edges, width).width <= width
 
 
 # ---- many nodes, Ctrl-C, bad input -----------------------------------------------------------------------

@@ -81,13 +81,8 @@ def eliminate(n_nodes: int, edges: NDArray[np.int32], widest: int) -> Eliminatio
         if gone[v] or cost != prices[v]:
             continue
         around = adjacent[v]
-        if len(around) > widest:
-            # Prices are no degrees: one that is cheaper to eliminate may have more neighbours than another.
-            found = min((u for u in range(n_nodes) if not gone[u]), key=lambda u: len(adjacent[u]))
-            if len(adjacent[found]) > widest:
-                return None
-            heapq.heappush(heap, (cost, v))
-            v, around = found, adjacent[found]
+        if len(around) > widest:  # and so have all others, or one of them were cheaper
+            return None
         gone[v] = True
         order.append(v)
         separators.append(list(around))

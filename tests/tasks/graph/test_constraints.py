@@ -234,7 +234,7 @@ def test_all_of_a_rule_is_in_the_fingerprint():
         {"nodes": of([0, 2])},
         {"labels": of([1, 1])},
         {"signs": of([1, -1])},
-        {"least": -1.0},
+        {"least": -2.0},
         {"most": 2.0},
     )
     seen = {oracle.bind(plain, [np.zeros(3, dtype=int)]).fingerprint()}

@@ -12,7 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
-from structsvm.tasks.ranking.model import SampleSearch, f1_threshold
+from structsvm.tasks.ranking.model import SampleSearch, judged_rows, threshold_of
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
 
@@ -84,7 +84,7 @@ def test_f1_finds_what_is_rare():
     train, test = few_positives(1, 1500, 0.04, 2.0), few_positives(2, 3000, 0.04, 2.0)
     model = made("f1").fit(*train)
     assert model.validation_["metric"] == "F1"
-    assert model.validation_["n_held_out"] == 300
+    assert model.validation_["n_held_out"] == 900  # three fifths, as 60 rows of the class are few
     error = made("error").fit(*train)
     assert model.score(*test) > f1_score(test[1] == "yes", error.predict(test[0]) == "yes") + 0.05
 
@@ -230,35 +230,30 @@ def test_the_threshold_of_the_best_f1(seed):
     positive[rng.integers(12)] = True
     weights = rng.integers(1, 4, size=12).astype(float)
     copies = np.repeat(np.arange(12), weights.astype(int))
-    found = f1_threshold(scores, positive, weights)
+    found = threshold_of(scores, positive, weights, by_f1=True)
     assert np.isfinite(found) and found not in scores
     best = max(f1_score(positive[copies], scores[copies] > cut) for cut in [*(np.unique(scores) + 0.25), -9.0])
     assert f1_score(positive[copies], scores[copies] > found) == pytest.approx(best)
-    assert f1_threshold(np.zeros(12), positive, weights) == -0.5
+    assert threshold_of(np.zeros(12), positive, weights, by_f1=True) == -0.5
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])
-def test_f1_is_that_of_held_out_rows_at_their_threshold(share, monkeypatch):
-    """Of few rows of the class, three fifths are held out; the intercept is that of the hinge less the threshold."""
+def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
+    """That of the C that was chosen; of few rows of the class, three fifths of all are held out."""
     monkeypatch.setattr("structsvm.tasks.ranking.model.FEW", 100)
-    train, judged = few_positives(3, 1000, share, 1.0), []
-    tried = SampleSearch.tried
+    train, kept = few_positives(3, 1000, share, 1.0), {}
+    keep = SampleSearch.keep
 
-    def spy(search, parts, C, monitor):
-        row = tried(search, parts, C, monitor)
-        judged.append((search.model.bound, row, search.rows))
-        return row
+    def spy(search):
+        keep(search)
+        kept[search.model.bound] = judged_rows(search.parts)
 
-    monkeypatch.setattr(SampleSearch, "tried", spy)
+    monkeypatch.setattr(SampleSearch, "keep", spy)
     model = made("f1").fit(*train)
-    bound, (C, score, *_), rows = max(
-        (one for one in judged if one[2] is not None), key=lambda one: (one[1][1], one[0] == "f1", -one[1][0])
-    )
-    cut = f1_threshold(*rows)
-    assert score == pytest.approx(f1_score(rows[1], rows[0] > cut))
-    choice, own = model._fitted().choice, model._fitted()
-    assert (choice.loss, choice.C, choice.threshold) == (bound, C, cut)
-    assert choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
-    assert own.threshold == pytest.approx(cut * np.linalg.norm(own.weights)) and own.threshold != 0.0
-    assert not made("f1", C=C).fit(*train)._fitted().threshold
-    assert made("error").fit(*train)._fitted().threshold == 0.0
+    own = model._fitted()
+    rows = kept[own.choice.loss]
+    assert own.choice.threshold == threshold_of(*rows, by_f1=True)
+    assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
+    assert own.threshold == pytest.approx(own.choice.threshold * np.linalg.norm(own.weights)) and own.threshold != 0.0
+    assert not made("f1", C=1.0).fit(*train)._fitted().threshold
+    assert made("error").fit(*train)._fitted().choice.threshold is None
