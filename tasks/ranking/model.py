@@ -387,7 +387,7 @@ class SampleModel(GroupModel):
         y, scores = data[1] > 0, self.scores_of(data[0])
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
-        if self.loss == self.bound == "f1":
+        if self.loss == "f1" and not self.has_threshold:
             return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
         if self.loss == "roc_area":
             below = np.sort(scores[~y])
@@ -396,7 +396,7 @@ class SampleModel(GroupModel):
         k = self.n_found(len(y)) or int(y.sum())
         found = np.zeros(len(y))
         found[np.argsort(-scores, kind="stable")[:k]] = 1.0
-        # There F1 is, where as many are found as are positive, the break-even point.
+        # F1 where as many are found as are positive: its best threshold, for all parts, comes with the best C.
         name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
         return Held(name, found * y, found)
 
