@@ -835,7 +835,7 @@ cdef class DependencyProblem(Problem):
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         offsets = self.offsets_array[start:stop + 1]
-        words = slice(int(offsets[0]), int(offsets[-1]))
+        words = slice(int(offsets[0]), int(offsets[stop - start]))
         known = None if self.known_array is None else self.known_array[words]
         return self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words], known
 

@@ -201,6 +201,14 @@ def test_what_python_calls_is_compiled_for_size_unless_it_loops_without_the_gil(
     assert translate.marked(after).count("CALLED_BY_PYTHON") == 4
 
 
+def test_no_index_of_compiled_code_counts_from_the_end():
+    """Without Cython's `wraparound` it is out of bounds for arrays of NumPy 2.5, which are sequences."""
+    sources = [path for room in ("structsvm", "oracles", "tasks") for path in (ROOT / room).rglob("*.pyx")]
+    assert len(sources) > 40
+    found = [path.name for path in sources if re.search(r"\[-\d+\]", path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
 # ---- an oracle of another project ---------------------------------------------------------------
 
 OTHER_PROJECT = '''
