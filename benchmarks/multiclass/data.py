@@ -14,7 +14,7 @@ from structsvm.progress import Monitor
 from structsvm.tasks.kernel.model import KernelModel
 
 CACHE = 500.0  # MB, as in the LaRank paper
-QUICK = 600
+QUICK = 300
 
 
 @dataclass(frozen=True)

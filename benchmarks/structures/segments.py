@@ -34,7 +34,7 @@ PENALTIES = (0.1, 0.3, 1.0)
 
 def run(options):
     for name, fetch in SETS.items():
-        data, n = fetch(), 200 if options.quick else SENTENCES
+        data, n = fetch(), 60 if options.quick else SENTENCES
         y_test = data.y_test[:n] if options.quick else data.y_test
         X, X_test = (Columns.from_sequences(part) for part in (data.X_train[:n], data.X_test[: len(y_test)]))
         plain = data.y_train[:n]

@@ -54,7 +54,7 @@ def run(options):
         if options.quick:
             rng = np.random.default_rng(SEED)
             train, test = (
-                train.take(rng.permutation(len(train.y))[:400]),
+                train.take(rng.permutation(len(train.y))[:300]),
                 test.take(rng.permutation(len(test.y))[:300]),
             )
         yield table(name, train, test, repeat=1 if options.quick else options.repeat)
