@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.oracles._dependency import DependencyProblem
 from structsvm.oracles.dependency import DependencyOracle
+from structsvm.protocol import Penalty, Rescaling
 
 
 class EisnerOracle(DependencyOracle):
@@ -37,8 +38,8 @@ class EisnerOracle(DependencyOracle):
     """
 
     projective = True
-    rescalings = ("margin", "slack")
-    penalties = ("linear", "quadratic")
+    rescalings: tuple[Rescaling, ...] = ("margin", "slack")
+    penalties: tuple[Penalty | None, ...] = ("linear", "quadratic")
 
     def by_losses(self, problem: DependencyProblem, i: int, scores: Any, found: Any) -> bool:
         """Find the tree of the greatest b - s (s_true - s_d), of d wrong words; False: none has a finite score."""
