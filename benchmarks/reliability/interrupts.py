@@ -265,6 +265,7 @@ N_SIGNALS = 4
 def run(options):
     kept = [row for table in options.kept.tables(options.part) for row in table.rows]
     chosen = [case for case in CASES if any(word in case for word in options.only.split(","))]
+    chosen = chosen[::6] if options.quick else chosen
     rng, rows = random.Random(0), [row for row in kept if row["case"] in CASES.keys() - set(chosen)]
     for case in chosen:
         setup, phases = CASES[case]
