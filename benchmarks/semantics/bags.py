@@ -19,7 +19,7 @@ from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics.hybrid import CONSIDERED
 from structsvm.tasks.semantics.likelihood import PENALTY, USUAL, BagLikelihood, HybridProblem, first_weights, paces
 
-N_ATIS = 600
+N_TEXT = 600
 FOLDS = 3
 SHARES = (0.1, 0.3, 0.5)
 SIZES = (75, 150, 300)
@@ -71,7 +71,7 @@ def made_ambiguous(y, level, data):
 def from_bags(title, quick):
     name = title.split()[2]
     made = Table(title, {"level": ("level", "d"), "size": ("meanings a bag", ".2f"), "way": ("way", "")} | SCORES)
-    X, y = funql(name.lower(), "train", slice(40 if quick else N_ATIS))
+    X, y = funql(name.lower(), "train", slice(40 if quick else None))
     test = funql(name.lower(), "test", slice(40 if quick else None))
     made.notes = notes(
         f"""
@@ -250,7 +250,7 @@ def text(title, quick):
     made = Table(title, columns)
     made.notes = notes(
         f"""
-        {N_ATIS} sentences to train on, 100 to predict; CPU time. Training, a sentence and pass of {PASSES}: from
+        {N_TEXT} sentences to train on, 100 to predict; CPU time. Training, a sentence and pass of {PASSES}: from
         text of sentences and of meanings to weights; charts alone: the steps, attributes and forests given. Prediction:
         from text to the most probable meaning; charts alone: the best derivation's score and the sum of all, attributes
         and forest given, without reading derivations off and the sums of the {CONSIDERED} meanings that are considered
@@ -259,9 +259,9 @@ def text(title, quick):
     geo = fetch_geoquery()
     for name, (X, y), (questions, _), grammar in (
         ("GeoQuery", (geo.X_train, geo.y_train), (geo.X_test, None), geo.grammar),
-        ("ATIS", funql("atis", "train", slice(N_ATIS)), funql("atis", "test", slice(100)), None),
+        ("ATIS", funql("atis", "train", slice(N_TEXT)), funql("atis", "test", slice(100)), None),
     ):
-        X, y, questions = X[: 100 if quick else N_ATIS], y[: 100 if quick else N_ATIS], questions[:100]
+        X, y, questions = X[: 100 if quick else N_TEXT], y[: 100 if quick else N_TEXT], questions[:100]
         with Clock() as whole:
             parser = SemanticParser(grammar=grammar, max_iter=PASSES, random_state=0).fit(X, y)
         model = parser.model_

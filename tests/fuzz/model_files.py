@@ -41,7 +41,9 @@ from structsvm.tasks import (
     Ranker,
     SemanticParser,
     SequenceLabeler,
+    SGDQNClassifier,
     TaggedParser,
+    TrackingClassifier,
 )
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
@@ -134,6 +136,8 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     linked = [(nodes, edges, points[: len(edges)]) for nodes, edges in graphs]
     worded = [([{"x": x, f"w{k}": 1.0} for k, x in enumerate(nodes[:, 0])], edges) for nodes, edges in graphs]
     yield GraphLabeler(C=0.1, probability=True, **once), graphs, list(labels.reshape(8, 3))
+    hidden = [[{"a", "b"}, int(k) if k else None, 2] for k in labels[:8]]
+    yield GraphLabeler(C=0.1, **once), graphs, hidden
     yield GraphLabeler(C=0.1, method="cut", neighbours=8, **once), list(points.reshape(6, 2, 2, 2)), list(
         labels.reshape(6, 2, 2) > 0
     )  # fmt: skip
@@ -142,11 +146,14 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield SemanticParser(method="hybrid", lexicon=lexicon, **once), questions, meanings
     yield SemanticParser(solver="perceptron", features=["shape", "inside"], **once), questions, meanings
     yield SemanticParser(solver="larank", **once), questions, meanings
+    yield SemanticParser(solver="larank", loss="f1", **once), questions, meanings
     yield GrammarParser(C=0.1, terminals="both", span_bits=6, **once), tokens, phrases
     yield GrammarParser(C=0.1, loss="log", v=2, terminals="words", span_bits=4, **once), tokens, part_trees
     yield SequenceLabeler(solver=LatentSVM(LaRank(C=0.1, **once), rounds=3)), X, partly
     yield AmbiguousClassifier(C=0.1, loss="max", **once), points, sets
     yield PairwiseClassifier(C=1.0, tol=1e-12, max_iter=3), points, labels
+    yield SGDQNClassifier(random_state=0), points * [1.0, 1e4], labels
+    yield TrackingClassifier(random_state=0), points * [1.0, 1e4], labels > 0
     yield PairwiseClassifier(kernel="linear", probability=True), points, labels > 0
     yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
     yield AmbiguousClassifier(random_state=0), points, sets
