@@ -107,11 +107,10 @@ def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def sum_of_products(coefs: Any, left: Any, right: Any) -> NDArray[np.float64]:
-    """``sum_i coefs[i] left[i] (x) right[i]`` over rows of two matrices; of some hundreds in the type of `right`."""
+    """``sum_i coefs[i] left[i] (x) right[i]`` over rows of two matrices."""
     total = np.zeros((left.shape[1], right.shape[1]))
-    with np.errstate(over="ignore", invalid="ignore"):  # sums that are not finite are told by those who use them
-        for piece in pieces(len(coefs), total.size // 8):
-            total += (coefs[piece, None] * left[piece]).astype(right.dtype, copy=False).T @ right[piece]
+    for piece in pieces(len(coefs), total.size // 8):
+        total += (coefs[piece, None] * left[piece]).T @ right[piece].astype(np.float64, copy=False)
     return total
 
 
