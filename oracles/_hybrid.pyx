@@ -88,7 +88,7 @@ cdef enum:      # of items
     BARE
     NOTHING
 
-Kind = IntEnum("Kind", "ROOT NODE SLOT STAGE LEFT BARE NOTHING", start=0)
+Kind = IntEnum("Kind", "ROOT NODE SLOT STAGE LEFT BARE NOTHING", start=0, module=__name__)
 
 # Numbers of a chart and its derivatives: 4 GB.
 cdef Py_ssize_t MOST_NUMBERS = 1 << 29

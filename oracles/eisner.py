@@ -11,6 +11,8 @@ from structsvm.oracles._dependency import DependencyProblem
 from structsvm.oracles.dependency import DependencyOracle
 from structsvm.protocol import Penalty, Rescaling
 
+__all__ = ["EisnerOracle"]
+
 
 class EisnerOracle(DependencyOracle):
     """Projective trees: no two arcs cross. O(n^3), and vectorised; expectations by the inside-outside algorithm.
