@@ -86,8 +86,8 @@ class TrackingClassifier(Classifier):
     """Linear support vector machine that stays near the optimum of all examples so far, without a bias to learn.
 
     After each example come `n_reprocess` coordinate ascents on the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w,
-    x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum, divided by C t and averaged over time,
-    is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) + x / C``, in expectation (theorem 7). `fit`
+    x_i>)``; with ``|x| <= 1`` the excess of the primal objective over its optimum, divided by C t and averaged over
+    time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) + x / C``, in expectation (theorem 7). `fit`
     visits the rows in their order, and `partial_fit` the next ones. All examples are stored, as dense rows, and each
     call of `partial_fit` reads all of them once: call it with batches.
 
@@ -96,7 +96,7 @@ class TrackingClassifier(Classifier):
     C, n_reprocess, process, max_iter
         As for `structsvm.solvers.Tracking`.
     standardize : bool, default=True
-        As for `SGDQNClassifier`; False for the theorem's |x| <= 1.
+        As for `SGDQNClassifier`; False for the theorem's ``|x| <= 1``.
     random_state : int, RandomState or None
         Seeds the choice of the examples to ascend on.
     warm_start : bool, default=False
