@@ -88,8 +88,8 @@ class TrackingClassifier(Classifier):
     After each example come `n_reprocess` coordinate ascents on the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w,
     x_i>)``; with ``|x| <= 1`` the excess of the primal objective over its optimum, divided by C t and averaged over
     time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) + x / C``, in expectation (theorem 7).
-    `fit` visits the rows in their order, and `partial_fit` the next ones. All examples are stored, as dense rows, and each
-    call of `partial_fit` reads all of them once: call it with batches.
+    `fit` visits the rows in their order, and `partial_fit` the next ones. All examples are stored, as dense rows, and
+    each call of `partial_fit` reads all of them once: call it with batches.
 
     Parameters
     ----------
