@@ -12,6 +12,7 @@ from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics._ospas import BagTagger
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.problem import SemanticProblem
+from structsvm.tasks.semantics.solver import make_ospas
 
 N, QUICK_N = 20_000, 2_000
 STREAM, QUICK_STREAM = 1_000_000, 20_000
@@ -80,7 +81,7 @@ def symbols_alone(strategy, house):
     problem = SemanticProblem(model, *model.read(house.sentences, house.bags))
     tagger = BagTagger(problem.words.rows.n_features, problem.n_symbols, strategy=strategy)
     with Clock() as clock:
-        tagger.learn(problem.words, parser.C)
+        tagger.learn(problem.words, make_ospas(parser).C)
     return clock.cpu
 
 
