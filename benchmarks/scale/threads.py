@@ -7,7 +7,7 @@ import zlib
 
 from common.report import Table, notes, verdict
 from sequence.scaling import gain
-from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm import FrankWolfe, LaRank
 from structsvm.datasets import fetch_amazon_reviews, fetch_conll2000, fetch_prefab, fetch_treebank_sample
 from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1
@@ -63,7 +63,6 @@ def cases(quick):
     for name, parameters, solver in (
         ("chunking, exact", {}, lambda **p: LaRank(C=0.1, **p)),
         ("chunking, exact, FrankWolfe", {}, lambda **p: FrankWolfe(C=0.1, **p)),
-        ("chunking, exact, CuttingPlane", {}, lambda **p: CuttingPlane(C=0.1, **p)),
         ("chunking, greedy", {"inference": "greedy"}, lambda **p: LaRank(C=0.1, **p)),
     ):
         parameters = {"templates": "crf++", "min_count": 3, "probability": False} | parameters

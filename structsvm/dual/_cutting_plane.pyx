@@ -1,5 +1,6 @@
 """The compiled part of SVMstruct: constraints join their working sets, and the dual is optimised over all of them."""
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy
 
 import numpy as np
@@ -8,44 +9,33 @@ from structsvm._problem cimport Cut
 from structsvm._random cimport random_shuffle
 from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._dual cimport DualState
-from structsvm.execution._stop cimport poll
+
+cdef int64_t LOOK = 32      # examples between two looks at signals
 
 
 cdef class WorkingSets:
-    """Algorithm 1 of SVMstruct on a dual state: constraints join, and the dual is optimised over all of them.
-
-    Parameters
-    ----------
-    state : DualState
-    start, stop : int
-        The examples whose working sets these are; by default all.
-    """
+    """Algorithm 1 of SVMstruct on a dual state: constraints join, and the dual is optimised over all of them."""
 
     cdef DualState state
-    cdef Py_ssize_t start
     cdef double[::1] last       # (n,) what each example was seen to add to the gap over the working sets
     cdef int32_t[::1] rest      # (n,) sweeps that an example was last left out for
     cdef int32_t[::1] due       # (n,) sweeps that it still is
-    cdef int64_t[::1] order     # (n,) examples less `start`, in the order of a sweep
+    cdef int64_t[::1] order     # examples, in the order of a sweep
 
-    def __init__(self, DualState state not None, Py_ssize_t start=0, stop=None):
-        n = (state.problem.n_samples if stop is None else stop) - start
-        self.state, self.start = state, start
+    def __init__(self, DualState state not None):
+        n = state.problem.n_samples
+        self.state = state
         self.last = np.zeros(n)
         self.rest = np.zeros(n, dtype=np.int32)
         self.due = np.zeros(n, dtype=np.int32)
         self.order = np.arange(n, dtype=np.int64)
 
-    def join(self, answers, double epsilon):
-        """Offer constraints (lines 7 to 9; each is optimised over its own working set at once).
+    def join(self, Py_ssize_t start, const float64_t[:, ::1] terms, const int64_t[::1] bounds,
+             const int32_t[::1] words, double epsilon):
+        """Offer the constraints of `collect` (lines 7 to 9; each is optimised over its own working set at once).
 
-        `answers` are pairs of an example and the outcome of `collect` from it on. A constraint joins if it is violated
-        by more than the example's slack and epsilon. Returns how many did.
+        One joins if it is violated by more than the example's slack and epsilon. Returns how many did.
         """
-        return sum([self._join(first, terms, bounds, words, epsilon) for first, (_, terms, bounds, words) in answers])
-
-    cdef Py_ssize_t _join(self, Py_ssize_t first, const float64_t[:, ::1] terms, const int64_t[::1] bounds,
-                          const int32_t[::1] words, double epsilon) except -1:
         cdef Py_ssize_t k, i, joined = 0
         cdef Cut cut
         cdef float64_t[::1] aligned     # words may begin with float64 numbers
@@ -57,7 +47,7 @@ cdef class WorkingSets:
             for k in range(terms.shape[0]):
                 if bounds[k + 1] == bounds[k]:
                     continue
-                i = first + k
+                i = start + k
                 cut.b = terms[k, 0]
                 cut.scale = terms[k, 1]
                 cut.n_words = bounds[k + 1] - bounds[k]
@@ -65,9 +55,10 @@ cdef class WorkingSets:
                 if not self.state.problem.c_valid(i, &cut):
                     with gil:
                         raise ValueError(f"a constraint of example {i} came back damaged")
-                self.state.refresh()
                 joined += self.state.offer(i, &cut, epsilon)
-                poll(<int64_t>self.state.problem.c_cost(i))
+                if k % LOOK == 0:
+                    with gil:
+                        PyErr_CheckSignals()
         return joined
 
     def optimize(self, double enough, Py_ssize_t max_sweeps):
@@ -94,31 +85,31 @@ cdef class WorkingSets:
 
     cdef double sweep(self, double enough, bint whole) except? -1:
         cdef DualState state = self.state
-        cdef Py_ssize_t p, i, k
+        cdef Py_ssize_t p, i
         cdef double gap, total = 0.0, little = 0.1 * enough / max(state.n_patterns, 1)
         for p in range(self.order.shape[0]):
             self.order[p] = p
         random_shuffle(&state.random, &self.order[0], self.order.shape[0])
         with nogil:
             for p in range(self.order.shape[0]):
-                k = self.order[p]
-                i = self.start + k
+                i = self.order[p]
                 if state.sets[i].n == 0:
                     continue
-                if self.due[k] > 0 and not whole:
-                    self.due[k] -= 1
-                    total += self.last[k]
+                if self.due[i] > 0 and not whole:
+                    self.due[i] -= 1
+                    total += self.last[i]
                     continue
-                state.refresh()
                 state.slopes(i, False)
                 gap = state.restricted_gap(i)
-                self.last[k] = gap
+                self.last[i] = gap
                 total += gap
                 if gap > little:
-                    self.rest[k] = 0
+                    self.rest[i] = 0
                     state.solve_set(i)
                 else:
-                    self.rest[k] = min(2 * self.rest[k] + 1, 7)
-                self.due[k] = self.rest[k]
-                poll(<int64_t>state.problem.c_cost(i))
+                    self.rest[i] = min(2 * self.rest[i] + 1, 7)
+                self.due[i] = self.rest[i]
+                if p % LOOK == 0:
+                    with gil:
+                        PyErr_CheckSignals()
         return total

@@ -39,7 +39,6 @@ cdef class DualState(WeightState):
     cdef Target completion                  # words of this state's own
     cdef int64_t completion_capacity
 
-    cdef int refresh(self) except -1 nogil
     cdef int complete(self, Py_ssize_t i) except -1 nogil
     cdef int drop(self, Py_ssize_t i) except -1 nogil
     cdef int process(self, Py_ssize_t i) except -1 nogil

@@ -267,10 +267,6 @@ cdef class DualState(WeightState):
             return 0
         return self.pair_step(i, to, origin, high - low)
 
-    cdef int refresh(self) except -1 nogil:
-        """Bring the weights up to date with whoever else changes them, before a step on an example."""
-        return 0
-
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
         """Visit example i: its most violated constraint, and by how much."""
         if self.recompleted.shape[0] > 0:

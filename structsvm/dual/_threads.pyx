@@ -234,14 +234,10 @@ cdef class Part(DualState):
         DualState.update(self, i, cut, coef)
         return self.exchange.post(self.member, i, cut, coef)
 
-    cdef int refresh(self) except -1 nogil:
+    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
         self.exchange.read(self.member, self.problem, self.w)
         self.n_projected = -1
         self.project()
-        return 0
-
-    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
-        self.refresh()
         DualState.decode(self, i, cut, violation)
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
@@ -264,12 +260,6 @@ cdef class Part(DualState):
                 self.n_patterns += 1
         self.n_near = self.n_patterns
 
-    def end(self):
-        """Give the whole this part's weights, which know of all changes."""
-        self.whole.weights[:] = self.weights
-        if self.n_signs > 0:
-            self.whole.mu[:] = self.mu
-
 
 def count(DualState whole not None, parts):
     """Bring the counters of a state up to date with its parts'. No thread is at work."""
@@ -278,7 +268,9 @@ def count(DualState whole not None, parts):
     whole.n_cuts = whole.n_patterns = 0
     for part in parts:
         exchange = part.exchange
-        part.refresh()
+        exchange.read(part.member, part.problem, part.w)
+        part.n_projected = -1
+        part.project()
         whole.n_cuts += part.n_cuts
         whole.n_patterns += part.n_patterns
         whole.dual += part.dual

@@ -27,9 +27,9 @@ CACHED_SHARE = 0.2
 class RoundSchedule(ABC):
     """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
 
-    def __init__(self, solver: Any, state: Any, rounds: Any, sets: Any = None) -> None:
+    def __init__(self, solver: Any, state: Any, rounds: Any) -> None:
         self.solver, self.state, self.rounds = solver, state, rounds
-        self.sets = WorkingSets(state) if sets is None else sets
+        self.sets = WorkingSets(state)
         self.n_samples = self.next = rounds.problem.n_samples
         self.answers: Any = None  # the most violated constraints at the current weights, once computed
         self.asked = False  # whether they have been, and were counted
@@ -97,6 +97,10 @@ class RoundSchedule(ABC):
             enough = self.solver.qp_tol * min(dual, 1.0) * (min(gap / dual, 1.0) if gap and dual else 1.0)
         self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
 
+    def join(self, answers: Any) -> Any:
+        epsilon = self.solver.epsilon
+        return sum(self.sets.join(i, terms, bounds, words, epsilon) for i, (_, terms, bounds, words) in answers)
+
 
 class NSlackSchedule(RoundSchedule):
     """Algorithm 1 of the paper."""
@@ -111,7 +115,7 @@ class NSlackSchedule(RoundSchedule):
         if self.answers is None and self.state.n_patterns == 0:
             return self.first_round()
         self.ask()
-        joined = self.sets.join(self.answers, self.solver.epsilon)
+        joined = self.join(self.answers)
         self.optimize()
         return joined
 
@@ -119,7 +123,7 @@ class NSlackSchedule(RoundSchedule):
         """In portions, between which the weights change: at w = 0 all answers are the same kind of nonsense."""
         joined = 0
         for start, stop in pairwise(np.linspace(0.0, 1.0, FIRST_PORTIONS + 1)):
-            joined += self.sets.join(self.rounds.collect(self.state.weights, start, stop), self.solver.epsilon)
+            joined += self.join(self.rounds.collect(self.state.weights, start, stop))
         self.state.count_argmax(self.n_samples)
         self.optimize()
         return joined
@@ -130,7 +134,7 @@ class NSlackSchedule(RoundSchedule):
         for i in range(self.n_samples):
             answer = collect(self.state.problem, self.state.weights, i, i + 1)
             self.state.count_argmax(1)
-            if self.sets.join([(i, answer)], self.solver.epsilon):
+            if self.join([(i, answer)]):
                 joined += 1
                 self.optimize()
         if joined == 0:
@@ -192,4 +196,4 @@ class OneSlackSchedule(RoundSchedule):
         return joined
 
     def join_sum(self, epsilon: float) -> Any:
-        return self.sets.join([(0, (None, *self.cache.most_violated(self.state.weights)))], epsilon)
+        return self.sets.join(0, *self.cache.most_violated(self.state.weights), epsilon)

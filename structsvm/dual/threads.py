@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.dual._cutting_plane import WorkingSets
 from structsvm.dual._threads import Exchange, Part, costs, count, gather
 from structsvm.dual.parallel import parallel_map
 
@@ -35,8 +34,14 @@ class ThreadedSchedule:
 
     def __init__(self, state: Any, C: Any, n_threads: int, schedule_on: Callable[[Any], Any]) -> None:
         self.state, self.alone = state, schedule_on(state)
-        bounds = equal_shares(costs(state.problem), state.problem.groups, n_threads)
-        self.parts = parts_of(state, C, bounds)
+        problem = state.problem
+        bounds = equal_shares(costs(problem), problem.groups, n_threads)
+        exchange = Exchange(len(bounds) - 1)
+        words = state.random_words()
+        self.parts = [
+            Part(problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop, seed=int(words[0]) ^ k)
+            for k, (start, stop) in enumerate(pairwise(bounds))
+        ]
         self.schedules = [schedule_on(part) for part in self.parts]
 
     @property
@@ -74,55 +79,6 @@ class ThreadedSchedule:
     def set_state(self, numbers: Any) -> None:
         """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
-
-
-class ThreadedSets:
-    """What `WorkingSets` are to one thread: constraints join, and the dual is optimised, in each thread's own sets.
-
-    Parameters
-    ----------
-    state : DualState
-    C : ndarray of shape (n_samples,)
-    n_threads : int
-    shards : sequence of int
-        Bounds of the examples that `answers` are of; each thread has whole shards.
-    """
-
-    def __init__(self, state: Any, C: Any, n_threads: int, shards: Any) -> None:
-        self.state, self.bounds = state, equal_shares(costs(state.problem), shards, n_threads)
-        self.parts = parts_of(state, C, self.bounds)
-        self.sets = [WorkingSets(part, *ends) for part, ends in zip(self.parts, pairwise(self.bounds), strict=True)]
-
-    def join(self, answers: Any, epsilon: float) -> int:
-        own = [[answer for answer in answers if a <= answer[0] < b] for a, b in pairwise(self.bounds)]
-        return sum(self._together(lambda k: self.sets[k].join(own[k], epsilon)))
-
-    def optimize(self, enough: float, max_sweeps: int) -> float:
-        return sum(self._together(lambda k: self.sets[k].optimize(enough / len(self.sets), max_sweeps)))
-
-    def _together(self, function: Callable[[int], Any]) -> Any:
-        def step(k: int) -> Any:
-            self.parts[k].begin()
-            return function(k)
-
-        try:
-            outcomes = parallel_map(step, range(len(self.parts)), len(self.parts), wait=True)
-        except BaseException:
-            gather(self.state, self.parts)
-            self.state.settle()
-            raise
-        gather(self.state, self.parts)
-        self.parts[0].end()
-        return outcomes
-
-
-def parts_of(state: Any, C: Any, bounds: list[int]) -> list[Part]:
-    """The parts of a dual state between two bounds each."""
-    problem, exchange, words = state.problem, Exchange(len(bounds) - 1), state.random_words()
-    return [
-        Part(problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop, seed=int(words[0]) ^ k)
-        for k, (start, stop) in enumerate(pairwise(bounds))
-    ]
 
 
 def equal_shares(cost: Any, groups: Any, n_parts: int) -> list[int]:

@@ -610,14 +610,10 @@ class DualSolver(Solver):
 
     def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
-        threads = self.training_threads(state)
+        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
         if threads < 2:
             return self.schedule_on(state, rounds, C)
         return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C))
-
-    def training_threads(self, state: Any) -> int:
-        """Threads that train."""
-        return 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""

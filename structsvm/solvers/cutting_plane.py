@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from structsvm.dual._dual import DualState
 from structsvm.dual._one_slack import OneSlackProblem
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
-from structsvm.dual.threads import ThreadedSets
-from structsvm.parameters import FLAG, Interval, Options, seed_from
+from structsvm.parameters import Interval, Options, seed_from
 from structsvm.solvers.base import DualRun, DualSolver
 
 # With a hard margin: rounds after which to check whether any weights are feasible, the largest rows times columns of
@@ -105,11 +104,7 @@ class CuttingPlane(DualSolver):
     random_state : int, RandomState or None
         Seeds the order within sweeps.
     n_jobs : int or None
-        Jobs that ask the oracle (see `structsvm.dual.parallel`) and, without `deterministic`, optimise the dual; -1:
-        all processors.
-    deterministic : bool, default=True
-        Whether the model is the same, bit for bit, for any `n_jobs`. False: threads optimise the working sets of their
-        own examples together (n_slack; `optimize="round"`), to the same optimum.
+        Jobs that ask the oracle; see `structsvm.dual.parallel`. The model does not depend on it.
     checkpoint, checkpoint_every
         As for `LaRank`.
 
@@ -133,7 +128,6 @@ class CuttingPlane(DualSolver):
         "optimize": Options("round", "constraint"),
         "qp_tol": Interval(Real, 0.0, closed="neither"),
         "max_sweeps": Interval(Integral, 1),
-        "deterministic": FLAG,
     }
 
     def __init__(
@@ -151,7 +145,6 @@ class CuttingPlane(DualSolver):
         tol: float | None = 1e-3,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
-        deterministic: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
@@ -167,7 +160,6 @@ class CuttingPlane(DualSolver):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
@@ -191,16 +183,10 @@ class CuttingPlane(DualSolver):
         whole = OneSlackProblem(problem)
         return DualState(whole, np.ones(1), seed=seed_from(self.random_state), base=base, patience=PATIENCE)
 
-    def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
-        return self.schedule_on(state, rounds, C)
-
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
-        if self.form == "one_slack":
-            return OneSlackSchedule(self, state, rounds, C)
-        threads = self.training_threads(state) if self.optimize == "round" else 1
-        return NSlackSchedule(
-            self, state, rounds, ThreadedSets(state, C, threads, rounds.bounds) if threads > 1 else None
-        )
+        if self.form == "n_slack":
+            return NSlackSchedule(self, state, rounds)
+        return OneSlackSchedule(self, state, rounds, C)
 
 
 def refuse_inseparable(state: Any) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive
-from structsvm.dual.threads import ThreadedSchedule, ThreadedSets, equal_shares
+from structsvm import FrankWolfe, LaRank, PassiveAggressive
+from structsvm.dual.threads import ThreadedSchedule, equal_shares
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers.base import relative_gap
@@ -41,8 +41,6 @@ SOLVERS = [
     LaRank(C=0.3, tol=1e-2, max_iter=1000, rescaling="slack", average=False, random_state=0),
     FrankWolfe(C=0.3, tol=1e-2, random_state=0),
     FrankWolfe(C=0.3, tol=1e-2, sampling="gap", random_state=0),
-    CuttingPlane(C=0.3, tol=1e-2, random_state=0),
-    CuttingPlane(C=0.3, tol=1e-2, penalty="quadratic", random_state=0),
 ]
 
 
@@ -192,49 +190,4 @@ def test_ctrl_c_leaves_the_weights_of_the_alphas(monkeypatch):
     assert run.status == "interrupted"
     weights = run.state.weights.copy()
     run.state.settle()
-    np.testing.assert_array_equal(run.state.weights, weights)
-
-
-def test_working_sets_of_threads():
-    """Each thread has whole shards, asks nothing more, and all end with the weights of the alphas."""
-    problem = chains(200)
-    run = CuttingPlane(C=0.3, deterministic=False, n_jobs=3, random_state=0).start(problem)
-    sets = run.schedule.sets
-    assert isinstance(sets, ThreadedSets)
-    assert len(sets.parts) == 3
-    assert set(sets.bounds) <= set(run.rounds.bounds)
-    for n_rounds in (1, 2, 3):
-        advance(run)
-        assert run.state.n_argmax == n_rounds * problem.n_samples
-        for part in sets.parts:
-            np.testing.assert_allclose(part.weights, run.state.weights, rtol=1e-3, atol=1e-4)
-    examples, alpha = run.state.alphas()
-    assert (np.bincount(examples, alpha, problem.n_samples) <= 0.3 + 1e-9).all()
-    assert run.state.n_cuts == len(alpha)
-    assert run.schedule.joined > 0
-
-
-@pytest.mark.parametrize("how", [{"form": "one_slack"}, {"optimize": "constraint"}, {"n_jobs": 1}])
-def test_working_sets_that_one_thread_optimises(how):
-    problem = chains(40)
-    how = {"C": 0.3, "max_iter": 4, "tol": None, "n_jobs": 2, "random_state": 0} | how
-    one, two = (CuttingPlane(deterministic=free, **how).solve(problem) for free in (True, False))
-    np.testing.assert_array_equal(one.weights, two.weights)
-
-
-def test_ctrl_c_in_a_threads_working_sets_leaves_the_weights_of_the_alphas():
-    problem = chains(200)
-    solver = CuttingPlane(C=0.3, deterministic=False, n_jobs=2, random_state=0)
-    run = solver.start(problem)
-    advance(run)
-
-    class Stopped:
-        def join(self, answers, epsilon):
-            raise KeyboardInterrupt
-
-    run.schedule.sets.sets[1] = Stopped()
-    run = solver.solve(problem, run=run)
-    assert run.status == "interrupted"
-    weights, dual = run.state.weights.copy(), run.state.dual
-    assert run.state.settle() == dual
     np.testing.assert_array_equal(run.state.weights, weights)
