@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common.measure import Clock
+from common import optimum
 from common.report import Table, notes
 from dependency.data import COLUMNS, TREEBANKS, measured, some
-from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron
+from structsvm.solvers import FrankWolfe, LaRank, PassiveAggressive, Perceptron
 from structsvm.tasks import DependencyParser
 
 SENTENCES, QUICK = 500, 100
@@ -20,21 +20,6 @@ SOLVERS = {
     "averaged perceptron": lambda n: Perceptron(max_iter=n, random_state=0),
 }
 FEW, TOL, SAME_C = 100, 0.01, 0.01
-TO_THE_END = {
-    "LaRank": LaRank(C=SAME_C, tol=TOL, max_iter=1000, random_state=0),
-    "Frank-Wolfe": FrankWolfe(C=SAME_C, tol=TOL, max_iter=1000, random_state=0),
-    "cutting plane, n slacks": CuttingPlane(C=SAME_C, tol=TOL, max_iter=1000),
-    "cutting plane, one slack": CuttingPlane(C=SAME_C, tol=TOL, max_iter=1000, form="one_slack"),
-}
-OPTIMUM = {
-    "solver": ("solver", ""),
-    "dual": ("dual", ".4f"),
-    "primal": ("primal", ".4f"),
-    "gap": ("gap %", ".2f"),
-    "passes": ("passes", "d"),
-    "calls": ("oracle calls", "d"),
-    "cpu": ("training, CPU s", ".1f"),
-}
 
 
 def run(options):
@@ -56,14 +41,11 @@ def run(options):
             table.rows.append(row | {"passes": passes})
             yield table
     few = some(data.train, 20 if options.quick else FEW)
-    table = Table(f"UD English EWT: to one optimum, {len(few)} sentences", OPTIMUM, notes=notes(OF_OPTIMUM))
-    for name, solver in TO_THE_END.items():
-        if options.only and options.only not in name:
-            continue
-        with Clock() as clock:
-            result = DependencyParser(None, solver=solver).fit(few).result_
-        row = {"solver": name, "dual": result.dual, "primal": result.primal, "gap": 100.0 * result.gap / result.primal}
-        table.rows.append(row | {"passes": result.n_iter, "calls": result.n_argmax, "cpu": clock.cpu})
+    table = Table(f"UD English EWT: to one optimum, {len(few)} sentences", optimum.COLUMNS, notes=notes(OF_OPTIMUM))
+    for row in optimum.rows(
+        SAME_C, TOL, lambda solver: DependencyParser(None, solver=solver).fit(few), options.only or ""
+    ):
+        table.rows.append(row)
         yield table
 
 

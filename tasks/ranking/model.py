@@ -21,14 +21,7 @@ from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import (
-    Choice,
-    Held,
-    LossSearch,
-    PatientRun,
-    Search,
-    total_variance,
-)
+from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
