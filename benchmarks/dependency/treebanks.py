@@ -11,24 +11,22 @@ from structsvm.tasks import DependencyParser
 FEW = 500
 # Beside peers, too, in a part of its own: a table per treebank and number of sentences, None being all.
 LARGE = (("UD English EWT", 2000), ("UD English EWT", None), ("UD Dutch", None))
-# Passes of a peer: 10, fewer where those are more words than that, but at least 2.
-MOST_PASSES, LEAST_PASSES, PEER_WORDS = 10, 2, 150_000
+PEER_PASSES = 10
 PEERS = {"spaCy": (spacy_parser.spacy, spacy_parser.fit), "UDPipe 1": (udpipe.udpipe, udpipe.fit)}
 
 
-def parsers(n_words, peers):
+def parsers(peers):
     """By name: what trains a parser and returns what parses trees."""
     found = {"structsvm, as it comes": lambda train: DependencyParser(random_state=0).fit(train).predict}
     for name, (module, fit) in PEERS.items():
         if peers and module is not None:
-            passes = min(max(PEER_WORDS // n_words, LEAST_PASSES), MOST_PASSES)
-            found[f"{name}, {passes} passes"] = lambda train, fit=fit, passes=passes: fit(train, passes)
+            found[f"{name}, {PEER_PASSES} passes"] = lambda train, fit=fit: fit(train, PEER_PASSES)
     return found
 
 
 def rows(train, test, peers):
     """A row per parser."""
-    for parser, fit in parsers(sum(len(tree.words) for tree in train), peers).items():
+    for parser, fit in parsers(peers).items():
         yield measured(parser, train, test, fit)
 
 
@@ -62,6 +60,5 @@ OF_PEERS = f"""
 Peers on gold tags, one thread: UDPipe {package_version("ufal.udpipe") or ""} with its own settings (projective
 transitions, dynamic oracle, embeddings of forms, tags and morphology learnt on the way), spaCy
 {package_version("spacy") or ""} with the network of its template for training on a CPU, which also sees the tags.
-Passes: {MOST_PASSES}, or as many as make {PEER_WORDS} words, at least {LEAST_PASSES};
-both learn more with more of them.
+{PEER_PASSES} passes.
 """
