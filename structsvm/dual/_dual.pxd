@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t
 
 from structsvm._problem cimport Cut, Problem, Target
-from structsvm._typedefs cimport int32_t, int64_t
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._weights cimport WeightState
 
 
@@ -26,6 +26,7 @@ cdef class DualState(WeightState):
     cdef readonly double tau                # a direction with less slope is left alone
     cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
     cdef object base                        # None, or float64 weights that training started from
+    cdef object summed                      # what `sums` returns, if threads have summed; else None
     cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
     cdef double[::1] ridge                  # (n,) curvature added along that sum
     cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
@@ -53,6 +54,7 @@ cdef class DualState(WeightState):
     cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
     cdef int flush(self) except -1
+    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact)
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
     cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
     cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil

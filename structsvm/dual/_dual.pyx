@@ -669,8 +669,11 @@ cdef class DualState(WeightState):
         return 0
 
     def restart_average(self):
-        self.flush()
+        cdef Py_ssize_t i, k
         super().restart_average()
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                self.sets[i].cuts[k].drift = 0.0
 
     def averaged(self):
         self.flush()
@@ -690,10 +693,9 @@ cdef class DualState(WeightState):
             The dual objective at alpha (and at the constant ``base``, if there is one).
         """
         cdef Py_ssize_t i, k, n_patterns = 0
-        cdef WorkingSet* s
-        cdef double linear = 0.0, ridge = 0.0, origin
+        cdef double linear, ridge, origin
         cdef const float64_t[::1] base = self.base
-        cdef float64_t[::1] exact = np.zeros(self.problem.n_features)
+        cdef float64_t[::1] exact
         for i in range(self.problem.n_samples):     # before anything that Ctrl-C may leave half done
             self.position[i] = -1
             if self.sets[i].n > 0:
@@ -701,22 +703,9 @@ cdef class DualState(WeightState):
                 self.support[n_patterns] = i
                 n_patterns += 1
         self.n_near = n_patterns
-        for i in range(self.problem.n_samples):
-            s = &self.sets[i]
-            self.problem.swept(i)
-            if s.n == 0:
-                continue
-            s.total = 0.0
-            for k in range(s.n):
-                linear += s.cuts[k].alpha * s.cuts[k].b
-                s.total += s.cuts[k].alpha
-                self.problem.c_accumulate(i, &s.cuts[k], s.cuts[k].alpha, &exact[0])
-            # Rounding of the sum must not reopen a box that is full.
-            if s.total > self.box[i] * (1.0 - 1e-12):
-                s.total = self.box[i]
-            ridge += self.ridge[i] * s.total * s.total
-            poll(<int64_t>self.problem.c_cost(i))
-        sums = np.asarray(exact)
+        summed, self.summed = self.summed, None
+        sums, linear, ridge = summed or self.sums(0, self.n_samples, np.zeros(self.problem.n_features))
+        exact = sums
         for k in range(self.n_signs):
             origin = 0.0 if base is None else base[self.signs[k]]
             self.mu[k] = max(-(exact[self.signs[k]] + origin), 0.0)
@@ -729,6 +718,29 @@ cdef class DualState(WeightState):
         self.weights[:] = sums      # at once: Ctrl-C leaves no half of them
         self.dual = dual
         return self.dual
+
+    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact):
+        """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`."""
+        cdef Py_ssize_t i, k
+        cdef WorkingSet* s
+        cdef double linear = 0.0, ridge = 0.0
+        with nogil:
+            for i in range(start, stop):
+                s = &self.sets[i]
+                self.problem.swept(i)
+                if s.n == 0:
+                    continue
+                s.total = 0.0
+                for k in range(s.n):
+                    linear += s.cuts[k].alpha * s.cuts[k].b
+                    s.total += s.cuts[k].alpha
+                    self.problem.c_accumulate(i, &s.cuts[k], s.cuts[k].alpha, &exact[0])
+                # Rounding of the sum must not reopen a box that is full.
+                if s.total > self.box[i] * (1.0 - 1e-12):
+                    s.total = self.box[i]
+                ridge += self.ridge[i] * s.total * s.total
+                poll(<int64_t>self.problem.c_cost(i))
+        return np.asarray(exact), linear, ridge
 
     def known_violations(self, w):
         """How much the most violated of each example's kept constraints is at `w`, or 0: array (n_samples,)."""

@@ -3,10 +3,15 @@
 A thread owns the alphas of some examples, so they stay feasible, and a copy of w. Each change of its w, a cut times a
 number, goes into its log; before it decodes it applies what the others' logs have that is new. So no memory that one
 thread writes is read by another but the logs, which grow at their end: the words of an entry are written before the
-count that makes it visible (release), and read after it (acquire). Rows of w that every example touches (transitions,
-frequent words) stay in each thread's own cache, and w is behind by what the others have done since the last look.
+count that makes it visible (release), and read after it (acquire); pages that all have read are used again. Rows of w
+that every example touches (transitions, frequent words) stay in each thread's own cache, and w is behind by what the
+others have done since the last look. The sum that the average is made of is one, behind a lock: it changes seldom.
 """
 
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock,
+    WAIT_LOCK,
+)
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -15,9 +20,7 @@ import numpy as np
 from structsvm._problem cimport Cut, Problem
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.dual._dual cimport DualState
-from structsvm.dual._weights cimport AVERAGE_LINEAR, AVERAGE_NONE
-
-from structsvm.dual._weights import AVERAGINGS
+from structsvm.dual._weights cimport AVERAGE_LINEAR
 
 cdef extern from *:
     """
@@ -28,14 +31,16 @@ cdef extern from *:
         char *bytes;            /* behind this struct */
     } page;
 
-    /* How far a reader is in a log, and how many examples a thread has visited; apart from those of others by two
-       cache lines. */
+    /* How far a reader is in a log (it has left the pages before `at`), and how many examples a thread has visited;
+       apart from those of others by two cache lines. */
     typedef struct place { page *at; int64_t byte; char pad[112]; } place;
     typedef struct tally { int64_t visits; char pad[120]; } tally;
 
     static page *page_next(page *p) { return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE); }
     static int64_t page_used(page *p) { return __atomic_load_n(&p->used, __ATOMIC_ACQUIRE); }
     static void page_link(page *p, page *next) { __atomic_store_n(&p->next, next, __ATOMIC_RELEASE); }
+    static page *place_get(place *r) { return __atomic_load_n(&r->at, __ATOMIC_ACQUIRE); }
+    static void place_set(place *r, page *at) { __atomic_store_n(&r->at, at, __ATOMIC_RELEASE); }
     static void page_use(page *p, int64_t used) { __atomic_store_n(&p->used, used, __ATOMIC_RELEASE); }
     static int64_t tally_get(tally *t) { return __atomic_load_n(&t->visits, __ATOMIC_RELAXED); }
     static void tally_set(tally *t, int64_t visits) { __atomic_store_n(&t->visits, visits, __ATOMIC_RELAXED); }
@@ -53,6 +58,8 @@ cdef extern from *:
     page* page_next(page* p) noexcept nogil
     int64_t page_used(page* p) noexcept nogil
     void page_link(page* p, page* next) noexcept nogil
+    page* place_get(place* r) noexcept nogil
+    void place_set(place* r, page* at) noexcept nogil
     void page_use(page* p, int64_t used) noexcept nogil
     int64_t tally_get(tally* t) noexcept nogil
     void tally_set(tally* t, int64_t visits) noexcept nogil
@@ -74,19 +81,23 @@ cdef class Exchange:
     cdef page** last
     cdef place* places          # [reader * n_members + writer]
     cdef tally* tallies
+    cdef PyThread_type_lock average     # its holder may add to the sum that the average is made of
 
     def __init__(self, int n_members):
-        cdef int k
+        cdef int k, other
         self.n_members = n_members
         self.first = <page**>calloc(n_members, sizeof(page*))
         self.last = <page**>calloc(n_members, sizeof(page*))
         self.places = <place*>calloc(n_members * n_members, sizeof(place))
         self.tallies = <tally*>calloc(n_members, sizeof(tally))
-        if self.first == NULL or self.last == NULL or self.places == NULL or self.tallies == NULL:
+        self.average = PyThread_allocate_lock()
+        if (self.first == NULL or self.last == NULL or self.places == NULL or self.tallies == NULL
+                or self.average == NULL):
             raise MemoryError()
         for k in range(n_members):
             self.first[k] = self.last[k] = new_page(PAGE)
-        self.rewind()
+            for other in range(n_members):
+                self.places[other * n_members + k].at = self.first[k]
 
     def __dealloc__(self):
         cdef int k
@@ -97,6 +108,8 @@ cdef class Exchange:
         free(self.last)
         free(self.places)
         free(self.tallies)
+        if self.average != NULL:
+            PyThread_free_lock(self.average)
 
     cdef int post(self, int member, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil:
         """Append to a member's log that its w has changed by coef times the cut of example i."""
@@ -105,14 +118,28 @@ cdef class Exchange:
         cdef int64_t size = <int64_t>sizeof(Entry) + (words + 7) // 8 * 8
         cdef Entry* entry
         if p.used + size > p.size:
-            p = new_page(max(PAGE, size))
-            page_link(self.last[member], p)
-            self.last[member] = p
+            p = self.turn(member, size)
         entry = <Entry*>(p.bytes + p.used)
         entry.i, entry.coef, entry.cut = i, coef, cut[0]
         memcpy(entry + 1, cut.words, words)
         page_use(p, p.used + size)
         return 0
+
+    cdef page* turn(self, int member, int64_t size) except NULL nogil:
+        """The page that a member's log goes on with, with room for an entry: its first one, if all have left that."""
+        cdef page* p = self.first[member]
+        cdef bint left = p.size >= size
+        cdef int other
+        for other in range(self.n_members):
+            left = left and (other == member or place_get(&self.places[other * self.n_members + member]) != p)
+        if left and p != self.last[member]:
+            self.first[member] = p.next
+            p.next, p.used = NULL, 0
+        else:
+            p = new_page(max(PAGE, size))
+        page_link(self.last[member], p)
+        self.last[member] = p
+        return p
 
     cdef int read(self, int member, Problem problem, void* w) except -1 nogil:
         """Apply to a member's w what the other logs have that it has not read."""
@@ -137,20 +164,9 @@ cdef class Exchange:
                     here.byte += <int64_t>sizeof(Entry) + (cut.n_words * <int64_t>sizeof(int32_t) + 7) // 8 * 8
                 if following == NULL:
                     break
-                here.at, here.byte = following, 0
+                here.byte = 0
+                place_set(here, following)
         return 0
-
-    cdef void rewind(self) noexcept nogil:
-        """Empty the logs. All have read all, and no thread is at work."""
-        cdef int k, other
-        for k in range(self.n_members):
-            free_pages(self.first[k].next)
-            self.first[k].next = NULL
-            self.first[k].used = 0
-            self.last[k] = self.first[k]
-            for other in range(self.n_members):
-                self.places[other * self.n_members + k].at = self.first[k]
-                self.places[other * self.n_members + k].byte = 0
 
     cdef double visits(self) noexcept nogil:
         """Examples that all members have visited in this pass."""
@@ -204,14 +220,14 @@ cdef class Part(DualState):
     cdef int member
     cdef Py_ssize_t start, stop
     cdef int64_t counted        # visits that the whole knows of
+    cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, DualState whole not None,
                  Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0):
-        averaging = next(name for name, kind in AVERAGINGS.items() if kind == whole.averaging)
-        super().__init__(problem, C, seed=seed, averaging=averaging)
+        self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
+        super().__init__(problem, C, seed=seed)
         free(self.sets)
-        self.sets, self.n_sets = whole.sets, 0
-        self.whole, self.exchange, self.member = whole, exchange, member
+        self.sets, self.n_sets, self.averaging, self.u = whole.sets, 0, whole.averaging, whole.u
         # Each thread projects what it knows of all alphas; into the average goes what the first one sees of that, when
         # it sees it.
         self.counts_mu = member == 0
@@ -234,6 +250,19 @@ cdef class Part(DualState):
         DualState.update(self, i, cut, coef)
         return self.exchange.post(self.member, i, cut, coef)
 
+    cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
+        PyThread_acquire_lock(self.exchange.average, WAIT_LOCK)
+        try:
+            return DualState.remove(self, i, k)
+        finally:
+            PyThread_release_lock(self.exchange.average)
+
+    cdef void project(self) noexcept nogil:
+        if self.n_signs > 0:
+            PyThread_acquire_lock(self.exchange.average, WAIT_LOCK)
+            DualState.project(self)
+            PyThread_release_lock(self.exchange.average)
+
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
         self.exchange.read(self.member, self.problem, self.w)
         self.n_projected = -1
@@ -245,7 +274,11 @@ cdef class Part(DualState):
     def begin(self):
         """Take the whole's weights and this part's working sets as they are: a pass begins."""
         cdef Py_ssize_t i
-        self.weights[:] = self.whole.weights
+        if self.member == 0:    # the whole's own: nobody else looks at them during a pass
+            self.weights, self.w = self.whole.weights, self.whole.w
+            self.problem.lend(self.weights)
+        else:
+            self.weights[:] = self.whole.weights
         if self.n_signs > 0:
             self.mu[:] = self.whole.mu
         tally_set(&self.exchange.tallies[self.member], 0)
@@ -260,9 +293,19 @@ cdef class Part(DualState):
                 self.n_patterns += 1
         self.n_near = self.n_patterns
 
+    def total(self):
+        """`DualState.sums` of this part's examples."""
+        if self.exact is None:
+            self.exact = np.empty(len(self.weights))
+        self.exact[:] = 0.0
+        return self.sums(self.start, self.stop, self.exact)
 
-def count(DualState whole not None, parts):
-    """Bring the counters of a state up to date with its parts'. No thread is at work."""
+
+def gather(DualState whole not None, parts, found=()):
+    """Bring the counters of a state up to date with its parts'. No thread is at work.
+
+    `found`: what each part's `total` has returned; `DualState.settle` makes its weights of that.
+    """
     cdef Part part
     cdef Exchange exchange = None
     whole.n_cuts = whole.n_patterns = 0
@@ -281,16 +324,11 @@ def count(DualState whole not None, parts):
         part.dual = part.cost = 0.0
         part.n_argmax = part.n_updates = 0
         part.counted = part.n_visits
-    exchange.rewind()
-
-
-def gather(DualState whole not None, parts):
-    """The same, and the sum of vectors that its average is made of; its weights are left to `DualState.settle`."""
-    count(whole, parts)
-    if whole.averaging != AVERAGE_NONE:
-        for part in parts:
-            whole.average_sum += part.average_sum
-            part.average_sum[:] = 0.0
+    if found:
+        sums, linear, ridge = zip(*found)
+        for part_sum in sums[1:]:
+            np.add(sums[0], part_sum, out=sums[0])
+        whole.summed = sums[0], sum(linear), sum(ridge)
 
 
 def costs(Problem problem not None):

@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.dual._threads import Exchange, Part, costs, count, gather
+from structsvm.dual._threads import Exchange, Part, costs, gather
 from structsvm.dual.parallel import parallel_map
+
+# Of a slice: at its end the threads wait for each other.
+LEAST_SECONDS = 0.5
 
 
 class ThreadedSchedule:
@@ -61,13 +64,18 @@ class ThreadedSchedule:
     def run(self, seconds: float) -> bool:
         """Visit examples for about `seconds`; return whether the pass is complete."""
         try:
-            done = all(self._together(lambda k: self.schedules[k].run(seconds)))
+            found = self._together(lambda k: self._work(k, max(seconds, LEAST_SECONDS)))
         except BaseException:
             gather(self.state, self.parts)
             self.state.settle()
             raise
-        (gather if done else count)(self.state, self.parts)
+        done = None not in found
+        gather(self.state, self.parts, found if done else ())
         return done
+
+    def _work(self, k: int, seconds: float) -> Any:
+        """A thread's part of `run`; after a pass its part of the sums that weights and dual are made of, else None."""
+        return self.parts[k].total() if self.schedules[k].run(seconds) else None
 
     def _together(self, function: Callable[[int], Any]) -> Any:
         return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)
