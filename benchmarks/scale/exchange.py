@@ -44,6 +44,7 @@ class Member:
         self.label_ids = [shards.label_ids[offsets[a] : offsets[b]] for a, b in pairwise(bounds)]
         self.n_labels = len(shards.labels)
         self.w = np.zeros(self.problem(0).n_features, dtype=np.float32)
+        self.start, self.moved = np.empty_like(self.w), np.empty_like(self.w)
         self.sum, self.n_summed = None, 0
         self.found = [None for _ in self.tokens]  # constraints and alphas of each part
         self.before = self.last = None
@@ -73,14 +74,13 @@ class Member:
         before = self.found[part]
         if before is not None:
             state.set_state(scaled(before, 1.0 / sigma))
-        start = (self.w / sigma).astype(state.weights.dtype, copy=False)
-        state.weights[:] = start
+        state.weights[:] = np.divide(self.w, np.float32(sigma), out=self.start)
         schedule = solver.schedule_on(state, None, None)
         schedule.start_pass()
         schedule.run(np.inf)
         found = scaled(state.get_state(), sigma)
         self.found[part], self.before, self.last = found, before, part
-        moved = state.weights - start
+        moved = np.subtract(state.weights, self.start, out=self.moved)
         indices = np.flatnonzero(moved).astype(np.int32)
         moved = moved[indices]
         slope = linear(found) - linear(before) - float(self.w[indices].astype(float) @ moved)

@@ -31,7 +31,7 @@ def main(train, test, hash_bits):
     print(json.dumps({
         "labels": len(labeler.classes_),
         "tokens": columns.n_tokens,
-        "features": labeler.n_features_,
+        "features": labeler.model_.encoder.n_features,
         "weights": labeler.model_.weights.nbytes / 1e6,
         "cpu": fitted,
         "peak": grown,
