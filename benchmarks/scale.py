@@ -1,6 +1,6 @@
-"""All cores, any amount of data: threads that keep one another's weights up to date; shards in mapped files.
+"""All cores, any amount of data: threads that keep one another's weights up to date; shards in mapped files; clusters.
 
-    python benchmarks/scale.py [--part threads|shards|all] [--quick]
+    python benchmarks/scale.py [--part threads|shards|streams|growth|tags|plan|all] [--quick] [--only TEXT]
 
 Prints tables and stores them in benchmarks/results/scale.json and scale.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
@@ -8,7 +8,12 @@ Prints tables and stores them in benchmarks/results/scale.json and scale.md. The
 
 from common.parts import main
 
-PARTS = ("threads", "shards")
+PARTS = ("threads", "shards", "streams", "growth", "tags", "plan")
 
 if __name__ == "__main__":
-    main("scale", PARTS, __doc__)
+    main(
+        "scale",
+        PARTS,
+        __doc__,
+        only="of the plan, the tables with this text in their titles; what they need is taken from the kept ones",
+    )

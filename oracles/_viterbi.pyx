@@ -39,6 +39,7 @@ cdef extern from "kernels.h" nogil:
         const float* end
         const float* loss
         const int32_t* units
+        float* tops
     ctypedef struct kernels:
         const char* name
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
@@ -66,6 +67,7 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
 
+cdef Py_ssize_t MANY_LABELS = 48    # from here on decoding leaves out labels that cannot matter
 cdef Py_ssize_t MANY_PAIRS = 4096   # of differing tokens: from here on c_inner goes by features
 
 cdef fused real:
@@ -97,7 +99,8 @@ cdef class Chain(LabelLattice):
         self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
                                dtype=np.float32)
         self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
-        self.sums = np.empty(P + 8, dtype=np.float32)
+        self.sums = np.empty(P + 8 + self.stride, dtype=np.float32)
+        self.scores.tops = &self.sums[P + 8] if self.K >= MANY_LABELS and self.order == 1 and not self.n_bigrams else NULL
         self.scores.each = 0
         if self.n_bigrams:
             self.scores.each = self.K * self.stride * (1 if self.order == 1 else P)

@@ -20,6 +20,8 @@
 #include "rows.h"
 #include "stop.h"
 
+#define CHAIN_SHORT 3   /* tokens for which tops do not pay */
+
 typedef struct {
     int64_t K, stride, G, P;
     int64_t step, shift;    /* predecessor a of group g stands at a * step + g * shift */
@@ -29,6 +31,7 @@ typedef struct {
     const float *end;       /* (stride) */
     const float *loss;      /* (K, stride): true label, label */
     const int32_t *units;   /* (K): what chain_count counts for an error, by the true label */
+    float *tops;            /* room for (stride), where chain_best is to leave out labels; or NULL */
 } chain_scores;
 
 /* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
@@ -163,16 +166,59 @@ ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, i
     return best;
 }
 
+/* Labels of the token before that cannot matter (order 1, one table for all tokens). With a' the best label before, each
+ * label c has at least before[a'] + A[a'][c]; so a is left out where
+ *     before[a] + max_c A[a][c] < before[a'] + min_c A[a'][c].
+ * Rounding is monotonic: the maxima, and the first label that reaches them, are those of all labels, bit for bit.
+ *
+ * Whether that leaves few enough; if so, V is done. */
+ROWS_INLINE int chain_few(const chain_scores *s, const float *before, const float *E, const float *loss, float *V) {
+    int64_t stride = s->stride, n = 0;
+    float least, low;
+    const float *row = s->A + rows_argmax(before, NULL, stride, &least) * stride;
+    rows_v m = -*(const rows_v *)row;
+    for (int64_t c = LANES; c < stride; c += LANES) m = rows_max(-*(const rows_v *)(row + c), m);
+    low = m[0];
+    for (int l = 1; l < LANES; l++) low = m[l] > low ? m[l] : low;
+    least -= low;
+    for (int64_t a = 0; a < s->P; a++) n += !(before[a] + s->tops[a] < least);
+    if (4 * n > s->P) return 0;
+    for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(V + c) = rows_all(-INFINITY);
+    for (int64_t a = 0; a < s->P; a++)
+        if (!(before[a] + s->tops[a] < least))
+            for (int64_t c = 0; c < stride; c += LANES)
+                *(rows_v *)(V + c) = rows_max(rows_all(before[a]) + *(const rows_v *)(s->A + a * stride + c),
+                                              *(const rows_v *)(V + c));
+    for (int64_t c = 0; c < stride; c += LANES) {
+        if (loss != NULL) *(rows_v *)(V + c) += *(const rows_v *)(loss + c);
+        *(rows_v *)(V + c) += *(const rows_v *)(E + c);
+    }
+    return 1;
+}
+
+/* chain_back, without looking at the labels that are left out. */
+ROWS_INLINE int64_t chain_back_few(const chain_scores *s, const float *before, int64_t c, float *sums) {
+    float best;
+    int64_t P = s->P, n = (P + LANES - 1) / LANES * LANES, a = rows_argmax(before, NULL, s->stride, &best);
+    best += s->A[a * s->stride + c];
+    for (a = 0; a < n; a++)
+        sums[a] = a >= P || before[a] + s->tops[a] < best ? -INFINITY : before[a] + s->A[a * s->stride + c];
+    a = rows_argmax(sums, NULL, n, &best);
+    return a < P ? a : P - 1;
+}
+
 /* What a step takes, in the units of stop.h: a vector of sums for each group and label before. */
 ROWS_INLINE int64_t chain_work(const chain_scores *s) { return s->G * s->P * s->stride / LANES; }
 
 /* Tokens t .. end - 1 of the best labellings. */
 static __attribute__((noinline)) void chain_forward(const chain_scores *s, const float *E, const int32_t *gold,
-                                                    int64_t t, int64_t end, float *V) {
+                                                    int64_t t, int64_t end, float *V, int few) {
     int64_t stride = s->stride, block = s->G * stride;
-    for (; t < end; t++)
-        chain_step(s, t, V + (t - 1) * block, E + t * stride, gold == NULL ? NULL : s->loss + gold[t] * stride,
-                   V + t * block);
+    for (; t < end; t++) {
+        const float *loss = gold == NULL ? NULL : s->loss + gold[t] * stride;
+        if (few && chain_few(s, V + (t - 1) * block, E + t * stride, loss, V + t * block)) continue;
+        chain_step(s, t, V + (t - 1) * block, E + t * stride, loss, V + t * block);
+    }
 }
 
 /* The best labelling (with `gold`: loss added), into path, and its score. V holds T blocks: maxima only; the way back
@@ -181,18 +227,21 @@ static int chain_best(const chain_scores *s, const float *E, const int32_t *gold
                       int32_t *path, float *score) {
     int64_t stride = s->stride, block = s->G * stride, each = chain_work(s), part = STOP_PART / each + 1, g, c;
     int64_t t = 1;
+    int few = s->tops != NULL && T > CHAIN_SHORT;
     float ignored;
+    for (int64_t a = 0; few && a < s->P; a++) rows_argmax(s->A + a * stride, NULL, stride, s->tops + a);
     chain_first(s, E, gold == NULL ? NULL : s->loss + gold[0] * stride, V);
     for (; t + part < T; t += part) {
-        chain_forward(s, E, gold, t, t + part, V);
+        chain_forward(s, E, gold, t, t + part, V, few);
         if (stop_poll(part * each) < 0) return -1;
     }
-    chain_forward(s, E, gold, t, T, V);
+    chain_forward(s, E, gold, t, T, V, few);
     *score = chain_last(s, V + (T - 1) * block, T, &g, &c);
     for (t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
-        int64_t a = chain_back(s, t, V + (t - 1) * block, g, c, &ignored, sums);
+        int64_t a = few ? chain_back_few(s, V + (t - 1) * block, c, sums)
+                        : chain_back(s, t, V + (t - 1) * block, g, c, &ignored, sums);
         chain_move(s, t, a, &g, &c);
     }
     return 0;

@@ -74,6 +74,31 @@ def test_ties_are_broken_in_one_way(case):
     assert np.array_equal(case.oracle.chain(many).decode(case.w, 1, 2), y)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 100.0])
+@pytest.mark.parametrize("K", [48, 61])
+def test_labels_that_cannot_matter_are_left_out(K, spread):
+    random, T, F = np.random.default_rng(int(spread) + K), 12, 30
+    oracle = ViterbiOracle(K, F)
+    w = np.zeros((oracle.n_features // oracle.stride, oracle.stride), dtype=np.float32)
+    w[:, :K] = random.normal(size=(len(w), K))
+    w[:F] *= spread
+    if spread == 3.0:
+        w = np.round(w)  # ties
+    features, y = random.integers(0, F, T), random.integers(0, K, T)
+    x = np.eye(F, dtype=np.float32)[features]
+    for gold, rescaling in ((None, None), (y, "margin")):
+        E = w[features, :K] + (0 if gold is None else (np.arange(K) != y[:, None]).astype(np.float32))
+        V, back = E[0] + w[F + K, :K], []
+        for t in range(1, T):
+            sums = V[:, None] + w[F : F + K, :K]
+            back.append(sums.argmax(axis=0))
+            V = sums.max(axis=0) + E[t]
+        path = [int(V.argmax())]
+        for before in back[::-1]:
+            path.append(int(before[path[-1]]))
+        assert oracle.argmax(x, w.ravel(), gold, rescaling).tolist() == path[::-1]
+
+
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_labels_allowed_by_token(case, seed):
     allowed = np.random.default_rng(seed).random((case.T, case.K)) < 0.6
