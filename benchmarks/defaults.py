@@ -5,8 +5,8 @@
 
 Prints tables and stores them in benchmarks/results/defaults.json and defaults.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. Rows of other programs are kept and
-reused, unless --fresh. The parts need python-crfsuite, hiclass, Biopython and parasail; Wapiti and CRF++ are found on
-the PATH or by the environment variables WAPITI and CRF_LEARN, and left out where they are not.
+reused, unless --fresh. The parts need python-crfsuite, hiclass, Biopython and parasail. sklearn-crfsuite, and Wapiti
+and CRF++ on the PATH or by the environment variables WAPITI and CRF_LEARN, are left out where they are not found.
 """
 
 from common.parts import main

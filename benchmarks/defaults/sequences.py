@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.measure import run_command
+from common.measure import package_version, run_command
 from defaults.data import tutorial
 from defaults.methods import Method, Score, Trained, compared
 from sequence import commands
@@ -28,6 +28,8 @@ GRIDS = {
 WAPITI = [{"rho1": rho1} for rho1 in (0.1, 0.5, 1.0)]
 CRFPP = [{"c": c} for c in (1.0, 4.0, 16.0)]
 FEW = 1000  # sequences, at most, for CRF++
+WRAPPER = "sklearn-crfsuite"
+TUTORIAL = {"algorithm": "lbfgs", "c1": 0.1, "c2": 0.1, "max_iterations": 100, "all_possible_transitions": True}
 LIMIT = 1200  # seconds for a training of Wapiti or CRF++
 SETS = {
     "Spanish entities, dicts, 300 sentences": lambda: dicts(300),
@@ -49,10 +51,11 @@ tested on the others, or the other way round
 
 structsvm adds two trainings, of the log loss and of a margin, each with its own C; its CPU seconds are those of both
 
-CRFsuite (by python-crfsuite, as sklearn-crfsuite has it): with feature.possible_transitions; lbfgs: c1 and c2 0, 1; 0,
-0.1; 0.1, 0.1; 0.1, 0.01, at most 200 iterations; l2sgd: c2 1, 0.1, 0.01, 50 passes; pa: c 1, 0.1, 100 passes. Wapiti:
-rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, 16, for {FEW} sentences of entities at most (all of them take it 8
-to 15 minutes: sequence.md). Wapiti and CRF++: CPU seconds of the command that trains
+CRFsuite (by python-crfsuite): with feature.possible_transitions; lbfgs: c1 and c2 0, 1; 0, 0.1; 0.1, 0.1; 0.1, 0.01,
+at most 200 iterations; l2sgd: c2 1, 0.1, 0.01, 50 passes; pa: c 1, 0.1, 100 passes. sklearn-crfsuite: the same program,
+once, with its tutorial's setting: lbfgs, c1 and c2 0.1, 100 iterations. Wapiti: rprop, rho1 0.1, 0.5, 1, its own stop.
+CRF++: c 1, 4, 16, for {FEW} sentences of entities at most (all of them take it 8 to 15 minutes: sequence.md). Wapiti
+and CRF++: CPU seconds of the command that trains
 """
 
 
@@ -79,6 +82,7 @@ def methods(*, has_crfpp):
             Method(f"CRFsuite, {algorithm}", lambda X, y, s, a=algorithm: crfsuite(X, y, a, s), grid, "python-crfsuite")
             for algorithm, grid in GRIDS.items()
         ),
+        *([Method(WRAPPER, tutorials_crf, package=WRAPPER)] if package_version(WRAPPER) else []),
         *([Method("Wapiti, rprop", wapiti, WAPITI, f"Wapiti {wapiti_found[-1]}")] if wapiti_found else []),
         *([Method("CRF++", crfpp, CRFPP, f"CRF++ {crfpp_found[-1]}")] if crfpp_found and has_crfpp else []),
     ]
@@ -86,7 +90,8 @@ def methods(*, has_crfpp):
 
 def absent():
     """A note on programs that are not here."""
-    missing = [name for name, found in (("Wapiti", commands.wapiti()), ("CRF++", commands.crfpp())) if not found]
+    programs = {"Wapiti": commands.wapiti(), "CRF++": commands.crfpp(), WRAPPER: package_version(WRAPPER)}
+    missing = [name for name, found in programs.items() if not found]
     if missing:
         print(f"{' and '.join(missing)}: not found (WAPITI, CRF_LEARN), left out", file=sys.stderr)
     return "".join(f"\n{name} was not installed\n" for name in missing)
@@ -183,6 +188,13 @@ def tagger_of(X, y, algorithm, setting):
         trainer.train(path)
         tagger.open(path)  # which stays when the file goes
     return tagger
+
+
+def tutorials_crf(X, y, setting):
+    from sklearn_crfsuite import CRF
+
+    crf = CRF(**TUTORIAL).fit(list(map(named, X)), y)
+    return Trained(lambda X: crf.predict(list(map(named, X))))
 
 
 def wapiti(X, y, setting):

@@ -118,7 +118,7 @@ def fetch_ud_english_ewt(data_home: DataHome = None) -> DependencyTreebank:
 
 
 def fetch_ud_dutch(data_home: DataHome = None) -> DependencyTreebank:
-    """Load Dutch sentences of Universal Dependencies, one in nine with crossing arcs.
+    """Load Dutch sentences of Universal Dependencies, one in eight with crossing arcs.
 
     718 sentences for development and 596 for test are those of UD_Dutch-Alpino (newspapers); the 3303 for training are
     those for development and test of UD_Dutch-LassySmall (Wikipedia): scores are not comparable with published ones of
