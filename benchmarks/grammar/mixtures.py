@@ -8,7 +8,7 @@ import numpy as np
 
 from common.measure import Clock
 from common.report import Table, notes
-from grammar.choices import CHOICES, COLUMNS, LONGEST, counts, f1, trained
+from grammar.choices import ALL, CHOICES, COLUMNS, LONGEST, WHOLE, counts, f1, trained
 from grammar.data import treebank
 from structsvm.metrics import bracket_scores
 
@@ -19,9 +19,6 @@ MODELS = {
 }
 SUMS = [["margin, C = 0.1"], ["averaged perceptron"], ["log loss, C = 1"]]
 SUMS += [[SUMS[0][0], SUMS[1][0]], [SUMS[0][0], SUMS[2][0]], [*MODELS]]
-
-ALL = 70
-WHOLE = {"choice": ("choice", ""), "f1": ("test F1 %", ".2f"), "cpu": ("training, CPU s", ".1f")}
 
 
 def run(options):

@@ -251,6 +251,12 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 at = first + wrong + sum(before <= wrong for before, _ in others)
                 what = "itself" if words[wrong].head == wrong + 1 else f"{words[wrong].head}, of {len(words)} words"
                 raise ConlluError(f"{name}:{at}: the head of word {wrong + 1} is {what}")
+            for k, (before, other) in enumerate(others):
+                if _last_word(other) > len(words):
+                    raise ConlluError(
+                        f"{name}:{first + before + k}: the multiword token ends at {_last_word(other)}, of "
+                        f"{len(words)} words"
+                    )
             trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others)))
         elif others:
             raise ConlluError(f"{name}:{first}: a sentence without words")
@@ -267,11 +273,15 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
     position, head = columns[0], columns[6]
     if position != str(len(words) + 1):
         found = _OTHER_ID.fullmatch(position)
-        expected = found is not None and (
-            int(found[1]) == len(words)
-            if found[2] == "."
-            else int(found[1]) == len(words) + 1 and int(found[3]) > int(found[1])
-        )
+        before, other = others[-1] if others else (-1, "")
+        if found is None:
+            expected = False
+        elif found[2] == ".":  # empty nodes after a word are numbered from 1, and no multiword token is between them
+            number = 1 if before < len(words) else -1 if _last_word(other) else 1 + int(_id(other).partition(".")[2])
+            expected = (int(found[1]), int(found[3])) == (len(words), number)
+        else:  # multiword tokens do not overlap
+            last = next(filter(None, (_last_word(line) for _, line in reversed(others))), 0)
+            expected = last < int(found[1]) == len(words) + 1 < int(found[3])
         if not expected:
             raise ValueError(f"expected the id {len(words) + 1}, got {position!r:.40}")
         others.append((len(words), line))
@@ -287,6 +297,15 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
     form, lemma, upos, xpos, feats = columns[1:6]
     deprel, deps, misc = columns[7:]
     words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))
+
+
+def _id(line: str) -> str:
+    return line.partition("\t")[0]
+
+
+def _last_word(line: str) -> int:
+    """The last word of a multiword token, from its line; 0 for an empty node."""
+    return int(_id(line).partition("-")[2] or 0)
 
 
 def write_conllu(trees: Iterable[DependencyTree], path: str | os.PathLike[str]) -> None:

@@ -293,8 +293,6 @@ class GrammarParser(StructureEstimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         trees = trees_of(X, y, self)
-        if before is not None and before.result is None:
-            before = None  # relative frequencies are no training to resume
         weight = checked_sample_weight(sample_weight, len(trees))
         model, encoded = prepare(self, trees, before)
         chosen = model.learnable(encoded, self.on_no_parse)

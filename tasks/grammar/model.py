@@ -84,6 +84,15 @@ class GrammarModel(CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
+    def as_prior(self, oracle: Any) -> Any:
+        """A new model whose training starts from these weights: those of rules come first, spans may be new."""
+        weights = np.zeros(oracle.n_features)
+        weights[: len(self.weights)] = self.weights
+        return GrammarModel(self.terminals, oracle, self.v, weights=weights)
+
+    def prior(self) -> Any:
+        return self.weights if self.weights.any() else None
+
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to encoded trees."""
         return self.oracle.bind(None, data, **solver.formulation()), sample_weight
@@ -409,7 +418,11 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     if before is not None:
         check_unchanged(params, before, SETTLED)
         before.set_features(params.features)
-        return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
+        encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
+        if before.result is None or before.oracle.loss_name != params.loss:
+            oracle = before.oracle
+            before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
+        return before, encoded
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count, params.features)
     encoded = encode_trees(terminals, params.v, trees)
     for i, tree in enumerate(encoded):
@@ -435,17 +448,26 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         max_unary=longest if params.max_unary is None else params.max_unary,
         uncounted=EVALB_DELETED,
     )
-    n_words = sum(len(tree.leaves()) for tree in encoded)
-    oracle = CKYOracle(
+    return GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v), encoded
+
+
+def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any = None) -> CKYOracle:
+    """The oracle of a grammar that parameters ask for, with the templates of the one before, if it has any."""
+    if before is not None and before.span_features:
+        texts, bits = before.templates.texts, before.templates.bits
+    else:
+        n_words = sum(len(tree.leaves()) for tree in encoded)
+        texts, bits = make_templates(params, terminals), params.span_bits
+        bits = bits_for(n_words, *SPAN_BITS, width=len(grammar.categories)) if bits is None else bits
+    return CKYOracle(
         grammar,
         loss=params.loss,
-        span_features=make_templates(params, terminals),
+        span_features=texts,
         columns=terminals.columns,
-        span_bits=bits_for(n_words, *SPAN_BITS) if params.span_bits is None else params.span_bits,
+        span_bits=bits,
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )
-    return GrammarModel(terminals, oracle, params.v), encoded
 
 
 def _longest_chain(tree: Any) -> Any:

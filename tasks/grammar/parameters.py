@@ -11,9 +11,9 @@ from structsvm.tasks.grammar.templates import default_templates, lines
 DEFAULT_C = 1.0
 # Passes of LaRank where nothing says how many: later ones raise the dual, and hardly F1.
 PASSES = 4
-# What grammar and loss depend on, beside the trees.
+# What grammar and features depend on, beside the trees.
 SETTLED = (
-    *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "loss", "max_length"),
+    *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
     "max_chart_bytes",
 )
 

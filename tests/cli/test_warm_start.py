@@ -116,7 +116,10 @@ def test_refusals(tmp_path):
     assert "have no meaning with --warm-start" in err
     write_files(tmp_path, "grammar")
     run(tmp_path, "train", "grammar", "a", "-q", "--solver", "pcfg", "-m", "g")
-    for options in ([], ["--solver", "larank"]):
-        err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", *options, "-m", "x", status=1)[1]
-        assert "relative frequencies" in err
+    err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", "-m", "x", status=1)[1]
+    assert "relative frequencies are no training to continue; --solver larank starts from those" in err
     assert not (tmp_path / "x").exists()
+    run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "g", "--solver", "larank", "-C", "1", "-m", "x")
+    run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "x", "--loss", "f1", "-m", "y")
+    first, second = structsvm.load(tmp_path / "x"), structsvm.load(tmp_path / "y")
+    assert first.n_iter_ == 4 and (second.loss, second.C) == ("f1", 1.0)

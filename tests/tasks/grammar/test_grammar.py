@@ -19,11 +19,13 @@ from structsvm.datasets import fetch_treebank_sample, make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.rules import Rule, Terminal, parse_rules
 from structsvm.structures.trees import parse_tree, read_trees, write_trees
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import ENGLISH, Terminals, common_endings, word_class
+from structsvm.tasks.grammar.trees import encode_trees
 
 pytestmark = pytest.mark.filterwarnings("ignore:the grammar has no tree for:structsvm.AdviceWarning")
 
@@ -142,11 +144,39 @@ def test_warm_start_goes_on():
     batch = copy.deepcopy(parser).partial_fit(TRAIN[:-1])
     parser.set_params(max_iter=1).fit(TRAIN[:-1])
     assert parser.n_iter_ == 1 and np.array_equal(parser.coef_, batch.coef_)
-    # After relative frequencies, which are no training, all is new.
-    parser.set_params(solver="pcfg").fit(TRAIN[:20])
-    assert parser.result_ is None and parser.n_iter_ == 0
-    again = GrammarParser(1.0, max_iter=1, random_state=0).fit(TRAIN)
-    assert np.array_equal(parser.set_params(solver="larank").fit(TRAIN).coef_, again.coef_)
+    with pytest.raises(ValueError, match="trained with another 'v'"):
+        parser.set_params(v=2).fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"solver": "pcfg", "C": None}, {}),
+        ({"span_bits": 6}, {"loss": "f1"}),
+        ({"loss": "log", "C": 1.0}, {}),
+        ({}, {"loss": "log", "C": 1.0}),
+    ],
+    ids=["pcfg", "hamming-f1", "log-hamming", "hamming-log"],
+)
+def test_weights_of_another_kind_are_where_training_starts(first, then):
+    usual = {"C": 0.3, "solver": "larank", "loss": "hamming", "max_iter": 1, "random_state": 0}
+    trees = TRAIN[:12]
+    parser = GrammarParser(warm_start=True, **usual | first).fit(trees)
+    weights, rules = parser.coef_.copy(), parser.model_.oracle.grammar
+    params = usual | then
+    parser.set_params(**params).fit(trees)
+    oracle = parser.model_.oracle
+    assert oracle.grammar is rules and oracle.loss_name == params["loss"] and oracle.span_features
+    assert parser.n_iter_ == 1 and parser.predict(SENTENCES[:1])[0] is not None
+    assert parser.temperature_ == (1.0 if params["loss"] == "log" else None)
+    base = np.concatenate([weights, np.zeros(oracle.n_features - len(weights))])
+    kind = ConditionalLikelihood if params["loss"] == "log" else LaRank
+    solver = kind(C=params["C"], max_iter=1, random_state=0)
+    problem = oracle.bind(None, encode_trees(parser.model_.terminals, 1, trees), **solver.formulation())
+    assert np.array_equal(parser.coef_, solver.solve(problem, base=base).weights)
+    # From here on, the same run.
+    before = parser.result_.n_iter
+    assert parser.fit(trees).n_iter_ == before + 1
 
 
 def test_sentences_and_their_trees():
@@ -214,7 +244,6 @@ def test_words_of_a_stream_that_no_class_knows():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"loss": "f1"},
         {"h": None},
         {"v": 2},
         {"span_features": False},
@@ -225,7 +254,7 @@ def test_words_of_a_stream_that_no_class_knows():
         {"max_chart_bytes": 10**9},
     ],
 )
-def test_warm_start_with_another_grammar_or_loss(changes, tmp_path):
+def test_warm_start_with_another_grammar(changes, tmp_path):
     parser = GrammarParser(terminals="words", warm_start=True, max_iter=1, random_state=0).fit(TRAIN[:20])
     weights, name = parser.coef_.copy(), next(iter(changes))
     before = getattr(parser, name)
