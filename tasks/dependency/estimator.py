@@ -54,7 +54,7 @@ class DependencyParser(StructureEstimator):
         after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
-        of words, up to 20 and 16.
+        of words, up to 22 and 18.
     max_length : int, default=1000
         Longest sentence, in words.
     max_iter : int, optional

@@ -43,7 +43,7 @@ MOST_TAGS = 100
 UPOS, XPOS = COLUMNS.index("upos"), COLUMNS.index("xpos")
 # Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two, and their
 # bounds; see `bits_for`.
-ARC_BITS, ROW_BITS = (5, 10, 20), (1, 6, 16)
+ARC_BITS, ROW_BITS = (5, 10, 22), (1, 6, 18)
 
 
 class DependencyModel(CalibratedStructures):
