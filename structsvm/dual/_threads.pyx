@@ -168,6 +168,18 @@ cdef class Exchange:
                 place_set(here, following)
         return 0
 
+    @property
+    def n_pages(self):
+        """Pages of all logs; to be asked while no thread is at work."""
+        cdef int k, n = 0
+        cdef page* p
+        for k in range(self.n_members):
+            p = self.first[k]
+            while p != NULL:
+                n += 1
+                p = p.next
+        return n
+
     cdef double visits(self) noexcept nogil:
         """Examples that all members have visited in this pass."""
         cdef int k

@@ -39,10 +39,10 @@ class ThreadedSchedule:
         self.state, self.alone = state, schedule_on(state)
         problem = state.problem
         bounds = equal_shares(costs(problem), problem.groups, n_threads)
-        exchange = Exchange(len(bounds) - 1)
+        self.exchange = Exchange(len(bounds) - 1)
         words = state.random_words()
         self.parts = [
-            Part(problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop, seed=int(words[0]) ^ k)
+            Part(problem.shard(0, problem.n_samples), C, state, self.exchange, k, start, stop, seed=int(words[0]) ^ k)
             for k, (start, stop) in enumerate(pairwise(bounds))
         ]
         self.schedules = [schedule_on(part) for part in self.parts]
