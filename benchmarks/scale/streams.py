@@ -11,7 +11,7 @@ from common.report import Table, notes, verdict
 from structsvm.datasets import fetch_conll2000
 
 HASH_BITS = (12, 16, 18, 20, 22)
-SENTENCES = 3000
+SENTENCES = 1000
 COPIES = (1, 8)
 MS_WANTED, GROWN_WANTED, RATIO_WANTED = 1.0, 1.0, 1.6
 BATCH_COLUMNS = {
@@ -75,14 +75,16 @@ def batch_table(rows):
 
 def commands(folder, times):
     """Yield a row per command and length of the text."""
-    text, model = Path(fetch_conll2000().train_path).read_bytes(), folder / "model"
+    data, model = fetch_conll2000(), folder / "model"
+    text, labels = Path(data.train_path).read_bytes(), ",".join(sorted({c for y in data.y_train for c in y}))
     structsvm = f"{sys.executable} -m structsvm"
     for copies in COPIES:
         (folder / f"text{copies}").write_bytes(text * copies)
     for copies in COPIES:
         file = folder / f"text{copies}"
         row = {"copies": copies, "mb": len(text) * copies / 1e6}
-        done = shell(f"cat {file} | {structsvm} train sequence - --stream --hash-bits 16 --quiet --model {model}")
+        options = f"--stream --hash-bits 16 --labels {labels} --quiet"
+        done = shell(f"cat {file} | {structsvm} train sequence - {options} --model {model}")
         yield row | {"command": "train sequence - --stream", "one": done.wall, "cpu": done.cpu, "peak": done.peak}
     for copies in COPIES:
         file = folder / f"text{copies}"
