@@ -17,7 +17,7 @@ from structsvm.features.columns import read_columns
 from structsvm.tasks import SequenceLabeler
 
 SIZES = (1, 16)
-MAX_MEMORY = {"in memory": 2**31, "in shards of 16 MB": 16_000_000}
+MAX_MEMORY = {"in memory": 2**30, "in shards of 16 MB": 16_000_000}
 WANTED = 18.0
 CASES = {
     "default, exact": ("exact", LaRank(C=0.1, max_iter=1, random_state=SEED)),
