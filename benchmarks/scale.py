@@ -15,5 +15,5 @@ if __name__ == "__main__":
         "scale",
         PARTS,
         __doc__,
-        only="of the plan, the tables with this text in their titles; what they need is taken from the kept ones",
+        only="of streams and plan, tables with this text in their titles; what they need is taken from the kept ones",
     )

@@ -100,7 +100,9 @@ cdef class Chain(LabelLattice):
                                dtype=np.float32)
         self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
         self.sums = np.empty(P + 8 + self.stride, dtype=np.float32)
-        self.scores.tops = &self.sums[P + 8] if self.K >= MANY_LABELS and self.order == 1 and not self.n_bigrams else NULL
+        self.scores.tops = NULL
+        if self.K >= MANY_LABELS and self.order == 1 and not self.n_bigrams:
+            self.scores.tops = &self.sums[P + 8]
         self.scores.each = 0
         if self.n_bigrams:
             self.scores.each = self.K * self.stride * (1 if self.order == 1 else P)

@@ -171,8 +171,9 @@ ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, i
  *     before[a] + max_c A[a][c] < before[a'] + min_c A[a'][c].
  * Rounding is monotonic: the maxima, and the first label that reaches them, are those of all labels, bit for bit.
  *
- * Whether that leaves few enough; if so, V is done. */
-ROWS_INLINE int chain_few(const chain_scores *s, const float *before, const float *E, const float *loss, float *V) {
+ * Whether that leaves few enough; if so, V is done. "cold" is for its size: it is as fast. */
+static __attribute__((noinline, cold)) int chain_few(const chain_scores *s, const float *before, const float *E,
+                                                     const float *loss, float *V) {
     int64_t stride = s->stride, n = 0;
     float least, low;
     const float *row = s->A + rows_argmax(before, NULL, stride, &least) * stride;
@@ -197,7 +198,8 @@ ROWS_INLINE int chain_few(const chain_scores *s, const float *before, const floa
 }
 
 /* chain_back, without looking at the labels that are left out. */
-ROWS_INLINE int64_t chain_back_few(const chain_scores *s, const float *before, int64_t c, float *sums) {
+static __attribute__((noinline, cold)) int64_t chain_back_few(const chain_scores *s, const float *before, int64_t c,
+                                                              float *sums) {
     float best;
     int64_t P = s->P, n = (P + LANES - 1) / LANES * LANES, a = rows_argmax(before, NULL, s->stride, &best);
     best += s->A[a * s->stride + c];

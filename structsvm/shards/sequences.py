@@ -32,6 +32,7 @@ BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
 # Sequences that are read at once, and what a token takes while it is counted or encoded.
 ROWS, TOKEN_BYTES = 1000, 500
 DEFAULT_MEMORY = 2**28
+MOST = 2**60  # bytes, or entries of a file
 
 
 class SequenceShards:
@@ -130,10 +131,11 @@ class SequenceShards:
         """
         if isinstance(max_memory, bool) or not isinstance(max_memory, Integral) or max_memory < 1:
             raise ValueError(f"The 'max_memory' parameter must be an int of at least 1. Got {max_memory!r} instead.")
+        max_memory = min(int(max_memory), MOST)
         encoder = FeatureEncoder(templates, min_count, hash_bits)
         with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             text = _Text(Path(scratch), column_pieces(source, ROWS, columns, sequence, names))
-            most = max(int(max_memory) // TOKEN_BYTES, 1)
+            most = max(max_memory // TOKEN_BYTES, 1)
             encoder.fit_columns(piece.drop_last() for piece in text.pieces(most, is_counted=hash_bits is None))
             names_of = text.vocabularies[-1].tolist()
             labels = sorted(names_of)
@@ -143,7 +145,7 @@ class SequenceShards:
                 (encoder.transform(piece.drop_last().compact()), label_id[piece.ids[:, -1]])
                 for piece in text.pieces(most)
             )
-            _write(target, tokens, labels, encoder, int(max_memory))
+            _write(target, tokens, labels, encoder, max_memory)
         return cls.open(folder)
 
     @classmethod
@@ -169,14 +171,14 @@ class SequenceShards:
             if encoder.kind != "columns":
                 raise ValueError("an encoder of no columns")
             labels = stored_names(meta, "labels")
-            sizes = {name: stored_count(meta["sizes"], name) for name in DTYPES}
+            sizes = {name: stored_count(meta["sizes"], name, high=MOST) for name in DTYPES}
             has_values = stored_flag(meta, "has_values")
             if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
                 raise ValueError(f"files of the sizes {sizes}")
             bounds = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)["bounds"]
             if (np.diff(bounds) <= 0).any():
                 raise ValueError("an empty shard")
-            max_memory = stored_count(meta, "max_memory", 1)
+            max_memory = stored_count(meta, "max_memory", 1, MOST)
             vectors = {
                 name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
                 for name, dtype in DTYPES.items()

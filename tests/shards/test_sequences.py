@@ -12,6 +12,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import ColumnFileError, Columns
 from structsvm.features.template_features import TemplateVocabulary
 from structsvm.features.templates import TemplateLayout
+from structsvm.model_file import read_model, write_model
 from structsvm.shards.pieces import column_pieces
 from structsvm.shards.storage import Vector
 from structsvm.shards.tokens import StoredTokens, shard_bounds
@@ -336,6 +337,17 @@ class TestRefusals:
         words[:-1].tofile(tmp_path / "new" / "indices")
         with pytest.raises(ModelFileError, match=r"indices: has \d+ bytes, expected"):
             SequenceShards.open(shards.folder)
+
+
+def test_more_than_32_bits_count(data, tmp_path):
+    (tmp_path / "train").write_bytes(data[:20].to_bytes())
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", max_memory=10**30)
+    assert shards.n_shards == 1
+    file = read_model(shards.folder / "index", kind="sequence shards")
+    sizes = file.meta["sizes"] | {"indices": 2**33}
+    write_model(shards.folder / "index", "sequence shards", file.meta | {"sizes": sizes}, file.arrays)
+    with pytest.raises(ModelFileError, match=rf"indices: has \d+ bytes, expected {2**35}"):
+        SequenceShards.open(shards.folder)
 
 
 @pytest.mark.parametrize("wrong", [2**62, -(2**62)])
