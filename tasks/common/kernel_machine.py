@@ -46,7 +46,7 @@ NEIGHBOURS = 1000
 
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
-# Kernel values that take as long as one score of a pair: temporary arrays of pairs are to stay in the processor's cache.
+# Kernel values that count as one score of a pair, whose temporary arrays are to stay in the processor's cache.
 PAIR_VALUES = 8
 
 
