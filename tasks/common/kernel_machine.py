@@ -46,6 +46,8 @@ NEIGHBOURS = 1000
 
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
+# Kernel values that count as one score of a pair, whose temporary arrays are to stay in the processor's cache.
+PAIR_VALUES = 8
 
 
 class KernelMachine:
@@ -201,7 +203,7 @@ class KernelMachine:
         seen = self.vectors if self.column_scale is None else self.seen(self.vectors)
         columns = self.support if precomputed else np.arange(len(self.support))
         vectors = Rows(seen)
-        size = max(1, BLOCK_VALUES // max(1, len(columns), self.intercept.size))
+        size = max(1, BLOCK_VALUES // max(1, len(columns), PAIR_VALUES * self.intercept.size))
         for first in range(0, X.shape[0], size):
             part = alike(X[first : first + size], self.vectors)
             part = Rows(part if self.column_scale is None else alike(self.seen(part), seen))

@@ -1,10 +1,10 @@
 """C, and the kernel's gamma, chosen on held-out examples, for kernel machines: ``C="auto"`` and ``gamma="auto"``.
 
 Training on a part of the examples costs the square of its share. So gamma is searched on a sample, by factors of 4
-from "scale" while that helps, with a short path of C each; then, around the best and on a larger sample, gamma by
-factors of 2 and C by factors of 3. The examples outside a sample are scored. Of few examples, each third is
-held out in turn. The kernel values of a sample are computed once for all C; those of the RBF kernel at other gammas
-are their powers: k at 2 gamma is k squared.
+from "scale" while that helps, smaller values where no greater one is better, and C by factors of 10; then, around the
+best and on a larger sample, gamma by factors of 2 and C by factors of 3. The examples outside a sample are scored. Of
+few examples, each third is held out in turn. The kernel values of a sample are computed once for all C; those of the
+RBF kernel at other gammas are their powers: k at 2 gamma is k squared.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
-# The two samples: shares of all examples, and the most of them; and those that judge, for each one in the sample.
-SHARES, MOST, JUDGES = (0.25, 0.5), (1500, 4000), 3
+# The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
+SHARES, MOST, JUDGES = (0.25, 0.5), (1000, 4000), 1000
 # LaRank with all kernel values at hand: nearly at the optimum in so many passes, where fewer leave the scores noisy.
 SCHEDULE, PASSES = (1, 10), 3
 # Powers of 2 on gamma="scale": the step of the first search, and the farthest.
@@ -174,13 +174,14 @@ class KernelSearch(Search):
         first = half_decades(2.0 / scale) if 0.0 < scale < np.inf else 0
         for j in FIRST if self.values is None else (0,):
             self._try(0, first + j)
-        self._spread(STEP, FARTHEST)
+        self._spread()
         self._extend(2)
         k, j = self.best
         if len(held_out) > 1:
             self._begin(held_out[1])
         self._try(k, j)
-        self._spread(1, 2)
+        for near in (k + 1, k - 1) if self.widens else ():  # those at twice the distance were worse
+            self._try(near, j)
         self._extend(1)
         return self._choice()
 
@@ -190,14 +191,15 @@ class KernelSearch(Search):
         self.machines: dict[int, list[KernelPart]] = {}
         self.bound: set[tuple[int, int]] = set()
 
-    def _spread(self, step: int, times: int) -> None:
-        """Try other gammas on both sides of the best, on the better side while that helps."""
-        for _ in range(times if self.widens else 0):
-            k, j = self.best
-            around = [near for near in (k + step, k - step) if near not in self.table and abs(near) <= FARTHEST]
-            for near in around:
+    def _spread(self) -> None:
+        """Try greater gammas while they are better; if none is, smaller ones."""
+        first, j = self.best
+        for side in (STEP, -STEP) if self.widens else ():
+            near = first
+            while self.best[0] == near and abs(near + side) <= FARTHEST:
+                near += side
                 self._try(near, j)
-            if not around:
+            if self.best[0] != first:
                 break
 
     def _extend(self, step: int) -> None:
@@ -263,7 +265,7 @@ class KernelSearch(Search):
             inner = np.zeros(len(order), dtype=bool)
             inner[evenly(len(order), size)] = inner[first] = True
             train, test = order[inner], order[~inner]
-            yield [(np.sort(train), np.sort(test[evenly(len(test), JUDGES * len(train))]))]
+            yield [(np.sort(train), np.sort(test[evenly(len(test), max(len(train), JUDGES))]))]
 
 
 def evenly(n: int, most: int) -> Any:

@@ -123,6 +123,10 @@ class SGDQN(Solver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
+    @property
+    def has_intercept(self) -> bool:
+        return self.fit_intercept
+
     def formulation(self) -> Any:
         return LinearProblem.formulation
 

@@ -71,6 +71,7 @@ class Tracking(Solver):
     """
 
     needs = frozenset({"dense rows", "two classes"})
+    has_intercept = True  # it learns none; that of centred columns
     tol = None
 
     _constraints = Solver._constraints | {
