@@ -165,7 +165,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if generative and settings.span_features:
         raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
     if before is not None and generative:
-        raise ValueError("relative frequencies are no training to continue; --solver larank starts from those of a model")
+        raise ValueError("relative frequencies are no training to continue; --solver larank starts from them")
     solver = None if generative else make_grammar_solver(settings)
     known = as_trees(read_trees(path), clean=True)
     if generative or not is_partial:
