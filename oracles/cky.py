@@ -57,7 +57,7 @@ class CKYOracle(Oracle):
     span_bits : int, default=16
         Rows of weights for what templates see, ``2**span_bits``, except for "length" and for terminals alone, which
         have their own rows.
-    max_length : int, default=400
+    max_length : int, default=500
         Maximum length of a sentence, in words.
     max_chart_bytes : int, default=2**31
         Maximum size of a chart.
@@ -96,7 +96,7 @@ class CKYOracle(Oracle):
         span_features: bool | Sequence[str] = False,
         columns: Sequence[str] = (),
         span_bits: int = 16,
-        max_length: int = 400,
+        max_length: int = 500,
         max_chart_bytes: int = 2**31,
     ) -> None:
         self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar

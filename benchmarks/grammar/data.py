@@ -18,7 +18,7 @@ SETTINGS = {
     "span_bits": None,
     "max_unary": None,
     "loss": "f1",
-    "max_length": 400,
+    "max_length": 500,
     "max_chart_bytes": 2**31,
 }
 

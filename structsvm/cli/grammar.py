@@ -155,7 +155,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
 @optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
-@count("--max-length", 400, "Longest sentence.")
+@count("--max-length", 500, "Longest sentence.")
 @count("--max-chart-bytes", 2**31, "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
@@ -165,7 +165,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if generative and settings.span_features:
         raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
     if before is not None and generative:
-        raise ValueError("relative frequencies are no training to continue; --solver larank starts from those of a model")
+        raise ValueError("relative frequencies are no training to continue; --solver larank starts from them")
     solver = None if generative else make_grammar_solver(settings)
     known = as_trees(read_trees(path), clean=True)
     if generative or not is_partial:

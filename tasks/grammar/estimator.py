@@ -77,7 +77,7 @@ class GrammarParser(StructureEstimator):
         symbol, and of these the best; its words there; or a `NoParseError`.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.
-    max_length : int, default=400
+    max_length : int, default=500
         Longest sentence, in words.
     max_chart_bytes : int, default=2**31
         Largest chart.
@@ -138,7 +138,7 @@ class GrammarParser(StructureEstimator):
         clean: bool = True,
         on_no_parse: str = "fragments",
         smoothing: float = 0.0,
-        max_length: int = 400,
+        max_length: int = 500,
         max_chart_bytes: int = 2**31,
         max_iter: int | None = None,
         tol: float | None = None,

@@ -117,7 +117,7 @@ def test_refusals(tmp_path):
     write_files(tmp_path, "grammar")
     run(tmp_path, "train", "grammar", "a", "-q", "--solver", "pcfg", "-m", "g")
     err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", "-m", "x", status=1)[1]
-    assert "relative frequencies are no training to continue; --solver larank starts from those" in err
+    assert "relative frequencies are no training to continue; --solver larank starts from them" in err
     assert not (tmp_path / "x").exists()
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "g", "--solver", "larank", "-C", "1", "-m", "x")
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "x", "--loss", "f1", "-m", "y")

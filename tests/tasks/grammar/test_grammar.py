@@ -460,7 +460,7 @@ def test_tokens():
         (["NN", 3], "sentence 1: a token must be a str or a pair"),
         ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
         (None, "sentence 1: a sentence must be a list of tokens, got None"),
-        (["NN"] * 401, "sentence 1: a sentence of 401 words is longer than the cap max_length=400"),
+        (["NN"] * 501, "sentence 1: a sentence of 501 words is longer than the cap max_length=500"),
     ):
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence, bad])
@@ -574,7 +574,7 @@ def test_endings_are_learnt():
         (["(S (-NONE- *))"], "tree 0: nothing is left"),
         (["(S (A a))", "(S (A a) b)"], "tree 1: the word 'b' has no tag"),
         (["(A a)"], "tree 0: the tree is only a tag and its word"),
-        (["(S (A a) " + "(A a)" * 400 + ")"], "tree 0: 401 words are more than the cap max_length=400"),
+        (["(S (A a) " + "(A a)" * 500 + ")"], "tree 0: 501 words are more than the cap max_length=500"),
     ],
 )
 def test_bad_trees(trees, message):
@@ -762,9 +762,9 @@ def test_a_sentence_that_begins_with_a_bracket(tmp_path):
         ("", "t.mrg: no trees (the file is empty)"),
         ("(S (-NONE- *))\n", "tree 0: nothing is left of it without empty elements"),
         ("(A " * 10_000 + "x" + ")" * 10_000, "tree 0: the tree is only a tag and its word, (A x)"),
-        ("(S (A (B b) " * 10_000 + "(C c)" + "))" * 10_000, "tree 0: 10001 words are more than the cap max_length=400"),
+        ("(S (A (B b) " * 10_000 + "(C c)" + "))" * 10_000, "tree 0: 10001 words are more than the cap max_length=500"),
         ("".join(f"(N{k} " for k in range(1000)) + "(T x) (T y)" + ")" * 1000, "more than 100000 chains of up to"),
-        ("(S " + "(A a)" * 401 + ")", "tree 0: 401 words are more than the cap max_length=400"),
+        ("(S " + "(A a)" * 501 + ")", "tree 0: 501 words are more than the cap max_length=500"),
     ],
 )
 def test_files_that_cannot_be_trained_on(tmp_path, text, message):
@@ -783,8 +783,8 @@ def test_words_that_are_brackets_and_sentences_of_one_word(tmp_path):
     assert tagged.splitlines() == ["(S (-LRB- -LRB-) (NN b) (-RRB- -RRB-))", "(S (NN c))"]
     (tmp_path / "bad").write_text("(S\n(NP))")
     assert "bad:2: a node without children, (NP)" in run("predict", model, tmp_path / "bad", code=1)
-    said = run("predict", model, "-", input="NN " * 401, code=1)
-    assert "sentence 0: a sentence of 401 words is longer than the cap max_length=400" in said
+    said = run("predict", model, "-", input="NN " * 501, code=1)
+    assert "sentence 0: a sentence of 501 words is longer than the cap max_length=500" in said
 
 
 @in_process
