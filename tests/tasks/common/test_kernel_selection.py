@@ -263,4 +263,4 @@ def test_smaller_gammas_are_tried_if_no_greater_one_is_better(scores, tried):
 
     search._try = attempt
     search._spread()
-    assert order == tried and search.best[0] == max(scores, key=lambda k: (scores[k] if k in {0, *tried} else 0.0))
+    assert order == tried and search.best[0] == max(scores, key=lambda k: scores[k] if k in {0, *tried} else 0.0)
