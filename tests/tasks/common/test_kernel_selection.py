@@ -242,3 +242,25 @@ def test_ctrl_c_leaves_a_machine_of_the_sample(name, monkeypatch):
     machine = model.model_.machine
     np.testing.assert_array_equal(machine.vectors, X.astype(machine.vectors.dtype)[machine.support])
     assert machine.kernel.name == "rbf" and model.score(X_test, labels(name, y_test)) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("scores", "tried"),
+    [
+        ({0: 0.5, 2: 0.6, 4: 0.7, 6: 0.7}, [2, 4, 6]),
+        ({0: 0.5, 2: 0.4, -2: 0.6, -4: 0.3}, [2, -2, -4]),
+        ({0: 0.5, 2: 0.5, -2: 0.5}, [2, -2]),
+        ({k: 0.5 + 0.01 * k for k in range(0, 12, 2)}, [2, 4, 6, 8]),
+    ],
+)
+def test_smaller_gammas_are_tried_if_no_greater_one_is_better(scores, tried):
+    search, order = object.__new__(KernelSearch), []
+    search.widens, search.metric, search.table = True, "accuracy", {0: {1: (3.0, scores[0], 0.1, 1)}}
+
+    def attempt(k, j):
+        order.append(k)
+        search.table[k] = {j: (3.0, scores[k], 0.1, 1)}
+
+    search._try = attempt
+    search._spread()
+    assert order == tried and search.best[0] == max(scores, key=lambda k: scores[k] if k in {0, *tried} else 0.0)
