@@ -253,10 +253,8 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 raise ConlluError(f"{name}:{at}: the head of word {wrong + 1} is {what}")
             for k, (before, other) in enumerate(others):
                 if _last_word(other) > len(words):
-                    raise ConlluError(
-                        f"{name}:{first + before + k}: the multiword token ends at {_last_word(other)}, of "
-                        f"{len(words)} words"
-                    )
+                    at = first + before + k
+                    raise ConlluError(f"{name}:{at}: {_id(other)!r:.40} ends after the last of {len(words)} words")
             trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others)))
         elif others:
             raise ConlluError(f"{name}:{first}: a sentence without words")

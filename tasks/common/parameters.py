@@ -91,13 +91,13 @@ SEQUENCES = (np.ndarray, list, tuple)
 MATRIX = Array("f8", ("rows", "columns"))
 
 
-def bits_for(n: int, more: int, least: int, most: int, width: int = 1) -> int:
+def bits_for(n: int, more: int, least: int, most: int, row: int = 1) -> int:
     """Bits of a hash of n things: log2(n) and `more`, from `least` to `most`.
 
-    Where each has a row of `width` weights, of more than 256, all rows have at most 2**24: with 10,000 labels training
-    would otherwise take gigabytes.
+    Where each has a row of weights, of so many bytes, all rows have at most 2**27: training takes several times that,
+    and with 10,000 labels it would take gigabytes.
     """
-    return min(max(math.ceil(math.log2(max(n, 1))) + more, least), max(least, min(most, 24 - (width - 1).bit_length())))
+    return min(max(math.ceil(math.log2(max(n, 1))) + more, least), max(least, min(most, 27 - (row - 1).bit_length())))
 
 
 def described(thing: Any, *names: str) -> dict[str, Any]:

@@ -377,7 +377,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         len(labels),
         make_templates(params, own.names),
         arc_bits=bits_for(len(codes), *ARC_BITS) if params.arc_bits is None else params.arc_bits,
-        row_bits=bits_for(len(codes), *ROW_BITS, width=len(labels)) if params.row_bits is None else params.row_bits,
+        row_bits=bits_for(len(codes), *ROW_BITS, row=4 * len(labels)) if params.row_bits is None else params.row_bits,
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )

@@ -458,7 +458,7 @@ def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any
     else:
         n_words = sum(len(tree.leaves()) for tree in encoded)
         texts, bits = make_templates(params, terminals), params.span_bits
-        bits = bits_for(n_words, *SPAN_BITS, width=len(grammar.categories)) if bits is None else bits
+        bits = bits_for(n_words, *SPAN_BITS, row=8 * len(grammar.categories)) if bits is None else bits
     return CKYOracle(
         grammar,
         loss=params.loss,

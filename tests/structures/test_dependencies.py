@@ -72,7 +72,7 @@ def word(k, head, form="w"):
         (word(2, 0), r"f:1: expected the id 1, got '2'"),
         (word("1-1", 0), r"f:1: expected the id 1, got '1-1'"),
         (word(1, 0) + word("3.1", "_"), r"f:2: expected the id 2"),
-        (row("1-5", *"abcdefghi") + word(1, 0) + word(2, 1), r"f:1: the multiword token ends at 5, of 2 words"),
+        (row("1-5", *"abcdefghi") + word(1, 0) + word(2, 1), r"f:1: '1-5' ends after the last of 2 words"),
         (row("1-2", *"abcdefghi") * 2 + word(1, 0) + word(2, 1), r"f:2: expected the id 1, got '1-2'"),
         (row("1-2", *"abcdefghi") + word(1, 0) + row("2-3", *"abcdefghi"), r"f:3: expected the id 2, got '2-3'"),
         (word(1, 0) + row("1.1", *"abcdefghi") + row("1.3", *"abcdefghi"), r"f:3: expected the id 2, got '1.3'"),

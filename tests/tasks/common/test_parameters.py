@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from structsvm import LaRank
 from structsvm.solvers import KernelLaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.common.parameters import params_from_json, params_to_json
+from structsvm.tasks.common.parameters import bits_for, params_from_json, params_to_json
 
 
 def around(params):
@@ -79,3 +79,11 @@ def test_headers_that_are_refused(header):
 def test_what_is_no_solver_is_not_made(name):
     with pytest.raises(ValueError, match=f"a solver '{name}', which this version does not know"):
         params_from_json({"solver": {"solver": name, "params": {}}}, {})
+
+
+def test_bits_of_a_hash_by_the_number_of_things_and_the_bytes_of_a_row():
+    assert [bits_for(n, 1, 6, 16) for n in (0, 1, 1000, 10**6)] == [6, 6, 11, 16]
+    assert bits_for(10**6, 1, 6, 18, row=4 * 128) == 18
+    assert bits_for(10**6, 1, 6, 18, row=4 * 129) == 17
+    assert bits_for(10**6, 1, 6, 18, row=4 * 10_000) == 11
+    assert bits_for(10**6, 1, 6, 18, row=2**30) == 6
