@@ -80,7 +80,7 @@ def row(case):
         "grid_ratio": (grid_cpu + cpu_fixed) / cpu_fixed,
         "tested": tested,
         "judged": judged,
-        "table": {name: np.asarray(column).tolist() for name, column in table.items()},
+        "table": table,
         "n_iter": auto.n_iter_,
     }
 

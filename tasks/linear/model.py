@@ -62,7 +62,8 @@ class LinearModel(Calibrated):
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
         """As the base does; the first data settle the units of dense columns."""
         X, label_ids = data
-        if not self.is_trained and self.params["standardize"] and is_filled(X):
+        # The command line has no such option.
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
             check_squares(X)
             if deviations_bring_labels_together(X, label_ids):
                 self.units = Units.of_matrix(X, solver.has_intercept, options.get("sample_weight"), short=True)
