@@ -91,7 +91,8 @@ class Results:
         self.load()
         self.parts[part] = about | {"tables": [asdict(table) for table in tables]}
         self.json.parent.mkdir(parents=True, exist_ok=True)
-        self.json.write_text(json.dumps(self.parts, indent=1, default=lambda value: value.tolist()) + "\n", encoding="utf-8")
+        text = json.dumps(self.parts, indent=1, default=lambda value: value.tolist())
+        self.json.write_text(text + "\n", encoding="utf-8")
         self.page.write_text(self.markdown(), encoding="utf-8")
 
     def markdown(self):
