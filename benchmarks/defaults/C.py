@@ -34,7 +34,8 @@ path's first one on, each trained from 0 on four fifths of the training part, in
 metric on the other fifth; the best is trained on all. Best on the test part: the same
 values, each trained on all and judged by test scores, which no method may look at: the most that a choice of C can give
 
-scores in percent; a training at its C: the same estimator with C=auto's number; passes: those of the path, as shares of
+scores in percent; a training at its C: the same estimator with C=auto's number, which trains one model where "auto" of
+dense columns adds two (a training of both: the part "taxonomies"); passes: those of the path, as shares of
 all examples, with the final training's, and those of the latter alone; fixed before: C=None, the default of 0.1.0
 (LaRankClassifier and other kernel machines: 1)
 """
