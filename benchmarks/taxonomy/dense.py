@@ -17,7 +17,7 @@ from structsvm.metrics import tree_loss
 from structsvm.tasks import TaxonomyClassifier
 from taxonomy.data import halves, splits
 
-GRID = (0.1, 1.0, 10.0, 100.0)
+GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 SIZES = {"CLINC150": (100, 384), "Amazon": (100,), "ImCLEF07A": (80,)}
 UNITS = "ImCLEF07A"  # whose columns are shown in other units too
 MOST = 3000  # documents to train on
