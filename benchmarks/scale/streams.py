@@ -83,25 +83,23 @@ def commands(folder, times):
     text = gzip.decompress(Path(data.train_path).read_bytes())
     labels = ",".join(sorted({label for labels in data.y_train for label in labels}))
     structsvm = f"{sys.executable} -m structsvm"
-    for copies in COPIES:
-        (folder / f"text{copies}").write_bytes(text * copies)
+    about = {}
     for copies in COPIES:
         file = folder / f"text{copies}"
-        row = {"copies": copies, "mb": len(text) * copies / 1e6}
+        file.write_bytes(text * copies)
+        about[file] = {"copies": copies, "mb": len(text) * copies / 1e6}
+    for file, row in about.items():
         options = f"--stream --hash-bits 16 --labels {labels} --quiet"
         done = shell(f"cat {file} | {structsvm} train sequence - {options} --model {model}")
         yield row | {"command": "train sequence - --stream", "one": done.wall, "cpu": done.cpu, "peak": done.peak}
-    for copies in COPIES:
-        file = folder / f"text{copies}"
+    for file, row in about.items():
         found = {n: [] for n in (1, 2)}
-        for _ in range(times if copies > 1 else 1):
+        for _ in range(times if row["copies"] > 1 else 1):
             for n, runs in found.items():
                 runs.append(shell(f"{structsvm} predict {model} {file} --jobs {n} -o {folder / 'out'}"))
         one, two = (min(run.wall for run in runs) for runs in found.values())
-        yield {
+        yield row | {
             "command": "predict",
-            "copies": copies,
-            "mb": len(text) * copies / 1e6,
             "cpu": min(run.cpu for run in found[1]),
             "one": one,
             "two": two,

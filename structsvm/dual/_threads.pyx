@@ -275,10 +275,15 @@ cdef class Part(DualState):
             DualState.project(self)
             PyThread_release_lock(self.exchange.average)
 
-    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+    cdef int catch_up(self) except -1 nogil:
+        """Apply what the others have done since the last look."""
         self.exchange.read(self.member, self.problem, self.w)
         self.n_projected = -1
         self.project()
+        return 0
+
+    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+        self.catch_up()
         DualState.decode(self, i, cut, violation)
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
@@ -319,13 +324,9 @@ def gather(DualState whole not None, parts, found=()):
     `found`: what each part's `total` has returned; `DualState.settle` makes its weights of that.
     """
     cdef Part part
-    cdef Exchange exchange = None
     whole.n_cuts = whole.n_patterns = 0
     for part in parts:
-        exchange = part.exchange
-        exchange.read(part.member, part.problem, part.w)
-        part.n_projected = -1
-        part.project()
+        part.catch_up()
         whole.n_cuts += part.n_cuts
         whole.n_patterns += part.n_patterns
         whole.dual += part.dual
