@@ -39,6 +39,25 @@ cdef extern from "kernels.h" nogil:
         float* above_rows
         float* row
         float* scores
+    enum: PAIRS_CHOICES, PAIRS_SIDES, PAIRS_ROLES
+    ctypedef struct pairs_part:
+        pass
+    ctypedef struct pairs_choice:
+        int32_t head, label
+        float score
+    ctypedef struct pairs_search:
+        int64_t n, width
+        const int32_t* ptr
+        const int32_t* seen
+        const int32_t* sees
+        uint32_t* label_keys
+        uint32_t* side_keys
+        uint32_t* word_keys
+        int64_t bits
+        float* arc
+        float* around
+        pairs_part* parts
+        int32_t* others
     int64_t eisner_size(int64_t n)
     int64_t eisner_sums_size(int64_t n)
     int64_t arborescence_size(int64_t n)
@@ -52,6 +71,17 @@ cdef extern from "kernels.h" nogil:
                               const int32_t* heads, const int32_t* labels) noexcept nogil
         int64_t (*arcs_features)(const arcs_model* a, const arcs_sentence* s, int64_t h, int64_t m, int32_t* at,
                                  int32_t* rows) noexcept nogil
+        void (*pairs_begin)(const arcs_model* a, pairs_search* p) noexcept nogil
+        void (*pairs_look)(const arcs_model* a, const arcs_sentence* s, pairs_search* p) noexcept nogil
+        void (*pairs_choose)(const arcs_model* a, const float* W, const arcs_sentence* s, const int32_t* heads,
+                             const int32_t* labels, const int32_t* found, float gap, pairs_choice* choices,
+                             int32_t* n_choices) noexcept nogil
+        int (*pairs_climb)(const arcs_model* a, const float* W, int64_t n, pairs_search* p, int projective,
+                           const pairs_choice* choices, const int32_t* n_choices, const int32_t* heads,
+                           const int32_t* labels, int32_t* found) except -1 nogil
+        void (*pairs_differences)(const arcs_model* a, int64_t n, const pairs_search* p, const int32_t* heads,
+                                  const int32_t* labels, const int32_t* words, int64_t n_words, int32_t* plus,
+                                  int64_t* n_plus, int32_t* minus, int64_t* n_minus) noexcept nogil
         int (*eisner_best)(int64_t n, const float* scores, float* memory, int32_t* stack, int32_t* heads,
                            float* best) except -1 nogil
         int (*eisner_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
@@ -82,6 +112,11 @@ cdef uint32_t[:, ::1] distance_keys(const int32_t[::1] distance):
             seen = 0 if distance[t] == 0 else 1 + k // 7 if distance[t] == 1 else 4 + k
             keys[k, t] = arcs_mix(0x64697374, <uint32_t>seen)
     return keys
+
+
+# A labelled arc of a word among candidates.
+ARC = np.dtype([("head", np.int32), ("label", np.int32), ("score", np.float32)])
+CANDIDATES = PAIRS_CHOICES
 
 
 cdef inline int64_t finding(Py_ssize_t n) noexcept nogil:
@@ -355,6 +390,39 @@ cdef class ArcDecoder:
                     out[first + m, 1] = found[n + m]
         return np.asarray(out), np.asarray(scores)
 
+    def candidates(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, const float[::1] w, float gap,
+                   outputs=None):
+        """The best trees of sentences, and of each word the labelled arcs that score best: `TreeCandidates`' arrays.
+
+        With the true `outputs`, their arcs are among them.
+        """
+        cdef Py_ssize_t i, first, n, m, N = codes.shape[0]
+        cdef int32_t[:, ::1] trees = np.empty((2, N), dtype=np.int32)
+        cdef int32_t[:, ::1] true = np.empty((2, 0), dtype=np.int32)
+        cdef int32_t[::1] counts = np.zeros(N, dtype=np.int32)
+        cdef int32_t[::1] found = np.empty(2 * self.finder.longest, dtype=np.int32)
+        cdef bint told = outputs is not None
+        cdef float score
+        arcs = np.zeros((N, PAIRS_CHOICES), dtype=ARC)
+        cdef pairs_choice* at = <pairs_choice*>array_data(arcs)
+        if told:
+            true = np.ascontiguousarray(outputs.T)
+        with nogil:
+            for i in range(offsets.shape[0] - 1):
+                first, n = offsets[i], offsets[i + 1] - offsets[i]
+                if n == 0:
+                    continue
+                self.look(&codes[first, 0], n)
+                if not self.best(&w[0], NULL, NULL, &found[0], &score):
+                    overflow(i)
+                KERNELS.pairs_choose(&self.model, &w[0], &self.s, &true[0, first] if told else NULL,
+                                     &true[1, first] if told else NULL, &found[0], gap, at + first * PAIRS_CHOICES,
+                                     &counts[first])
+                for m in range(n):
+                    trees[0, first + m] = found[m]
+                    trees[1, first + m] = found[n + m]
+        return np.asarray(trees), arcs, np.asarray(counts)
+
     def table(self, const int32_t[:, ::1] codes, const float[::1] w):
         """Scores of labelled arcs: float32 array (n + 1, n, n_labels), by head, word and label; -inf: no arc."""
         cdef Py_ssize_t n = codes.shape[0]
@@ -388,144 +456,157 @@ cdef class ArcDecoder:
         return np.asarray(out)
 
 
-cdef class DependencyProblem(Problem):
-    """Sentences with their true trees.
+cdef class PairDecoder:
+    """Trees under an oracle's templates of two arcs: their features, and the search; with memory for one thread."""
 
-    Parameters
-    ----------
-    oracle : DependencyOracle
-    codes : int32 array (n_words, n_columns)
-    offsets : int64 array (n_sentences + 1,)
-    outputs : int32 array (n_words, 2)
-        Heads and labels; with `known`, -1 where they have yet to be found.
-    known : int32 array (n_words, 2), optional
-        What is known of them, -1: unknown. None: all.
+    cdef readonly object oracle
+    cdef readonly Py_ssize_t longest
+    cdef readonly bint projective
+    cdef readonly Py_ssize_t most       # at most so many features of a tree, per word
+    cdef arcs_model model
+    cdef arcs_sentence s
+    cdef pairs_search search
+    cdef list kept                      # what the addresses belong to
+
+    def __init__(self, oracle, Py_ssize_t longest):
+        cdef pairs_search* p = &self.search
+        arrays = oracle.templates.arrays
+        self.oracle, self.longest, self.projective, self.kept = oracle, longest, oracle.projective, [arrays]
+        self.model.n_columns, self.model.n_labels = len(oracle.templates.columns), oracle.n_labels
+        p.n, p.width = oracle.templates.size, arrays["sees"].size
+        self.most = 3 * p.n + 1
+        p.ptr = <const int32_t*>array_data(arrays["words_ptr"])
+        p.seen = <const int32_t*>array_data(arrays["words_parts"])
+        p.sees = <const int32_t*>array_data(arrays["sees"])
+        p.label_keys = <uint32_t*>self.room(PAIRS_ROLES * (oracle.n_labels + 1) * p.width * sizeof(uint32_t))
+        p.side_keys = <uint32_t*>self.room(PAIRS_SIDES * p.width * sizeof(uint32_t))
+        p.word_keys = <uint32_t*>self.room(PAIRS_ROLES * (longest + 2) * p.width * sizeof(uint32_t))
+        p.bits = oracle.bits
+        p.arc = <float*>self.room((longest + 1) * sizeof(float))
+        p.around = <float*>self.room((longest + 1) * sizeof(float))
+        p.parts = <pairs_part*>self.room((2 * longest + 4) * sizeof(pairs_part))
+        p.others = <int32_t*>self.room(2 * longest * sizeof(int32_t))
+        KERNELS.pairs_begin(&self.model, p)
+
+    cdef void* room(self, Py_ssize_t size) except? NULL:
+        memory = np.zeros(size // 8 + 1)
+        self.kept.append(memory)
+        return array_data(memory)
+
+    cdef void look(self, const int32_t* codes, Py_ssize_t n) noexcept nogil:
+        self.s.codes = codes
+        self.s.n = n
+        KERNELS.pairs_look(&self.model, &self.s, &self.search)
+
+    def parse(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, candidates, const float[::1] w):
+        """The trees that the search finds, int32 (N, 2)."""
+        cdef Py_ssize_t i, m, first, n
+        cdef int32_t[:, ::1] trees = candidates.trees
+        cdef const int32_t[::1] counts = candidates.counts
+        cdef const pairs_choice* arcs = <const pairs_choice*>array_data(candidates.arcs)
+        cdef int32_t[:, ::1] out = np.empty((codes.shape[0], 2), dtype=np.int32)
+        cdef int32_t[::1] found = np.empty(2 * self.longest, dtype=np.int32)
+        with nogil:
+            for i in range(offsets.shape[0] - 1):
+                first, n = offsets[i], offsets[i + 1] - offsets[i]
+                if n == 0:
+                    continue
+                self.look(&codes[first, 0], n)
+                for m in range(n):
+                    found[m], found[n + m] = trees[0, first + m], trees[1, first + m]
+                KERNELS.pairs_climb(&self.model, &w[0], n, &self.search, self.projective, arcs + first * PAIRS_CHOICES,
+                                    &counts[first], NULL, NULL, &found[0])
+                for m in range(n):
+                    out[first + m, 0], out[first + m, 1] = found[m], found[n + m]
+        return np.asarray(out)
+
+    def features(self, const int32_t[:, ::1] codes, const int32_t[:, ::1] tree):
+        """The indices of the features of pairs of arcs of a tree, int32 (n, 2); some may come more than once."""
+        cdef Py_ssize_t n = codes.shape[0]
+        cdef int32_t[::1] at = np.empty(n * self.most, dtype=np.int32)
+        cdef int32_t[:, ::1] arcs = np.ascontiguousarray(np.asarray(tree).T)
+        cdef int64_t count = 0, none = 0
+        self.look(&codes[0, 0], n)
+        KERNELS.pairs_differences(&self.model, n, &self.search, &arcs[0, 0], &arcs[1, 0], NULL, 0, &at[0], &count,
+                                  &at[0], &none)
+        return np.asarray(at)[:count]
+
+
+cdef class ArcsProblem(Problem):
+    """Sentences with their true trees: arithmetic on cuts, whose dPsi is features of one tree less those of another.
+
+    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and the value `number` of the last
+    feature.
     """
 
     cdef readonly object oracle
     cdef readonly object codes_array
     cdef readonly object offsets_array
     cdef readonly object outputs_array
-    cdef readonly object known_array
-    cdef ArcDecoder decoder
+    cdef Py_ssize_t n_labels
     cdef Py_ssize_t at_hand         # the sentence that the decoder looks at, or -1
     cdef const int32_t[:, ::1] codes
     cdef const int64_t[::1] offsets
     cdef int32_t[::1] heads
     cdef int32_t[::1] labels
-    cdef int32_t[::1] known_heads
-    cdef int32_t[::1] known_labels
     cdef int32_t[::1] found
     cdef int32_t[::1] words
+    cdef int32_t[::1] plus
+    cdef int32_t[::1] minus
+    cdef int64_t n_plus
+    cdef int64_t n_minus
+    cdef double number
     # Counts of features by index, in open addressing; `used` lists the slots that are taken.
     cdef int32_t[::1] slot_index
     cdef double[::1] slot_count
     cdef int32_t[::1] used
     cdef Py_ssize_t n_used
     cdef int shift
-    # Of expectations.
-    cdef float[::1] table
-    cdef double[::1] arc_scores
-    cdef double[::1] arcs
-    cdef double[::1] chances
-    cdef double[::1] dense
-    cdef bint is_left               # whether something stands in `dense`, which Ctrl-C has left
 
-    def __init__(self, oracle, codes, offsets, outputs, known=None, *, rescaling="margin", penalty="linear"):
-        lengths = np.diff(offsets)
-        cdef Py_ssize_t longest = int(lengths.max(initial=1)), each
-        super().__init__(len(lengths), oracle.n_features, rescaling=rescaling, penalty=penalty, weight_dtype=np.float32)
-        self.oracle, self.codes_array, self.offsets_array = oracle, codes, offsets
-        self.outputs_array, self.known_array = outputs, known
-        self.decoder, self.at_hand = oracle.decoder(longest), -1
-        self.codes, self.offsets = codes, offsets
+    def __init__(self, oracle, codes, offsets, outputs, *, rescaling="margin", penalty="linear"):
+        super().__init__(len(offsets) - 1, oracle.n_features, rescaling=rescaling, penalty=penalty,
+                         weight_dtype=np.float32, inference=oracle.inference)
+        cdef Py_ssize_t longest = self.longest_of(offsets)
+        self.oracle, self.codes_array, self.offsets_array, self.outputs_array = oracle, codes, offsets, outputs
+        self.n_labels = oracle.n_labels
+        self.at_hand, self.codes, self.offsets = -1, codes, offsets
         self.heads, self.labels = np.array(outputs[:, 0]), np.array(outputs[:, 1])
-        told = outputs if known is None else known
-        self.known_heads, self.known_labels = np.array(told[:, 0]), np.array(told[:, 1])
         self.found = np.empty(2 * longest, dtype=np.int32)
         self.words = np.empty(3 * longest, dtype=np.int32)
-        each = self.decoder.at.shape[0] + self.decoder.rows.shape[0]
-        bits = max(int(2 * longest * each).bit_length() + 1, 8)
+
+    @staticmethod
+    def longest_of(offsets):
+        return int(np.diff(offsets).max(initial=1))
+
+    cdef int make_lists(self, Py_ssize_t most) except -1:
+        """Memory for `most` features of a tree."""
+        bits = max(int(2 * most).bit_length() + 1, 8)
+        self.plus, self.minus = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
         self.shift = 32 - bits
         self.slot_index = np.full(1 << bits, -1, dtype=np.int32)
         self.slot_count = np.zeros(1 << bits)
-        self.used = np.empty(2 * longest * each, dtype=np.int32)
-        self.dense = np.empty(0)
+        self.used = np.empty(2 * most, dtype=np.int32)
+        return 0
 
-    @property
-    def offers(self):
-        if len(self.outputs_array) and self.outputs_array.min() < 0:
-            return frozenset({"completions"})
-        return frozenset({"constraints", "expectations", "completions"})
+    cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        pass
 
-    cdef inline const int32_t* look(self, Py_ssize_t i) noexcept nogil:
-        if self.at_hand != i:
-            self.decoder.look(&self.codes[self.offsets[i], 0], self.offsets[i + 1] - self.offsets[i])
-            self.at_hand = i
-        return &self.heads[self.offsets[i]]
-
-    # ---- the most violated tree --------------------------------------------------------------------
-
-    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
-        cdef const int32_t* heads = self.look(i)
-        cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef Py_ssize_t m, n = self.decoder.s.n, size = 0
-        cdef bint plain = self.rescaling == RESCALE_NONE, found
-        cdef float top
-        cdef double score
-        cut.words = &self.words[0]
-        cut.alpha = cut.drift = cut.b = violation[0] = 0.0
-        cut.idle = cut.n_words = 0
-        cut.scale = 1.0
-        if heads[0] < 0:
-            self.unknown(i)
-        if self.rescaling == RESCALE_SLACK or (not plain and self.penalty != PENALTY_LINEAR):
-            found = self.by_losses(i, <const float*>w)
-        else:
-            found = self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels,
-                                      &self.found[0], &top)
-        if not found:
-            violation[0] = NAN      # which the caller reports
-            return 0
+    cdef Py_ssize_t list_words(self, Py_ssize_t i) noexcept nogil:
+        """The words of sentence i whose arcs in `found` are not the true ones, into `words`; their number."""
+        cdef Py_ssize_t first = self.offsets[i], n = self.offsets[i + 1] - first, m, size = 0
         for m in range(n):
-            if self.found[m] != heads[m] or self.found[n + m] != labels[m]:
+            if self.found[m] != self.heads[first + m] or self.found[n + m] != self.labels[first + m]:
                 self.words[3 * size] = <int32_t>(m + 1)
                 self.words[3 * size + 1] = self.found[m]
                 self.words[3 * size + 2] = self.found[n + m]
                 size += 1
-        if size == 0:
-            return 0
-        cut.n_words = 3 * size
-        cut_terms(self.rescaling, self.penalty, <double>size, cut)
-        self.c_dots(i, cut, 1, w, True, &score)
-        violation[0] = cut.b - score
-        if (0.0 if plain else cut.b) < score:   # a true tree that crosses, and beats all that do not
-            cut.n_words = 0
-            cut.b = violation[0] = 0.0
-        return 0
+        return size
 
-    cdef bint by_losses(self, Py_ssize_t i, const float* w) except -1 with gil:
-        """Find the most violated tree where no sum over arcs tells it; whether there is one of a finite score."""
-        if self.dense.shape[0] == 0:
-            self.reserve()
-        self.decoder.label_table(w, &self.table[0])
-        return self.oracle.by_losses(self, i, self.table, self.found)
-
-    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
-        with gil:
-            raise ValueError(f"the tree of sentence {self.first + i} is known in part: train with LatentSVM")
-
-    # ---- arithmetic on cuts ------------------------------------------------------------------------
-
-    cdef void visit(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double count) noexcept nogil:
-        """Count the features of an arc in the table of slots."""
-        cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
-        if not labels_only:
-            for k in range(n):
-                self.add_count(self.decoder.at[k], count)
-        for k in range(self.decoder.n_rows):
-            self.add_count(<int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride), count)
+    cdef void new_cut(self, Cut* cut) noexcept nogil:
+        cut.words = &self.words[0]
+        cut.alpha = cut.drift = cut.b = 0.0
+        cut.idle = cut.n_words = 0
+        cut.scale = 1.0
 
     cdef inline void add_count(self, int32_t index, double count) noexcept nogil:
         cdef Py_ssize_t slot = (<uint32_t>index * <uint32_t>0x9E3779B1u) >> self.shift
@@ -557,67 +638,37 @@ cdef class DependencyProblem(Problem):
 
     cdef void gather(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         """dPsi into the table of slots."""
-        cdef const int32_t* heads = self.look(i)
-        cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef const int32_t* word
         cdef Py_ssize_t k
         self.clear()
-        for k in range(cut.n_words // 3):
-            word = cut.words + 3 * k
-            self.visit(heads[word[0] - 1], word[0], labels[word[0] - 1], word[1] == heads[word[0] - 1], 1.0)
-            self.visit(word[1], word[0], word[2], word[1] == heads[word[0] - 1], -1.0)
-
-    cdef double dot_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only,
-                        const real* w) noexcept nogil:
-        cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef const real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
-        cdef double total = 0.0
-        if not labels_only:
-            for k in range(n):
-                total += w[self.decoder.at[k]]
-        for k in range(self.decoder.n_rows):
-            total += rows[<int64_t>self.decoder.rows[k] * self.decoder.model.stride]
-        return total
-
-    cdef void add_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double coef,
-                      real* w) noexcept nogil:
-        cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
-        if not labels_only:
-            for k in range(n):
-                w[self.decoder.at[k]] += <real>coef
-        for k in range(self.decoder.n_rows):
-            rows[<int64_t>self.decoder.rows[k] * self.decoder.model.stride] += <real>coef
+        self.differ(i, cut)
+        for k in range(self.n_plus):
+            self.add_count(self.plus[k], 1.0)
+        for k in range(self.n_minus):
+            self.add_count(self.minus[k], -1.0)
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
-        cdef const int32_t* heads = self.look(i)
-        cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef const int32_t* word
+        cdef const float* weights = <const float*>w
         cdef Py_ssize_t c, k
-        cdef bint same
         for c in range(n):
-            out[c] = 0.0
-            for k in range(cuts[c].n_words // 3):
-                word = cuts[c].words + 3 * k
-                same = word[1] == heads[word[0] - 1]
-                out[c] += self.dot_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, <const float*>w)
-                out[c] -= self.dot_arc(word[1], word[0], word[2], same, <const float*>w)
+            self.differ(i, &cuts[c])
+            out[c] = self.number * weights[self.n_features - 1]
+            for k in range(self.n_plus):
+                out[c] += weights[self.plus[k]]
+            for k in range(self.n_minus):
+                out[c] -= weights[self.minus[k]]
             out[c] *= cuts[c].scale
         return 0
 
     cdef void add_cut(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
-        cdef const int32_t* heads = self.look(i)
-        cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef const int32_t* word
+        cdef real amount = <real>(coef * cut.scale)
         cdef Py_ssize_t k
-        cdef bint same
-        coef *= cut.scale
-        for k in range(cut.n_words // 3):
-            word = cut.words + 3 * k
-            same = word[1] == heads[word[0] - 1]
-            self.add_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, coef, w)
-            self.add_arc(word[1], word[0], word[2], same, -coef, w)
+        self.differ(i, cut)
+        w[self.n_features - 1] += <real>(amount * self.number)
+        for k in range(self.n_plus):
+            w[self.plus[k]] += amount
+        for k in range(self.n_minus):
+            w[self.minus[k]] -= amount
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
         self.add_cut(i, cut, coef, <float*>w)
@@ -627,42 +678,28 @@ cdef class DependencyProblem(Problem):
         self.add_cut(i, cut, coef, w)
         return 0
 
-    cdef double inner_with(self, const Cut* cut, const int32_t* heads, const int32_t* labels) noexcept nogil:
-        """<dPsi in the table of slots, dPsi of a cut> of the current sentence."""
-        cdef const int32_t* word
+    cdef double inner_with(self, Py_ssize_t i, const Cut* cut, double number) noexcept nogil:
+        """<dPsi in the table of slots, dPsi of a cut>, `number` being the first one's; counts are whole numbers."""
         cdef double total = 0.0
         cdef Py_ssize_t k
-        cdef bint same
-        for k in range(cut.n_words // 3):
-            word = cut.words + 3 * k
-            same = word[1] == heads[word[0] - 1]
-            total += self.counts_of_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same)
-            total -= self.counts_of_arc(word[1], word[0], word[2], same)
-        return total
-
-    cdef double counts_of_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only) noexcept nogil:
-        cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
-        cdef double total = 0.0
-        if not labels_only:
-            for k in range(n):
-                total += self.count_of(self.decoder.at[k])
-        for k in range(self.decoder.n_rows):
-            total += self.count_of(<int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride))
-        return total
+        self.differ(i, cut)
+        for k in range(self.n_plus):
+            total += self.count_of(self.plus[k])
+        for k in range(self.n_minus):
+            total -= self.count_of(self.minus[k])
+        return total + number * self.number
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         self.gather(i, a)
-        return a.scale * b.scale * self.inner_with(b, &self.heads[self.offsets[i]], &self.labels[self.offsets[i]])
+        return a.scale * b.scale * self.inner_with(i, b, self.number)
 
     cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
-        # Counts are whole numbers: sums in any order are the same.
-        cdef const int32_t* heads = self.look(i)
-        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef double number
         cdef Py_ssize_t k
         self.gather(i, cut)
+        number = self.number
         for k in range(n):
-            out[k] = cuts[k].scale * cut.scale * self.inner_with(&cuts[k], heads, labels)
+            out[k] = cuts[k].scale * cut.scale * self.inner_with(i, &cuts[k], number)
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
@@ -672,12 +709,142 @@ cdef class DependencyProblem(Problem):
             return False
         for k in range(cut.n_words // 3):
             m, h, label = cut.words[3 * k], cut.words[3 * k + 1], cut.words[3 * k + 2]
-            if not (before < m <= n and 0 <= h <= n and h != m and 0 <= label < self.decoder.model.n_labels):
+            if not (before < m <= n and 0 <= h <= n and h != m and 0 <= label < self.n_labels):
                 return False
             if h == self.heads[first + m - 1] and label == self.labels[first + m - 1]:
                 return False
             before = m
         return True
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The output behind ``separate(i, w)``: int32 array (n, 2)."""
+        cdef Cut cut
+        cdef double violation
+        cdef Py_ssize_t k
+        cdef ndarray weights = self._check_weights(w)
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        found = self.outputs_array[self.offsets_array[i]:self.offsets_array[i + 1]].copy()
+        for k in range(cut.n_words // 3):
+            found[cut.words[3 * k] - 1] = cut.words[3 * k + 1], cut.words[3 * k + 2]
+        return found
+
+
+cdef class DependencyProblem(ArcsProblem):
+    """Sentences with their true trees.
+
+    Parameters
+    ----------
+    oracle : DependencyOracle
+    codes : int32 array (n_words, n_columns)
+    offsets : int64 array (n_sentences + 1,)
+    outputs : int32 array (n_words, 2)
+        Heads and labels; with `known`, -1 where they have yet to be found.
+    known : int32 array (n_words, 2), optional
+        What is known of them, -1: unknown. None: all.
+    """
+
+    cdef readonly object known_array
+    cdef ArcDecoder decoder
+    cdef int32_t[::1] known_heads
+    cdef int32_t[::1] known_labels
+    # Of expectations.
+    cdef float[::1] table
+    cdef double[::1] arc_scores
+    cdef double[::1] arcs
+    cdef double[::1] chances
+    cdef double[::1] dense
+    cdef bint is_left               # whether something stands in `dense`, which Ctrl-C has left
+
+    def __init__(self, oracle, codes, offsets, outputs, known=None, *, rescaling="margin", penalty="linear"):
+        super().__init__(oracle, codes, offsets, outputs, rescaling=rescaling, penalty=penalty)
+        cdef Py_ssize_t longest = self.longest_of(offsets)
+        self.known_array, self.decoder = known, oracle.decoder(longest)
+        told = outputs if known is None else known
+        self.known_heads, self.known_labels = np.array(told[:, 0]), np.array(told[:, 1])
+        self.make_lists(longest * (self.decoder.at.shape[0] + self.decoder.rows.shape[0]))
+        self.dense = np.empty(0)
+
+    @property
+    def offers(self):
+        if len(self.outputs_array) and self.outputs_array.min() < 0:
+            return frozenset({"completions"})
+        return frozenset({"constraints", "expectations", "completions"})
+
+    cdef inline const int32_t* look(self, Py_ssize_t i) noexcept nogil:
+        if self.at_hand != i:
+            self.decoder.look(&self.codes[self.offsets[i], 0], self.offsets[i + 1] - self.offsets[i])
+            self.at_hand = i
+        return &self.heads[self.offsets[i]]
+
+    # ---- the most violated tree --------------------------------------------------------------------
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef Py_ssize_t size
+        cdef bint plain = self.rescaling == RESCALE_NONE, found
+        cdef float top
+        cdef double score
+        self.new_cut(cut)
+        violation[0] = 0.0
+        if heads[0] < 0:
+            self.unknown(i)
+        if self.rescaling == RESCALE_SLACK or (not plain and self.penalty != PENALTY_LINEAR):
+            found = self.by_losses(i, <const float*>w)
+        else:
+            found = self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels,
+                                      &self.found[0], &top)
+        if not found:
+            violation[0] = NAN      # which the caller reports
+            return 0
+        size = self.list_words(i)
+        if size == 0:
+            return 0
+        cut.n_words = 3 * size
+        cut_terms(self.rescaling, self.penalty, <double>size, cut)
+        self.c_dots(i, cut, 1, w, True, &score)
+        violation[0] = cut.b - score
+        if (0.0 if plain else cut.b) < score:   # a true tree that crosses, and beats all that do not
+            cut.n_words = 0
+            cut.b = violation[0] = 0.0
+        return 0
+
+    cdef bint by_losses(self, Py_ssize_t i, const float* w) except -1 with gil:
+        """Find the most violated tree where no sum over arcs tells it; whether there is one of a finite score."""
+        if self.dense.shape[0] == 0:
+            self.reserve()
+        self.decoder.label_table(w, &self.table[0])
+        return self.oracle.by_losses(self, i, self.table, self.found)
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"the tree of sentence {self.first + i} is known in part: train with LatentSVM")
+
+    cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef const int32_t* word
+        cdef Py_ssize_t k
+        cdef bint same
+        self.n_plus = self.n_minus = 0
+        for k in range(cut.n_words // 3):
+            word = cut.words + 3 * k
+            same = word[1] == heads[word[0] - 1]
+            self.n_plus = self.list_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, &self.plus[0], self.n_plus)
+            self.n_minus = self.list_arc(word[1], word[0], word[2], same, &self.minus[0], self.n_minus)
+
+    cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, int32_t* out,
+                          int64_t end) noexcept nogil:
+        cdef Py_ssize_t k, n = self.decoder.features(h, m)
+        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
+        if not labels_only:
+            for k in range(n):
+                out[end] = self.decoder.at[k]
+                end += 1
+        for k in range(self.decoder.n_rows):
+            out[end] = <int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride)
+            end += 1
+        return end
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])
@@ -839,14 +1006,95 @@ cdef class DependencyProblem(Problem):
         known = None if self.known_array is None else self.known_array[words]
         return self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words], known
 
-    def most_violated(self, Py_ssize_t i, w):
-        """The output behind ``separate(i, w)``: int32 array (n, 2)."""
-        cdef Cut cut
-        cdef double violation
+
+cdef class PairProblem(ArcsProblem):
+    """Sentences with their true trees, candidates of their arcs, and the trees that the search begins with.
+
+    Parameters
+    ----------
+    oracle : PairOracle
+    codes : int32 array (n_words, n_columns)
+    offsets : int64 array (n_sentences + 1,)
+    outputs : int32 array (n_words, 2)
+    candidates : TreeCandidates
+        The true arcs are among them.
+    """
+
+    cdef readonly object candidates
+    cdef PairDecoder decoder
+    cdef const int32_t[:, ::1] trees
+    cdef const int32_t[::1] counts
+    cdef const pairs_choice* arcs
+
+    def __init__(self, oracle, codes, offsets, outputs, candidates, *, rescaling="margin", penalty="linear"):
+        super().__init__(oracle, codes, offsets, outputs, rescaling=rescaling, penalty=penalty)
+        cdef Py_ssize_t longest = self.longest_of(offsets)
+        self.candidates, self.decoder = candidates, oracle.decoder(longest)
+        self.trees, self.counts = candidates.trees, candidates.counts
+        self.arcs = <const pairs_choice*>array_data(candidates.arcs)
+        self.make_lists(longest * self.decoder.most)
+
+    cdef inline Py_ssize_t look(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t first = self.offsets[i]
+        if self.at_hand != i:
+            self.decoder.look(&self.codes[first, 0], self.offsets[i + 1] - first)
+            self.at_hand = i
+        return first
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef Py_ssize_t first = self.look(i), n = self.offsets[i + 1] - first, m, size
+        cdef bint plain = self.rescaling == RESCALE_NONE
+        cdef double score
+        self.new_cut(cut)
+        violation[0] = 0.0
+        for m in range(n):
+            self.found[m], self.found[n + m] = self.trees[0, first + m], self.trees[1, first + m]
+        KERNELS.pairs_climb(&self.decoder.model, <const float*>w, n, &self.decoder.search, self.decoder.projective,
+                            self.arcs + first * PAIRS_CHOICES, &self.counts[first],
+                            NULL if plain else &self.heads[first], NULL if plain else &self.labels[first], &self.found[0])
+        size = self.list_words(i)
+        if size == 0:
+            return 0
+        cut.n_words = 3 * size
+        cut_terms(self.rescaling, self.penalty, <double>size, cut)
+        self.c_dots(i, cut, 1, w, True, &score)
+        violation[0] = cut.b - score
+        if (0.0 if plain else cut.b) < score:   # the search has missed the true tree, which is better
+            cut.n_words = 0
+            cut.b = violation[0] = 0.0
+        return 0
+
+    cdef float score_of(self, Py_ssize_t word, int32_t head, int32_t label) noexcept nogil:
+        cdef const pairs_choice* arc = self.arcs + word * PAIRS_CHOICES
         cdef Py_ssize_t k
-        cdef ndarray weights = self._check_weights(w)
-        self.c_separate(i, array_data(weights), &cut, &violation)
-        found = self.outputs_array[self.offsets_array[i]:self.offsets_array[i + 1]].copy()
+        for k in range(self.counts[word]):
+            if arc[k].head == head and arc[k].label == label:
+                return arc[k].score
+        return 0.0
+
+    cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t first = self.look(i), k, m
+        cdef const int32_t* word
+        self.number = 0.0
+        self.n_plus = self.n_minus = 0
         for k in range(cut.n_words // 3):
-            found[cut.words[3 * k] - 1] = cut.words[3 * k + 1], cut.words[3 * k + 2]
-        return found
+            word = cut.words + 3 * k
+            m = first + word[0] - 1
+            self.number += self.score_of(m, self.heads[m], self.labels[m])
+            self.number -= self.score_of(m, word[1], word[2])
+        KERNELS.pairs_differences(&self.decoder.model, self.offsets[i + 1] - first, &self.decoder.search,
+                                  &self.heads[first], &self.labels[first], cut.words, cut.n_words // 3, &self.plus[0],
+                                  &self.n_plus, &self.minus[0], &self.n_minus)
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        return 1000.0 * <double>(self.offsets[i + 1] - self.offsets[i])
+
+    def fingerprint(self):
+        parts = [self.candidates.trees, self.candidates.arcs.view(np.int32), self.candidates.counts]
+        return checksum([self.codes_array, self.offsets_array, self.outputs_array, *parts, *self.oracle.identity])
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        offsets = self.offsets_array[start:stop + 1]
+        words = slice(int(offsets[0]), int(offsets[stop - start]))
+        return (self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words],
+                self.candidates.some(words))

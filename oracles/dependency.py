@@ -150,27 +150,7 @@ class DependencyOracle(Oracle):
 
     def check_outputs(self, offsets: NDArray[np.int64], outputs: NDArray[np.int32]) -> None:
         """Raise ValueError, naming sentence and word, for heads or labels out of range, cycles, or not one root."""
-        if len(offsets) == 0 or outputs.shape != (offsets[-1], 2):
-            raise ValueError(f"outputs have shape {outputs.shape}, expected ({offsets[-1]}, 2)")
-        for i, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
-            if a == b:
-                raise ValueError(f"sentence {i} has no words")
-            heads, labels = outputs[a:b, 0], outputs[a:b, 1]
-            for name, values, end in (("head", heads, b - a + 1), ("label", labels, self.n_labels)):
-                wrong = np.flatnonzero((values < -1) | (values >= end))
-                if len(wrong):
-                    m = int(wrong[0])
-                    raise ValueError(f"sentence {i}: word {m + 1} has {name} {values[m]}, expected one below {end}")
-            problem = what_is_no_tree(heads.tolist())
-            if problem:
-                raise ValueError(f"sentence {i}: {problem}")
-            if self.root_label is not None:
-                wrong = np.flatnonzero((heads >= 0) & (labels >= 0) & ((heads == 0) != (labels == self.root_label)))
-                if len(wrong):
-                    raise ValueError(
-                        f"sentence {i}: word {int(wrong[0]) + 1} has a label that is not for its head: label "
-                        f"{self.root_label} is for the root's arc, and for no other"
-                    )
+        check_trees(offsets, outputs, self.n_labels, self.root_label)
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
@@ -219,6 +199,33 @@ class DependencyOracle(Oracle):
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features finite values; raises ValueError."""
         return checked_weights(w, self.n_features, np.float32, finite=True)
+
+
+def check_trees(
+    offsets: NDArray[np.int64], outputs: NDArray[np.int32], n_labels: int, root_label: int | None = None
+) -> None:
+    """Raise ValueError, naming sentence and word, for heads or labels out of range, cycles, or not one root."""
+    if len(offsets) == 0 or outputs.shape != (offsets[-1], 2):
+        raise ValueError(f"outputs have shape {outputs.shape}, expected ({offsets[-1]}, 2)")
+    for i, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+        if a == b:
+            raise ValueError(f"sentence {i} has no words")
+        heads, labels = outputs[a:b, 0], outputs[a:b, 1]
+        for name, values, end in (("head", heads, b - a + 1), ("label", labels, n_labels)):
+            wrong = np.flatnonzero((values < -1) | (values >= end))
+            if len(wrong):
+                m = int(wrong[0])
+                raise ValueError(f"sentence {i}: word {m + 1} has {name} {values[m]}, expected one below {end}")
+        problem = what_is_no_tree(heads.tolist())
+        if problem:
+            raise ValueError(f"sentence {i}: {problem}")
+        if root_label is not None:
+            wrong = np.flatnonzero((heads >= 0) & (labels >= 0) & ((heads == 0) != (labels == root_label)))
+            if len(wrong):
+                raise ValueError(
+                    f"sentence {i}: word {int(wrong[0]) + 1} has a label that is not for its head: label "
+                    f"{root_label} is for the root's arc, and for no other"
+                )
 
 
 def what_is_no_tree(heads: list[int]) -> str | None:

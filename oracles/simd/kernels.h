@@ -22,6 +22,7 @@
 #include "greedy.h"
 #include "hybrid.h"
 #include "layers.h"
+#include "pairs.h"
 #include "stop.h"
 
 typedef struct {
@@ -85,6 +86,14 @@ typedef struct {
     int32_t (*arcs_label)(const arcs_model *a, const float *W, const arcs_sentence *s, int64_t h, int64_t m,
                           const int32_t *heads, const int32_t *labels);
     int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows);
+    void (*pairs_begin)(const arcs_model *a, pairs_search *p);
+    void (*pairs_look)(const arcs_model *a, const arcs_sentence *s, pairs_search *p);
+    void (*pairs_choose)(const arcs_model *a, const float *W, const arcs_sentence *s, const int32_t *heads, const int32_t *labels,
+                         const int32_t *found, float gap, pairs_choice *choices, int32_t *n_choices);
+    int (*pairs_climb)(const arcs_model *a, const float *W, int64_t n, pairs_search *p, int projective, const pairs_choice *choices,
+                       const int32_t *n_choices, const int32_t *heads, const int32_t *labels, int32_t *found);
+    void (*pairs_differences)(const arcs_model *a, int64_t n, const pairs_search *p, const int32_t *heads, const int32_t *labels,
+                              const int32_t *words, int64_t n_words, int32_t *plus, int64_t *n_plus, int32_t *minus, int64_t *n_minus);
     int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);

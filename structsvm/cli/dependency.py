@@ -60,7 +60,9 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     kind = "projective trees" if oracle.projective else "trees whose arcs may cross"
     text = f"task: dependency, {kind}; features hashed to 2**{oracle.arc_bits} and to 2**{oracle.row_bits} rows"
     out.heading(model, text, DEFAULTS, f"{len(shown)} labels: {', '.join(label for _, label in shown)}")
-    for name, templates in (("arcs", oracle.templates.arcs), ("labels", oracle.templates.labels)):
+    pairs = () if model.pairs is None else model.pairs.oracle.templates.texts
+    kinds = ("arcs", oracle.templates.arcs), ("labels", oracle.templates.labels), ("pairs of arcs", pairs)
+    for name, templates in kinds:
         click.echo(f"\n{len(templates)} templates of {name}")
         for template in templates[:top]:
             click.echo(f"  {template}")
@@ -85,17 +87,19 @@ def demo(seed: int) -> Any:
 
 @training()
 @choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
+@click.option("--order", type=click.IntRange(1, 2), default=2, show_default=True, help="2: score pairs of arcs, too.")
 @optional("--projective/--crossing", None, "Whether arcs may cross.  [default: by the trees]")
 @flag("--probability", "Fit what predict --confidence needs, on held-out trees.")
 @click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
 @optional("--arc-templates", out.Input(), "File of arc templates, one per line.")
 @optional("--label-templates", out.Input(), "File of label templates.")
+@optional("--pair-templates", out.Input(), "File of templates of pairs of arcs.")
 @optional("--arc-bits", click.IntRange(1, 28), "Hash features of arcs to 2**BITS.  [default: by the words]")
 @optional("--row-bits", click.IntRange(1, 28), "The same for rows of label weights.")
 @count("--max-length", 1000, "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a CoNLL-U file."""
-    for name in ("arc_templates", "label_templates"):
+    for name in ("arc_templates", "label_templates", "pair_templates"):
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:
                 params[name] = file.read()

@@ -1,15 +1,15 @@
-"""Templates of the features of dependency arcs, as text: what they see of a head, a word below it, and in between."""
+"""Templates of the features of dependency arcs and of pairs of arcs, as text: what they see of the words that they join."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArcTemplates"]
+__all__ = ["ArcTemplates", "PairTemplates"]
 
 LANES = 8
 MOST_BETWEEN, MOST_JOINT = 8, 16
@@ -89,10 +89,7 @@ class ArcTemplates:
             "between": np.array([one.between for one in every], dtype=np.int32),
         }
         for name in ("head", "below"):
-            parts = [getattr(one, name) for one in every]
-            self.arrays[f"{name}_ptr"] = np.cumsum([0, *map(len, parts)]).astype(np.int32)
-            flat = [number for seen in parts for part in seen for number in part]
-            self.arrays[f"{name}_parts"] = np.array(flat or [0], dtype=np.int32)
+            _add_parts(self.arrays, name, [getattr(one, name) for one in every])
 
     def _read(self, text: str) -> Template:
         head: list[tuple[int, int]] = []
@@ -115,3 +112,88 @@ class ArcTemplates:
         if not head and not below and between < 0 and not distance:
             raise ValueError(f"template {text!r}: it sees nothing")
         return Template(tuple(head), tuple(below), distance, between)
+
+
+class PairTemplate(NamedTuple):
+    """What a template of pairs sees: (offset, column) of each of its words; bits for labels and sides."""
+
+    words: tuple[tuple[tuple[int, int], ...], ...]
+    sees: int
+
+
+# The words that templates of pairs of arcs see; the bit of one that sees the sides of its arcs.
+ROLES = "ghtsm"
+SEES_SIDES = 1 << len(ROLES)
+_PAIR_PART = re.compile(r"([ghtsm])([+-][1-9])?\.(\w+)")
+
+
+class PairTemplates:
+    """Templates of the features of pairs of arcs, in the language of `ArcTemplates`.
+
+    A template may see five words: a word ``m``, its head ``h``, the words ``s`` and ``t`` before it among those below the
+    same head on its side (``s`` next to it, both nearer to the head), and the head ``g`` of its head. Where there is no
+    such word, and where ``m`` is the end of a side, columns and labels have a value of their own.
+
+    =============  ==================================================================================
+    part           sees
+    =============  ==================================================================================
+    ``s.COLUMN``   that column of the word ``s``; ``s-1.COLUMN`` and ``s+2.COLUMN`` of words beside it
+    ``s.label``    its label; not of ``g``
+    ``dir``        on which side of ``h`` the words stand, and ``h`` of ``g``
+    =============  ==================================================================================
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the columns of words.
+    texts : sequence of str
+        The templates.
+
+    Attributes
+    ----------
+    size : int
+        Number of templates.
+    arrays : dict of ndarray
+        The templates as `structsvm.oracles._dependency` has them.
+
+    Raises
+    ------
+    ValueError
+        For a malformed part or an unknown column; the message has the template.
+    """
+
+    def __init__(self, columns: Sequence[str], texts: Sequence[str]) -> None:
+        self.columns, self.texts = tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(texts))
+        every = [self._read(text) for text in self.texts]
+        self.size = len(every)
+        every += [PairTemplate(((),) * len(ROLES), 0)] * (-len(every) % LANES)
+        self.arrays: dict[str, NDArray[np.int32]] = {"sees": np.array([one.sees for one in every], dtype=np.int32)}
+        _add_parts(self.arrays, "words", [one.words[role] for role in range(len(ROLES)) for one in every])
+
+    def _read(self, text: str) -> PairTemplate:
+        words: tuple[list[tuple[int, int]], ...] = ([], [], [], [], [])
+        sees = 0
+        for part in text.split():
+            if part == "dir":
+                sees |= SEES_SIDES
+                continue
+            found = _PAIR_PART.fullmatch(part)
+            role = ROLES.find(found[1]) if found else -1
+            if found is None or role < 0 or (found[3] == "label" and (found[1] == "g" or found[2])):
+                raise ValueError(f"template {text!r}: {part!r} is no part of one of pairs")
+            if found[3] == "label":
+                sees |= 1 << role
+            elif found[3] not in self.columns:
+                raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(self.columns)}")
+            else:
+                words[role].append((int(found[2] or 0), self.columns.index(found[3])))
+        if not sees and not any(words):
+            raise ValueError(f"template {text!r}: it sees nothing")
+        return PairTemplate(tuple(map(tuple, words)), sees)
+
+
+def _add_parts(arrays: dict[str, NDArray[np.int32]], name: str, parts: list[Any]) -> None:
+    """Add lists of (offset, column) to the arrays, one after the other, and where each begins."""
+    arrays[f"{name}_ptr"] = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+    flat = [number for seen in parts for part in seen for number in part]
+    arrays[f"{name}_parts"] = np.array(flat or [0], dtype=np.int32)

@@ -437,11 +437,15 @@ class ChoosingModel(TaskModel):
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         """The search for C: its `choose` returns a `Choice`, its `part` is the running training."""
+        return Search(self, *self.drawn(data, sample_weight), solver)
+
+    def drawn(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Encoded data and weights of the examples that choose."""
         n = self.n_examples(data)
-        if n > self.most_examples:
-            drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
-            data, sample_weight = self.some(data, sample_weight, drawn)
-        return Search(self, data, sample_weight, solver)
+        if n <= self.most_examples:
+            return data, sample_weight
+        drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
+        return self.some(data, sample_weight, drawn)
 
     def some(self, data: Any, sample_weight: Any, chosen: Any) -> tuple[Any, Any]:
         """Encoded data and weights of some examples, given by their indices."""

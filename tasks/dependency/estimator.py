@@ -40,6 +40,10 @@ class DependencyParser(StructureEstimator):
     projective : bool or "auto", default="auto"
         Whether arcs may not cross. "auto": unless 2 % of the training arcs cross others. Crossing arcs of training
         trees are never changed, even if the parser cannot predict them.
+    order : {1, 2}, default=2
+        2: a second stage scores pairs of arcs, too: neighbours below one head, and words with their head's head. It is
+        trained after the first one, on trees that are wholly known, if there are at least 20, and searches among the
+        arcs that score best by themselves: inference is then approximate. 1: arcs alone, exactly.
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
         trees.
@@ -48,6 +52,8 @@ class DependencyParser(StructureEstimator):
     arc_templates, label_templates : str or sequence of str, optional
         Templates of features, one per line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
         upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
+    pair_templates : str or sequence of str, optional
+        The same for pairs of arcs; see `structsvm.features.arc_templates.PairTemplates`.
     features : callable, optional
         From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
         are columns ``own1``, ``own2`` ..., with default templates. Model files do not contain it: call `set_params`
@@ -110,11 +116,13 @@ class DependencyParser(StructureEstimator):
         *,
         solver: str | Solver = "larank",
         loss: str = "hamming",
+        order: int = 2,
         projective: bool | str = "auto",
         probability: bool = False,
         subtypes: bool = True,
         arc_templates: str | Sequence[str] | None = None,
         label_templates: str | Sequence[str] | None = None,
+        pair_templates: str | Sequence[str] | None = None,
         features: Any = None,
         arc_bits: int | None = None,
         row_bits: int | None = None,
@@ -131,11 +139,13 @@ class DependencyParser(StructureEstimator):
         self.C = C
         self.solver = solver
         self.loss = loss
+        self.order = order
         self.projective = projective
         self.probability = probability
         self.subtypes = subtypes
         self.arc_templates = arc_templates
         self.label_templates = label_templates
+        self.pair_templates = pair_templates
         self.features = features
         self.arc_bits = arc_bits
         self.row_bits = row_bits
@@ -153,11 +163,13 @@ class DependencyParser(StructureEstimator):
     _requires_y = False
     _constraints = SOLVER_CHOICE | {
         "loss": Options("hamming", "log"),
+        "order": Options(1, 2),
         "projective": (FLAG, Options("auto")),
         "probability": FLAG,
         "subtypes": FLAG,
         "arc_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
         "label_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
+        "pair_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
         "features": (CALLABLE, Options(None)),
         "arc_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
         "row_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),

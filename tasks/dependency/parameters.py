@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.features.arc_templates import ArcTemplates
+from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.solvers import LaRank
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, lines
+from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
 DEFAULT_C = 0.1
@@ -36,3 +36,11 @@ def make_templates(params: Any, own: tuple[str, ...]) -> ArcTemplates:
             wanted = default + "".join(more.replace("own", name) for name in own)
         given.append(lines(wanted) if isinstance(wanted, str) else tuple(wanted))
     return ArcTemplates(COLUMNS + own, *given)
+
+
+def make_pair_templates(params: Any, own: tuple[str, ...]) -> PairTemplates | None:
+    """The templates of pairs of arcs that parameters ask for; None: no second stage."""
+    if params.order == 1:
+        return None
+    wanted = PAIRS if params.pair_templates is None else params.pair_templates
+    return PairTemplates(COLUMNS + own, lines(wanted) if isinstance(wanted, str) else tuple(wanted))

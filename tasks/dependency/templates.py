@@ -86,6 +86,42 @@ h.upos m.upos m+1.lemma dir
 h.lemma m.upos m-1.lemma
 """
 
+# Of pairs of arcs: neighbours below one head, words with their head's head.
+PAIRS = """
+h.xpos s.xpos m.xpos dir
+s.xpos m.xpos dir
+h.upos s.label m.label dir
+h.lemma s.xpos m.xpos dir
+h.lemma s.label m.label dir
+s.label m.label dir
+s.lemma m.lemma h.upos dir
+s.lemma m.xpos h.upos dir
+s.xpos m.lemma h.upos dir
+s.label m.xpos h.upos dir
+s.xpos m.label h.upos dir
+h.label h.upos s.label m.label dir
+g.xpos h.xpos m.xpos dir
+g.xpos m.xpos dir
+h.label m.label dir
+g.upos h.label m.label m.upos dir
+g.lemma h.upos m.upos dir
+g.upos h.upos m.lemma dir
+g.upos h.lemma m.upos dir
+g.lemma m.lemma dir
+g.lemma h.lemma m.lemma dir
+h.label m.label h.lemma dir
+h.upos t.label s.label m.label dir
+h.upos t.upos s.upos m.upos dir
+g.upos h.upos s.upos m.upos dir
+g.upos h.label s.label m.label dir
+g.upos h.upos m.label dir
+h.feats s.label m.label dir
+h.upos m.upos m.feats m.label s.label dir
+h.label h.lemma m.lemma m.label
+h.lemma m.lemma m.label
+h.upos m-1.upos m.upos m+1.upos s.label m.label dir
+"""
+
 # Those of each of the user's own columns; of its labels.
 OWN_ARCS = """
 h.own m.own dist
