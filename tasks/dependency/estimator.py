@@ -163,7 +163,7 @@ class DependencyParser(StructureEstimator):
     _requires_y = False
     _constraints = SOLVER_CHOICE | {
         "loss": Options("hamming", "log"),
-        "order": Options(1, 2),
+        "order": Interval(Integral, 1, 2, closed="both"),
         "projective": (FLAG, Options("auto")),
         "probability": FLAG,
         "subtypes": FLAG,
@@ -253,14 +253,16 @@ class DependencyParser(StructureEstimator):
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
         """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if fewer exist).
 
-        With `probabilities` the tree's probability replaces its score: among all trees, at `temperature_`.
+        With order 2 they are, in the order of their whole scores, the trees that score best by arcs alone and that of
+        `predict`, whose search may have missed the first of them. With `probabilities` the tree's probability replaces
+        its score: among all trees, by arcs alone, at `temperature_`.
         """
         return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))
 
     def predict_proba(self, X: Any) -> Any:
         """Return per sentence an array (n_words, n_words + 1): the probability of each head of each word.
 
-        Column 0 is the root. Sums over all trees, at `temperature_`; ValueError without one.
+        Column 0 is the root. Sums over all trees, scored by arcs alone, at `temperature_`; ValueError without one.
         """
         return list(self._fitted().head_chances(X))
 

@@ -87,7 +87,7 @@ class Sentences(NamedTuple):
         return type(self)(self.codes[words], offsets, self.outputs[words], weight)
 
 
-def arcs_of(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int) -> Any:
+def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int) -> Any:
     """The weights of arcs that some passes over sentences find."""
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0
@@ -101,7 +101,8 @@ def arcs_of(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int)
 def train_pairs(oracle: DependencyOracle, templates: PairTemplates, solver: Any, run: Any, weight: Any) -> Pairs | None:
     """The second stage around a run that has trained arcs; None if there are too few sentences."""
     problem = run.problem
-    every = Sentences(problem.codes_array, problem.offsets_array, problem.outputs_array, weight)
+    known = problem.outputs_array if problem.known_array is None else problem.known_array
+    every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
     unknown = np.concatenate([[0], np.cumsum((every.outputs < 0).any(axis=1))])
     whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
     if len(whole) < FEWEST:
@@ -109,7 +110,7 @@ def train_pairs(oracle: DependencyOracle, templates: PairTemplates, solver: Any,
     found = [None] * PARTS
     for k in range(PARTS):
         rest = every.some(np.delete(whole, np.s_[k::PARTS]))
-        weights = arcs_of(rest, oracle, solver, min(PASSES, run.n_iter))
+        weights = arcs_after(rest, oracle, solver, min(PASSES, run.n_iter))
         some = every.some(whole[k::PARTS])
         found[k] = candidates_of(oracle, weights, some.codes, some.offsets, some.outputs)
     data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))

@@ -67,6 +67,7 @@ OF_ONE |= {"SemanticParser.ngrams": whole(1, 1000)} | dict.fromkeys(
     ["SemanticParser.role_window", "SemanticParser.window"], whole(0, 1000)
 )
 OF_ONE |= {"ConceptLabeler.window": whole(0, 2**10)}
+OF_ONE["DependencyParser.order"] = whole(1, 2)
 OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))
 
 KINDS = [

@@ -211,3 +211,59 @@ def test_a_solver_of_ones_own():
         tol = None if solver == "perceptron" else 0.9
         model = DependencyParser(C, solver=solver, max_iter=3, tol=tol, random_state=0).fit(TRAIN)
         assert model.score(TEST) > 0.75, solver
+
+
+def test_pairs_of_arcs(tmp_path):
+    """A second stage that changes trees for the better, by the first one's scores; in files, lists and explanations."""
+    first = trained(order=1)
+    second = trained()
+    assert first.model_.pairs is None and np.array_equal(first.coef_, second.coef_)
+    for wanted, least in ((first, 120), (second, 115)):
+        ranked = wanted.predict_kbest(TEST, 3)
+        assert sum(found[0][0] == arcs for found, arcs in zip(ranked, wanted.predict(TEST))) >= least
+        assert all(a[1] >= b[1] for found in ranked for a, b in zip(found, found[1:]))
+    assert first.predict(TEST) != second.predict(TEST)
+    assert dependency_scores(TEST, second.predict(TEST)).las > dependency_scores(TEST, first.predict(TEST)).las
+    assert np.array_equal(trained().model_.pairs.weights, second.model_.pairs.weights)
+    second.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(TEST) == second.predict(TEST) and loaded.predict_kbest(TEST[:3], 4) == second.predict_kbest(
+        TEST[:3], 4
+    )
+    assert loaded.get_params()["order"] == 2
+    told = second.explain(TEST[0])
+    assert any(one.feature == "pairs of arcs" for one in told.contributions)
+    scores = [score for _, score in second.predict_kbest(TEST[:1], 2)[0]]
+    assert sum(one.value for one in told.contributions) == pytest.approx(scores[0] - scores[1], abs=1e-4)
+
+
+def test_when_there_is_no_second_stage(monkeypatch):
+    assert trained(TRAIN[:19]).model_.pairs is None and trained(TRAIN[:20]).model_.pairs is not None
+    y = [tree.arcs for tree in TRAIN]
+    y[19] = [(None, label) for _, label in y[19]]
+    assert DependencyParser(C=0.1, max_iter=1).fit(TRAIN[:20], y[:20]).model_.pairs is None
+    stream = DependencyParser(C=0.1, random_state=0).partial_fit(TRAIN, classes=["root", *parser_labels()])
+    assert stream.model_.pairs is None
+    stream = trained()
+    before = stream.model_.pairs
+    assert stream.partial_fit(TRAIN[:5]).model_.pairs is before
+    assert stream.set_params(order=1, warm_start=True).fit(TRAIN).model_.pairs is None
+    parser = DependencyParser(C=0.1, pair_templates="x.tag")
+    with pytest.raises(ValueError, match=r"'x\.tag' is no part of one of pairs"):
+        parser.fit(TRAIN)
+    assert not hasattr(parser, "model_")
+    few = trained(pair_templates=["h.label m.label"]).model_.pairs.oracle.templates
+    assert few.texts == ("h.label m.label",)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("structsvm.tasks.dependency.model.train_pairs", interrupt)
+    parser = DependencyParser(C=0.1, max_iter=2, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        parser.fit(TRAIN)
+    assert parser.result_.status == "interrupted" and parser.model_.pairs is None and parser.score(TEST) > 0.8
+
+
+def parser_labels():
+    return sorted({label for tree in TRAIN for _, label in tree.arcs} - {"root"})
