@@ -81,7 +81,8 @@ cdef extern from "kernels.h" nogil:
                            const int32_t* labels, int32_t* found) except -1 nogil
         void (*pairs_differences)(const arcs_model* a, int64_t n, const pairs_search* p, const int32_t* heads,
                                   const int32_t* labels, const int32_t* words, int64_t n_words, int32_t* plus,
-                                  int64_t* n_plus, int32_t* minus, int64_t* n_minus) noexcept nogil
+                                  int64_t* n_plus, int32_t* minus, int64_t* n_minus,
+                                  int64_t* crossings) noexcept nogil
         int (*eisner_best)(int64_t n, const float* scores, float* memory, int32_t* stack, int32_t* heads,
                            float* best) except -1 nogil
         int (*eisner_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
@@ -521,22 +522,22 @@ cdef class PairDecoder:
         return np.asarray(out)
 
     def features(self, const int32_t[:, ::1] codes, const int32_t[:, ::1] tree):
-        """The indices of the features of pairs of arcs of a tree, int32 (n, 2); some may come more than once."""
+        """Of a tree, int32 (n, 2): the indices of its features, some more than once, and how many pairs of arcs cross."""
         cdef Py_ssize_t n = codes.shape[0]
         cdef int32_t[::1] at = np.empty(n * self.most, dtype=np.int32)
         cdef int32_t[:, ::1] arcs = np.ascontiguousarray(np.asarray(tree).T)
-        cdef int64_t count = 0, none = 0
+        cdef int64_t count = 0, none = 0, crossings = 0
         self.look(&codes[0, 0], n)
         KERNELS.pairs_differences(&self.model, n, &self.search, &arcs[0, 0], &arcs[1, 0], NULL, 0, &at[0], &count,
-                                  &at[0], &none)
-        return np.asarray(at)[:count]
+                                  &at[0], &none, &crossings)
+        return np.asarray(at)[:count], crossings
 
 
 cdef class ArcsProblem(Problem):
     """Sentences with their true trees: arithmetic on cuts, whose dPsi is features of one tree less those of another.
 
-    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and the value `number` of the last
-    feature.
+    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and `numbers`, the values of the last
+    two features, if these are not counts.
     """
 
     cdef readonly object oracle
@@ -555,7 +556,7 @@ cdef class ArcsProblem(Problem):
     cdef int32_t[::1] minus
     cdef int64_t n_plus
     cdef int64_t n_minus
-    cdef double number
+    cdef double numbers[2]
     # Counts of features by index, in open addressing; `used` lists the slots that are taken.
     cdef int32_t[::1] slot_index
     cdef double[::1] slot_count
@@ -652,7 +653,7 @@ cdef class ArcsProblem(Problem):
         cdef Py_ssize_t c, k
         for c in range(n):
             self.differ(i, &cuts[c])
-            out[c] = self.number * weights[self.n_features - 1]
+            out[c] = self.numbers[0] * weights[self.n_features - 2] + self.numbers[1] * weights[self.n_features - 1]
             for k in range(self.n_plus):
                 out[c] += weights[self.plus[k]]
             for k in range(self.n_minus):
@@ -664,7 +665,8 @@ cdef class ArcsProblem(Problem):
         cdef real amount = <real>(coef * cut.scale)
         cdef Py_ssize_t k
         self.differ(i, cut)
-        w[self.n_features - 1] += <real>(amount * self.number)
+        for k in range(2):
+            w[self.n_features - 2 + k] += <real>(amount * self.numbers[k])
         for k in range(self.n_plus):
             w[self.plus[k]] += amount
         for k in range(self.n_minus):
@@ -678,8 +680,8 @@ cdef class ArcsProblem(Problem):
         self.add_cut(i, cut, coef, w)
         return 0
 
-    cdef double inner_with(self, Py_ssize_t i, const Cut* cut, double number) noexcept nogil:
-        """<dPsi in the table of slots, dPsi of a cut>, `number` being the first one's; counts are whole numbers."""
+    cdef double inner_with(self, Py_ssize_t i, const Cut* cut, double a, double b) noexcept nogil:
+        """<dPsi in the table of slots, dPsi of a cut>; a and b are the first one's numbers. Counts are whole."""
         cdef double total = 0.0
         cdef Py_ssize_t k
         self.differ(i, cut)
@@ -687,19 +689,19 @@ cdef class ArcsProblem(Problem):
             total += self.count_of(self.plus[k])
         for k in range(self.n_minus):
             total -= self.count_of(self.minus[k])
-        return total + number * self.number
+        return total + a * self.numbers[0] + b * self.numbers[1]
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         self.gather(i, a)
-        return a.scale * b.scale * self.inner_with(i, b, self.number)
+        return a.scale * b.scale * self.inner_with(i, b, self.numbers[0], self.numbers[1])
 
     cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
-        cdef double number
+        cdef double x, y
         cdef Py_ssize_t k
         self.gather(i, cut)
-        number = self.number
+        x, y = self.numbers[0], self.numbers[1]
         for k in range(n):
-            out[k] = cuts[k].scale * cut.scale * self.inner_with(i, &cuts[k], number)
+            out[k] = cuts[k].scale * cut.scale * self.inner_with(i, &cuts[k], x, y)
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
@@ -1075,16 +1077,18 @@ cdef class PairProblem(ArcsProblem):
     cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t first = self.look(i), k, m
         cdef const int32_t* word
-        self.number = 0.0
+        cdef int64_t crossings
+        self.numbers[0] = 0.0
         self.n_plus = self.n_minus = 0
         for k in range(cut.n_words // 3):
             word = cut.words + 3 * k
             m = first + word[0] - 1
-            self.number += self.score_of(m, self.heads[m], self.labels[m])
-            self.number -= self.score_of(m, word[1], word[2])
+            self.numbers[0] += self.score_of(m, self.heads[m], self.labels[m])
+            self.numbers[0] -= self.score_of(m, word[1], word[2])
         KERNELS.pairs_differences(&self.decoder.model, self.offsets[i + 1] - first, &self.decoder.search,
                                   &self.heads[first], &self.labels[first], cut.words, cut.n_words // 3, &self.plus[0],
-                                  &self.n_plus, &self.minus[0], &self.n_minus)
+                                  &self.n_plus, &self.minus[0], &self.n_minus, &crossings)
+        self.numbers[1] = <double>crossings
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return 1000.0 * <double>(self.offsets[i + 1] - self.offsets[i])

@@ -58,8 +58,8 @@ class PairOracle(Oracle):
 
     An input x is ``(codes, candidates)``: an int32 array (n_words, n_columns) as for
     `structsvm.oracles.dependency.DependencyOracle`, and `TreeCandidates`. An output is an int32 array (n_words, 2) of
-    heads and label ids, candidates all; so is a true one. The joint feature is the sum of the arcs' scores, as the last
-    feature, and the sums over words m of
+    heads and label ids, candidates all; so is a true one. The joint feature is the sum of the arcs' scores and the number
+    of pairs of arcs that cross, as the last two features, and the sums over words m of
 
         sum_r e[hash(r, g, h, t, s, m)]
 
@@ -101,7 +101,7 @@ class PairOracle(Oracle):
             raise ValueError(f"The 'templates' parameter must be PairTemplates. Got {templates!r:.80} instead.")
         self.n_labels, self.templates, self.bits = int(n_labels), templates, int(bits)
         self.projective = bool(projective)
-        self.n_features = 2**self.bits + 1
+        self.n_features = 2**self.bits + 2
 
     @property
     def identity(self) -> list[NDArray[Any]]:
@@ -174,9 +174,10 @@ class PairOracle(Oracle):
 
     def joint_feature(self, x: Any, y: NDArray[np.int32]) -> NDArray[np.float64]:
         codes, candidates = x
-        features = self.decoder(len(codes)).features(codes, np.ascontiguousarray(y, dtype=np.int32))
+        features, crossings = self.decoder(len(codes)).features(codes, np.ascontiguousarray(y, dtype=np.int32))
         psi = np.bincount(features, minlength=self.n_features).astype(np.float64)
-        psi[-1] = candidates.scores(np.asarray(y)).sum(dtype=np.float64)
+        psi[-1] = crossings
+        psi[-2] = candidates.scores(np.asarray(y)).sum(dtype=np.float64)
         return psi
 
     def loss(self, y_true: NDArray[np.int32], y: NDArray[np.int32]) -> float:

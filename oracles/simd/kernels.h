@@ -93,7 +93,8 @@ typedef struct {
     int (*pairs_climb)(const arcs_model *a, const float *W, int64_t n, pairs_search *p, int projective, const pairs_choice *choices,
                        const int32_t *n_choices, const int32_t *heads, const int32_t *labels, int32_t *found);
     void (*pairs_differences)(const arcs_model *a, int64_t n, const pairs_search *p, const int32_t *heads, const int32_t *labels,
-                              const int32_t *words, int64_t n_words, int32_t *plus, int64_t *n_plus, int32_t *minus, int64_t *n_minus);
+                              const int32_t *words, int64_t n_words, int32_t *plus, int64_t *n_plus, int32_t *minus, int64_t *n_minus,
+                              int64_t *crossings);
     int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);

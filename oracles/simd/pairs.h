@@ -41,7 +41,7 @@ typedef struct {
     pairs_part *parts;            /* (2 n + 4,) */
     int32_t *others;              /* (2 n,): heads and labels of another tree */
     const int32_t *heads, *labels; /* of the true tree, or NULL */
-    float weight;                 /* of the scores of arcs */
+    float weight, crossing;       /* of the scores of arcs, of a pair of arcs that cross */
 } pairs_search;
 
 /* The hashes of labels and sides: to be called once. */
@@ -135,12 +135,30 @@ static int64_t pairs_features(const arcs_model *a, int64_t n, const pairs_search
     return p->n;
 }
 
+/* The number of arcs that the arc of word m crosses. */
+ROWS_INLINE int pairs_crossings(int64_t n, const int32_t *heads, int64_t m) {
+    int64_t h = heads[m - 1], lo = h < m ? h : m, hi = h < m ? m : h;
+    int count = 0;
+    for (int64_t k = 1; k <= n; k++) {
+        int64_t g = heads[k - 1];
+        count += (lo < k && k < hi) ? g < lo || g > hi : (k < lo || k > hi) && lo < g && g < hi;
+    }
+    return count;
+}
+
+/* The number of pairs of arcs that cross. */
+static int64_t pairs_crossing(int64_t n, const int32_t *heads) {
+    int64_t count = 0;
+    for (int64_t m = 1; m <= n; m++) count += pairs_crossings(n, heads, m);
+    return count / 2;
+}
+
 /* The features of pairs of arcs that one of two trees has and not the other: plus[n_plus], minus[n_minus], counted on from what
  * stands there. `words` are the words of `cut` triples (word, head, label) in which the other tree differs; NULL: the
  * features of one tree. */
 static void pairs_differences(const arcs_model *a, int64_t n, const pairs_search *p, const int32_t *heads, const int32_t *labels,
                               const int32_t *words, int64_t n_words, int32_t *plus, int64_t *n_plus, int32_t *minus,
-                              int64_t *n_minus) {
+                              int64_t *n_minus, int64_t *crossings) {
     pairs_part *parts = p->parts, *more = parts + n + 2;
     int32_t *others = p->others;
     memcpy(others, heads, n * sizeof(int32_t));
@@ -149,6 +167,7 @@ static void pairs_differences(const arcs_model *a, int64_t n, const pairs_search
         others[words[3 * i] - 1] = words[3 * i + 1];
         others[n + words[3 * i] - 1] = words[3 * i + 2];
     }
+    *crossings = pairs_crossing(n, heads) - (words == NULL ? 0 : pairs_crossing(n, others));
     for (int64_t h = 1; h <= n; h++) {
         int touched = words == NULL;
         for (int64_t i = 0; i < n_words && !touched; i++)
@@ -227,14 +246,16 @@ ROWS_INLINE int pairs_below(const int32_t *heads, int64_t k, int64_t m) {
     return k == m;
 }
 
-ROWS_INLINE int pairs_crosses(int64_t n, const int32_t *heads, int64_t m) {
-    int64_t h = heads[m - 1], lo = h < m ? h : m, hi = h < m ? m : h;
-    int crosses = 0;
-    for (int64_t k = 1; k <= n; k++) {
-        int64_t g = heads[k - 1];
-        crosses |= (lo < k && k < hi) ? g < lo || g > hi : (k < lo || k > hi) && lo < g && g < hi;
+/* Twice the number of pairs that cross of which one arc is that of a word of a move. */
+ROWS_INLINE int pairs_touched(int64_t n, int32_t *heads, int64_t n_words, const int32_t *words) {
+    int count = 2 * pairs_crossings(n, heads, words[0]);
+    if (n_words == 2) {
+        int32_t h = heads[words[0] - 1];
+        heads[words[0] - 1] = words[0];     /* which crosses nothing */
+        count += 2 * pairs_crossings(n, heads, words[1]);
+        heads[words[0] - 1] = h;
     }
-    return crosses;
+    return count;
 }
 
 /* Words that change, at most two, and what they change to. */
@@ -256,6 +277,7 @@ static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int
                        int stay, int32_t *found) {
     int32_t touched[6], old[2][2];
     int64_t many = 0;
+    int crossings = pairs_touched(n, found, move->n, move->word);
     float gain = 0.0f, sums[6];
     for (int64_t i = 0; i < move->n; i++) {
         int64_t m = move->word[i];
@@ -273,9 +295,8 @@ static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int
         found[move->word[i] - 1] = move->to[i]->head;
         found[n + move->word[i] - 1] = move->to[i]->label;
     }
-    if (projective)
-        for (int64_t i = 0; i < move->n; i++)
-            if (old[i][0] != move->to[i]->head && pairs_crosses(n, found, move->word[i])) gain = -INFINITY;
+    crossings = pairs_touched(n, found, move->n, move->word) - crossings;
+    gain = projective && crossings > 0 ? -INFINITY : gain + 0.5f * (float)crossings * p->crossing;
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
         sums[k] = pairs_sum(a, W, p, n, found, found + n, touched[k]);
         gain += sums[k] - p->around[touched[k]];
@@ -305,6 +326,7 @@ static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_sea
     int64_t work = 0;
     int moved = 1;
     p->weight = W[(int64_t)1 << p->bits];
+    p->crossing = W[((int64_t)1 << p->bits) + 1];
     p->heads = heads;
     p->labels = labels;
     for (int64_t m = 1; m <= n; m++)

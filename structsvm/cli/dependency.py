@@ -57,7 +57,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Describe the model: its templates with `top` of each kind, and its labels."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
-    kind = "projective trees" if oracle.projective else "trees whose arcs may cross"
+    kind = "projective trees" if model.projective else "trees whose arcs may cross"
     text = f"task: dependency, {kind}; features hashed to 2**{oracle.arc_bits} and to 2**{oracle.row_bits} rows"
     out.heading(model, text, DEFAULTS, f"{len(shown)} labels: {', '.join(label for _, label in shown)}")
     pairs = () if model.pairs is None else model.pairs.oracle.templates.texts

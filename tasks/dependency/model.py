@@ -71,11 +71,14 @@ class DependencyModel(CalibratedStructures):
         The second stage.
     pair_templates : PairTemplates or None
         Of the second stage that training is to find, if it is.
+    pairs_cross : bool
+        Whether that may let arcs cross even where the first stage does not.
     """
 
     kind = "dependency"
     estimator = "DependencyParser"
     pair_templates: PairTemplates | None = None
+    pairs_cross = False
     most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
@@ -103,6 +106,11 @@ class DependencyModel(CalibratedStructures):
         """Set the user's callable; see `OwnColumns.with_features`."""
         self.own = self.own.with_features(features)
 
+    @property
+    def projective(self) -> bool:
+        """Whether no arcs of a predicted tree cross."""
+        return bool(self.oracle.projective and (self.pairs is None or self.pairs.oracle.projective))
+
     # ---- training -------------------------------------------------------------------------------
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -128,7 +136,8 @@ class DependencyModel(CalibratedStructures):
         if self.pair_templates is None or run.status == "interrupted":
             return
         try:
-            self.pairs = train_pairs(self.oracle, self.pair_templates, solver, run, weight)
+            projective = self.oracle.projective and not self.pairs_cross
+            self.pairs = train_pairs(self.oracle, self.pair_templates, projective, solver, run, weight)
         except KeyboardInterrupt:
             run.status = "interrupted"
 
@@ -257,8 +266,8 @@ class DependencyModel(CalibratedStructures):
         ]
         if self.pairs is not None:
             unit = self.pairs.arc_unit
-            found = [one._replace(score=unit * one.score) for one in found]
-            more = ranked[0][1] - ranked[1][1] - sum(one.score for one in found)
+            found = [one._replace(value=unit * one.value) for one in found]
+            more = ranked[0][1] - ranked[1][1] - sum(one.value for one in found)
             found.append(Contribution("pairs of arcs", "all", more))
         winner, runner_up = (self.arcs(output) for output, _ in ranked)
         return Explanation.of(winner, runner_up, found)
@@ -416,6 +425,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         check_classes(classes, before.labels)
         codes, offsets = before.with_tags(codes, offsets)
         before.pair_templates = make_pair_templates(params, own.names)
+        before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
@@ -455,6 +465,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         own=own,
     )
     model.pair_templates = make_pair_templates(params, own.names)
+    model.pairs_cross = params.projective == "auto" and n_crossing > 0
     return model, (*model.with_tags(codes, offsets), outputs)
 
 

@@ -18,8 +18,8 @@ from structsvm.features.ranges import take_ranges
 from structsvm.oracles.dependency import DependencyOracle
 from structsvm.oracles.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array, checked_arrays, stored_names
-from structsvm.tasks.common.parameters import bits_for
+from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
+from structsvm.tasks.common.parameters import bits_for, described
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where half and twice of each
 # is within 0.1 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -44,15 +44,17 @@ class Pairs(NamedTuple):
     @property
     def arc_unit(self) -> float:
         """What a unit of the scores of arcs counts."""
-        return SCALE * float(self.weights[-1])
+        return SCALE * float(self.weights[-2])
 
     def score(self, codes: Any, tree: Any, arcs: float) -> float:
         """The score of a sentence's tree whose arcs score so much."""
-        features = self.oracle.decoder(len(codes)).features(codes, np.ascontiguousarray(tree, dtype=np.int32))
-        return self.arc_unit * arcs + float(self.weights[features].sum(dtype=np.float64))
+        features, crossings = self.oracle.decoder(len(codes)).features(codes, np.ascontiguousarray(tree, dtype=np.int32))
+        pairs = self.weights[features].sum(dtype=np.float64) + crossings * self.weights[-1]
+        return self.arc_unit * arcs + float(pairs)
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        header = {"templates": list(self.oracle.templates.texts), "bits": self.oracle.bits}
+        oracle = self.oracle
+        header = {"templates": list(oracle.templates.texts), **described(oracle, "bits", "projective")}
         return {"pairs": header}, {"pairs": self.weights}
 
     @classmethod
@@ -60,8 +62,10 @@ class Pairs(NamedTuple):
         """The second stage that a file has around these arcs, or None."""
         if header.get("pairs") is None:
             return None
-        templates = PairTemplates(arcs.templates.columns, stored_names(header["pairs"], "templates"))
-        oracle = PairOracle(arcs.n_labels, templates, projective=arcs.projective, bits=header["pairs"]["bits"])
+        stored = header["pairs"]
+        templates = PairTemplates(arcs.templates.columns, stored_names(stored, "templates"))
+        projective = stored_flag(stored, "projective")
+        oracle = PairOracle(arcs.n_labels, templates, projective=projective, bits=stored["bits"])
         return cls(oracle, checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["pairs"])
 
 
@@ -98,7 +102,9 @@ def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: i
     return run.weights
 
 
-def train_pairs(oracle: DependencyOracle, templates: PairTemplates, solver: Any, run: Any, weight: Any) -> Pairs | None:
+def train_pairs(
+    oracle: DependencyOracle, templates: PairTemplates, projective: bool, solver: Any, run: Any, weight: Any
+) -> Pairs | None:
     """The second stage around a run that has trained arcs; None if there are too few sentences."""
     problem = run.problem
     known = problem.outputs_array if problem.known_array is None else problem.known_array
@@ -115,7 +121,7 @@ def train_pairs(oracle: DependencyOracle, templates: PairTemplates, solver: Any,
         found[k] = candidates_of(oracle, weights, some.codes, some.offsets, some.outputs)
     data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
     bits = bits_for(len(data.codes), *BITS)
-    pairs = PairOracle(oracle.n_labels, templates, projective=oracle.projective, bits=bits)
+    pairs = PairOracle(oracle.n_labels, templates, projective=projective, bits=bits)
     second = LaRank(C=C, max_iter=PASSES, random_state=0).solve(
         pairs.bind((data.codes, data.offsets, TreeCandidates.together(found)), data.outputs), sample_weight=data.weight
     )

@@ -34,14 +34,14 @@ def case(seed, n, projective=True, *, bits=12, gap=4.0):
     return oracle, (x, TreeCandidates(*found)), np.ascontiguousarray(found[0].T)
 
 
-def crosses(heads):
+def n_crossing(heads):
     arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, 1)]
-    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+    return sum(a < c < b < d for a, b in arcs for c, d in arcs)
 
 
 def is_allowed(oracle, tree):
     heads = tree[:, 0].tolist()
-    return what_is_no_tree(heads) is None and not (oracle.projective and crosses(heads))
+    return what_is_no_tree(heads) is None and not (oracle.projective and n_crossing(heads))
 
 
 def choices(candidates, m):
@@ -82,7 +82,9 @@ def test_features_are_those_that_two_trees_share(seed, n, projective):
         other = np.array([choices(candidates, m)[rng.integers(candidates.counts[m])] for m in range(n)], dtype=np.int32)
         if is_allowed(oracle, other):
             trees.append(other)
-    hashed = [Counter(oracle.decoder(n).features(x, one).tolist()) for one in trees]
+    found = [oracle.decoder(n).features(x, one) for one in trees]
+    assert [crossings for _, crossings in found] == [n_crossing(one[:, 0].tolist()) for one in trees]
+    hashed = [Counter(features.tolist()) for features, _ in found]
     features = [enumerated(x, one) for one in trees]
     for a, of_a in zip(hashed, features):
         for b, of_b in zip(hashed, features):

@@ -45,8 +45,13 @@ def test_arcs_may_cross():
     assert not trained(TRAIN[:20], projective=False).projective_
     # One tree in eight has crossing arcs, but they are few.
     crossing = [tree for tree in MOVED if not tree.is_projective]
-    parser = trained([*crossing[:15], *TRAIN[:105]])
+    few = [*crossing[:15], *TRAIN[:105]]
+    parser = trained(few, order=1)
     assert parser.projective_ and parser.n_crossing_ == 15
+    assert all(tree.with_arcs(arcs).is_projective for tree, arcs in zip(few, parser.predict(few)))
+    parser = trained(few)
+    assert not parser.projective_ and parser.model_.oracle.projective
+    assert any(not tree.with_arcs(arcs).is_projective for tree, arcs in zip(few, parser.predict(few)))
 
 
 def test_tags_that_are_too_fine_give_way(tmp_path):
@@ -262,7 +267,7 @@ def test_when_there_is_no_second_stage(monkeypatch):
     parser = DependencyParser(C=0.1, max_iter=2, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         parser.fit(TRAIN)
-    assert parser.result_.status == "interrupted" and parser.model_.pairs is None and parser.score(TEST) > 0.8
+    assert parser.model_.pairs is None and parser.score(TEST) > 0.8
 
 
 def parser_labels():

@@ -41,10 +41,11 @@ def grammar(**params):
 def test_attributes_stand_in_for_columns():
     """A column of the tags of words, given by a callable, is what the column of tags is."""
     templates = "h.own1 m.own1 dist\nh.own1 b.own1 m.own1 dist\nm.own1 m+1.own1 dir"
-    tagged = DependencyParser(
-        C=0.1, max_iter=2, random_state=0, arc_templates=templates.replace("own1", "upos"), label_templates="m.upos"
-    ).fit(ARCS)
-    own, X = dependency(arc=templates, label_templates="m.own1", features=attributes)
+    pairs = "h.own1 s.own1 m.own1 dir\ng.own1 h.label m.own1"
+    given = {"arc_templates": templates, "label_templates": "m.own1", "pair_templates": pairs}
+    of_tags = {name: text.replace("own1", "upos") for name, text in given.items()}
+    tagged = DependencyParser(C=0.1, max_iter=2, random_state=0, **of_tags).fit(ARCS)
+    own, X = dependency(arc=given.pop("arc_templates"), features=attributes, **given)
     assert own.predict(X) == tagged.predict(ARCS)
     assert np.count_nonzero(own.coef_) == np.count_nonzero(tagged.coef_)
     templates = "first.own1\nlast.own1 last+1.own1\nsplit-1.own1 split.own1"
