@@ -1,8 +1,14 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
-from structsvm.oracles.dependency import DependencyOracle
+from structsvm.oracles.dependency.arcs import DependencyOracle
+from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
+
+ARC: np.dtype[np.void]
+CANDIDATES: int
 
 class TreeFinder:
     @property
@@ -22,19 +28,61 @@ class ArcDecoder:
     def parse(
         self, codes: NDArray[np.int32], offsets: NDArray[np.int64], w: NDArray[np.float32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]: ...
+    def candidates(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        w: NDArray[np.float32],
+        gap: float,
+        outputs: NDArray[np.int32] | None = None,
+    ) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.int32]]: ...
     def table(self, codes: NDArray[np.int32], w: NDArray[np.float32]) -> NDArray[np.float32]: ...
     def chances(self, table: NDArray[np.float32]) -> tuple[float, NDArray[np.float64]]: ...
     def feature_sum(self, codes: NDArray[np.int32], amounts: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
-class DependencyProblem(Problem):
+class PairDecoder:
     @property
-    def oracle(self) -> DependencyOracle: ...
+    def oracle(self) -> PairOracle: ...
+    @property
+    def projective(self) -> bool: ...
+    @property
+    def longest(self) -> int: ...
+    @property
+    def most(self) -> int: ...
+    def __init__(self, oracle: PairOracle, longest: int) -> None: ...
+    def parse(
+        self,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        candidates: TreeCandidates,
+        w: NDArray[np.float32],
+    ) -> NDArray[np.int32]: ...
+    def features(self, codes: NDArray[np.int32], tree: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]: ...
+
+class ArcsProblem(Problem):
+    @property
+    def oracle(self) -> Any: ...
     @property
     def codes_array(self) -> NDArray[np.int32]: ...
     @property
     def offsets_array(self) -> NDArray[np.int64]: ...
     @property
     def outputs_array(self) -> NDArray[np.int32]: ...
+    def __init__(
+        self,
+        oracle: Any,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        outputs: NDArray[np.int32],
+        *,
+        rescaling: str | None = "margin",
+        penalty: str | None = "linear",
+    ) -> None: ...
+    @staticmethod
+    def longest_of(offsets: NDArray[np.int64]) -> int: ...
+    def most_violated(self, i: int, w: ArrayLike) -> NDArray[np.int32]: ...
+
+class DependencyProblem(ArcsProblem):
     @property
     def known_array(self) -> NDArray[np.int32] | None: ...
     def __init__(
@@ -48,4 +96,18 @@ class DependencyProblem(Problem):
         rescaling: str | None = "margin",
         penalty: str | None = "linear",
     ) -> None: ...
-    def most_violated(self, i: int, w: ArrayLike) -> NDArray[np.int32]: ...
+
+class PairProblem(ArcsProblem):
+    @property
+    def candidates(self) -> TreeCandidates: ...
+    def __init__(
+        self,
+        oracle: PairOracle,
+        codes: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        outputs: NDArray[np.int32],
+        candidates: TreeCandidates,
+        *,
+        rescaling: str | None = "margin",
+        penalty: str | None = "linear",
+    ) -> None: ...

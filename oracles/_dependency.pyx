@@ -522,7 +522,7 @@ cdef class PairDecoder:
         return np.asarray(out)
 
     def features(self, const int32_t[:, ::1] codes, const int32_t[:, ::1] tree):
-        """Of a tree, int32 (n, 2): the indices of its features, some more than once, and how many pairs of arcs cross."""
+        """Of a tree, int32 (n, 2): indices of its features, some more than once; how many pairs of arcs cross."""
         cdef Py_ssize_t n = codes.shape[0]
         cdef int32_t[::1] at = np.empty(n * self.most, dtype=np.int32)
         cdef int32_t[:, ::1] arcs = np.ascontiguousarray(np.asarray(tree).T)
@@ -536,8 +536,8 @@ cdef class PairDecoder:
 cdef class ArcsProblem(Problem):
     """Sentences with their true trees: arithmetic on cuts, whose dPsi is features of one tree less those of another.
 
-    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and `numbers`, the values of the last
-    two features, if these are not counts.
+    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and `numbers`, the values of
+    the last two features, if these are not counts.
     """
 
     cdef readonly object oracle
@@ -832,7 +832,8 @@ cdef class DependencyProblem(ArcsProblem):
         for k in range(cut.n_words // 3):
             word = cut.words + 3 * k
             same = word[1] == heads[word[0] - 1]
-            self.n_plus = self.list_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, &self.plus[0], self.n_plus)
+            self.n_plus = self.list_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, &self.plus[0],
+                                        self.n_plus)
             self.n_minus = self.list_arc(word[1], word[0], word[2], same, &self.minus[0], self.n_minus)
 
     cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, int32_t* out,
@@ -1053,7 +1054,8 @@ cdef class PairProblem(ArcsProblem):
             self.found[m], self.found[n + m] = self.trees[0, first + m], self.trees[1, first + m]
         KERNELS.pairs_climb(&self.decoder.model, <const float*>w, n, &self.decoder.search, self.decoder.projective,
                             self.arcs + first * PAIRS_CHOICES, &self.counts[first],
-                            NULL if plain else &self.heads[first], NULL if plain else &self.labels[first], &self.found[0])
+                            NULL if plain else &self.heads[first], NULL if plain else &self.labels[first],
+                            &self.found[0])
         size = self.list_words(i)
         if size == 0:
             return 0

@@ -1,13 +1,13 @@
 """Dependency trees of any shape, by maximum spanning arborescences."""
 
-from structsvm.oracles.dependency import DependencyOracle
+from structsvm.oracles.dependency.arcs import DependencyOracle
 
 
 class ArborescenceOracle(DependencyOracle):
     """All trees, arcs may cross: Chu and Liu, Edmonds, in O(n^2); expectations by Kirchhoff's theorem.
 
-    Parameters are those of `structsvm.oracles.dependency.DependencyOracle`. `structsvm.SlackSearch` around it has slack
-    rescaling, approximately.
+    Parameters are those of `structsvm.oracles.dependency.arcs.DependencyOracle`. `structsvm.SlackSearch` around it has
+    slack rescaling, approximately.
 
     References
     ----------

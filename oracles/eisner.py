@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._dependency import DependencyProblem
-from structsvm.oracles.dependency import DependencyOracle
+from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.protocol import Penalty, Rescaling
 
 __all__ = ["EisnerOracle"]
@@ -17,7 +17,7 @@ __all__ = ["EisnerOracle"]
 class EisnerOracle(DependencyOracle):
     """Projective trees: no two arcs cross. O(n^3), and vectorised; expectations by the inside-outside algorithm.
 
-    Parameters are those of `structsvm.oracles.dependency.DependencyOracle`.
+    Parameters are those of `structsvm.oracles.dependency.arcs.DependencyOracle`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Templates of the features of dependency arcs and of pairs of arcs, as text: what they see of the words that they join."""
+"""Templates of the features of dependency arcs and of pairs of arcs, as text: what they see of the words they join."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ _PAIR_PART = re.compile(r"([ghtsm])([+-][1-9])?\.(\w+)")
 class PairTemplates:
     """Templates of the features of pairs of arcs, in the language of `ArcTemplates`.
 
-    A template may see five words: a word ``m``, its head ``h``, the words ``s`` and ``t`` before it among those below the
-    same head on its side (``s`` next to it, both nearer to the head), and the head ``g`` of its head. Where there is no
-    such word, and where ``m`` is the end of a side, columns and labels have a value of their own.
+    A template may see five words: a word ``m``, its head ``h``, the words ``s`` and ``t`` before it among those below
+    the same head on its side (``s`` next to it, both nearer to the head), and the head ``g`` of its head. Where there
+    is no such word, and where ``m`` is the end of a side, columns and labels have a value of their own.
 
     =============  ==================================================================================
     part           sees

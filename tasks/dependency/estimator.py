@@ -38,8 +38,8 @@ class DependencyParser(StructureEstimator):
         negative log-likelihood of the trees, by `structsvm.solvers.ConditionalLikelihood`, which stores a number per
         possible labelled arc: for small treebanks.
     projective : bool or "auto", default="auto"
-        Whether arcs may not cross. "auto": the first stage lets them if 2 % of the training arcs cross others, the second
-        one if any do. Crossing arcs of training trees are never changed, even if the parser cannot predict them.
+        Whether arcs may not cross. "auto": the first stage lets them if 2 % of the training arcs cross others, the
+        second one if any do. Crossing arcs of training trees are never changed, even if the parser cannot predict them.
     order : {1, 2}, default=2
         2: a second stage scores pairs of arcs, too: neighbours below one head, and words with their head's head. It is
         trained after the first one, on trees that are wholly known, if there are at least 20, and searches among the

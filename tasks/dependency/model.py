@@ -19,7 +19,7 @@ from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.ranges import take_ranges
 from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
-from structsvm.oracles.dependency import DependencyOracle
+from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs

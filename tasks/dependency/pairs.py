@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.features.ranges import take_ranges
-from structsvm.oracles.dependency import DependencyOracle
-from structsvm.oracles.pairs import PairOracle, TreeCandidates
+from structsvm.oracles.dependency.arcs import DependencyOracle
+from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.tasks.common.parameters import bits_for, described
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where half and twice of each
 # is within 0.1 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
-# candidates may be, in units of the loss, and what scores of arcs are multiplied by, lest regularisation holds them back.
+# candidates may be, in units of the loss, what scores of arcs are multiplied by, lest regularisation hold them back.
 C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 FEWEST = 20  # sentences
 BITS = (5, 10, 20)  # of the number of words; see `bits_for`
@@ -48,7 +48,9 @@ class Pairs(NamedTuple):
 
     def score(self, codes: Any, tree: Any, arcs: float) -> float:
         """The score of a sentence's tree whose arcs score so much."""
-        features, crossings = self.oracle.decoder(len(codes)).features(codes, np.ascontiguousarray(tree, dtype=np.int32))
+        features, crossings = self.oracle.decoder(len(codes)).features(
+            codes, np.ascontiguousarray(tree, dtype=np.int32)
+        )
         pairs = self.weights[features].sum(dtype=np.float64) + crossings * self.weights[-1]
         return self.arc_unit * arcs + float(pairs)
 
@@ -69,7 +71,9 @@ class Pairs(NamedTuple):
         return cls(oracle, checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["pairs"])
 
 
-def candidates_of(oracle: DependencyOracle, weights: Any, codes: Any, offsets: Any, outputs: Any = None) -> Any:
+def candidates_of(
+    oracle: DependencyOracle, weights: Any, codes: Any, offsets: Any, outputs: Any = None
+) -> TreeCandidates:
     """The candidates of sentences; with their true `outputs`, the arcs of these are among them."""
     decoder = oracle.decoder(int(np.diff(offsets).max(initial=1)))
     found = TreeCandidates(*decoder.candidates(codes, offsets, weights, GAP, outputs))
@@ -113,12 +117,12 @@ def train_pairs(
     whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
     if len(whole) < FEWEST:
         return None
-    found = [None] * PARTS
+    found = []
     for k in range(PARTS):
         rest = every.some(np.delete(whole, np.s_[k::PARTS]))
         weights = arcs_after(rest, oracle, solver, min(PASSES, run.n_iter))
         some = every.some(whole[k::PARTS])
-        found[k] = candidates_of(oracle, weights, some.codes, some.offsets, some.outputs)
+        found.append(candidates_of(oracle, weights, some.codes, some.offsets, some.outputs))
     data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
     bits = bits_for(len(data.codes), *BITS)
     pairs = PairOracle(oracle.n_labels, templates, projective=projective, bits=bits)

@@ -12,7 +12,7 @@ from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, Dependencies
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.arborescence import ArborescenceOracle
-from structsvm.oracles.dependency import what_is_no_tree
+from structsvm.oracles.dependency.arcs import what_is_no_tree
 from structsvm.oracles.eisner import EisnerOracle, LossChart
 from structsvm.protocol import UnsupportedFormulation
 

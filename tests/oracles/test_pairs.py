@@ -1,7 +1,7 @@
-"""Trees scored by pairs of arcs: features beside a slow enumeration, the search beside single changes, what is refused."""
+"""Trees scored by pairs of arcs: features beside an enumeration, the search beside single changes, what is refused."""
 
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -13,13 +13,19 @@ from structsvm import LaRank
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.oracles._dependency import ARC, CANDIDATES
 from structsvm.oracles.arborescence import ArborescenceOracle
-from structsvm.oracles.dependency import what_is_no_tree
+from structsvm.oracles.dependency.arcs import what_is_no_tree
+from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.oracles.eisner import EisnerOracle
-from structsvm.oracles.pairs import PairOracle, TreeCandidates
 from structsvm.testing import check_oracle
 
 COLUMNS = ("word", "tag")
-TEXTS = ("h.tag s.tag m.tag dir", "h.label s.label m.label", "g.tag h.word m.label dir", "t.tag s-1.word m.tag", "g.tag")
+TEXTS = (
+    "h.tag s.tag m.tag dir",
+    "h.label s.label m.label",
+    "g.tag h.word m.label dir",
+    "t.tag s-1.word m.tag",
+    "g.tag",
+)
 
 
 def case(seed, n, projective=True, *, bits=12, gap=4.0):
@@ -104,9 +110,9 @@ def test_no_other_arc_of_a_word_makes_the_tree_better(seed, n, projective, has_l
 
     best = score(found)
     assert is_allowed(oracle, found) and best >= score(start) - 1e-3
-    for m, choice in ((m, choice) for m in range(n) for choice in choices(x[1], m)):
+    for word, choice in ((word, choice) for word in range(n) for choice in choices(x[1], word)):
         other = found.copy()
-        other[m] = choice
+        other[word] = choice
         if is_allowed(oracle, other):
             assert score(other) <= best + 1e-3
 
@@ -154,7 +160,7 @@ def test_training_separates_what_candidates_allow():
     right = [np.array_equal(oracle.argmax(x, run.weights), y) for x, y in zip(X, Y)]
     assert sum(right) >= 10
     duals = result.history["dual"]
-    assert all(a <= b + 1e-9 for a, b in zip(duals, duals[1:])) and duals[-1] > 0.0
+    assert all(a <= b + 1e-9 for a, b in pairwise(duals)) and duals[-1] > 0.0
 
 
 def test_the_protocol():
@@ -201,7 +207,7 @@ def test_what_is_refused():
         arcs[name][0, 1] = value
         with pytest.raises(ValueError, match="candidates must have heads and labels of the sentence"):
             oracle.argmax((x, TreeCandidates(candidates.trees, arcs, candidates.counts)), np.zeros(oracle.n_features))
+    cycle = np.array([[2, 1, 1, 1], [0, 0, 0, 0]], dtype=np.int32)
     with pytest.raises(ValueError, match="is below itself"):
-        cycle = np.array([[2, 1, 1, 1], [0, 0, 0, 0]], dtype=np.int32)
         oracle.argmax((x, TreeCandidates(cycle, candidates.arcs, candidates.counts)), np.zeros(oracle.n_features))
     assert candidates.arcs.dtype == ARC and candidates.arcs.shape == (4, CANDIDATES)

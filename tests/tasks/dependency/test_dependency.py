@@ -1,5 +1,7 @@
 """DependencyParser: what it learns, what sentences may be, what is refused, probabilities, trees known in part."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -226,7 +228,7 @@ def test_pairs_of_arcs(tmp_path):
     for wanted, least in ((first, 120), (second, 115)):
         ranked = wanted.predict_kbest(TEST, 3)
         assert sum(found[0][0] == arcs for found, arcs in zip(ranked, wanted.predict(TEST))) >= least
-        assert all(a[1] >= b[1] for found in ranked for a, b in zip(found, found[1:]))
+        assert all(a[1] >= b[1] for found in ranked for a, b in pairwise(found))
     assert first.predict(TEST) != second.predict(TEST)
     assert dependency_scores(TEST, second.predict(TEST)).las > dependency_scores(TEST, first.predict(TEST)).las
     assert np.array_equal(trained().model_.pairs.weights, second.model_.pairs.weights)

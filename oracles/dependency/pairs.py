@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles._dependency import ARC, CANDIDATES, PairDecoder, PairProblem
-from structsvm.oracles.dependency import MOST_BITS, check_trees
+from structsvm.oracles.dependency.arcs import MOST_BITS, check_trees
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
@@ -57,9 +57,9 @@ class PairOracle(Oracle):
     """Trees among candidate arcs, scored by the scores that these come with and by pairs of arcs.
 
     An input x is ``(codes, candidates)``: an int32 array (n_words, n_columns) as for
-    `structsvm.oracles.dependency.DependencyOracle`, and `TreeCandidates`. An output is an int32 array (n_words, 2) of
-    heads and label ids, candidates all; so is a true one. The joint feature is the sum of the arcs' scores and the number
-    of pairs of arcs that cross, as the last two features, and the sums over words m of
+    `structsvm.oracles.dependency.arcs.DependencyOracle`, and `TreeCandidates`. An output is an int32 array (n_words, 2)
+    of heads and label ids, candidates all; so is a true one. The joint feature is the sum of the arcs' scores and the
+    number of pairs of arcs that cross, as the last two features, and the sums over words m of
 
         sum_r e[hash(r, g, h, t, s, m)]
 
@@ -114,7 +114,7 @@ class PairOracle(Oracle):
 
     def bind(
         self,
-        X: Sequence[Any] | tuple[NDArray[np.int32], NDArray[np.int64], TreeCandidates],
+        X: Any,
         Y: Sequence[NDArray[np.int32]] | NDArray[np.int32],
         *,
         rescaling: Rescaling | None = "margin",

@@ -1,0 +1,1 @@
+"""Dependency trees: scores of single arcs, which the exact oracles share, and of pairs of arcs."""
