@@ -200,7 +200,7 @@ cdef class WeightState(State):
     def restart_average(self):
         """Let the average begin here."""
         self.average_from = self.n_visits
-        if self.average_sum is not None:
+        if self.average_sum is not None and self.n_visits + self.n_updates > 0:     # else 0: touch no page
             self.average_sum[:] = 0.0
 
     def averaged(self):
