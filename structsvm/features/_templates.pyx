@@ -23,6 +23,7 @@ from structsvm.features._tokens cimport largest, merge_token
 
 cdef enum:
     BLOCK = 256                 # tokens that one inner loop handles
+    FEW = 256                   # tokens for which the order of templates does not pay
     DIRECT_LIMIT = 1 << 20      # largest array that is indexed without hashing
 
 
@@ -389,9 +390,10 @@ def gather_templates(list locals_, list maps, int64_t n_tokens):
     keep = []           # keeps the buffers behind the pointers alive
     # A token's entries are sorted by insertion, which is quick when they nearly are.
     # Templates of frequent features give low numbers: take them first.
-    order = sorted(range(n_templates), key=lambda j: _typical(locals_[j], maps[j]))
-    locals_ = [locals_[j] for j in order]
-    maps = [maps[j] for j in order]
+    if n_tokens > FEW:
+        order = sorted(range(n_templates), key=lambda j: _typical(locals_[j], maps[j]))
+        locals_ = [locals_[j] for j in order]
+        maps = [maps[j] for j in order]
     ptr = indptr
     ind = indices
     try:
