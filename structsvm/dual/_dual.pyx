@@ -147,15 +147,11 @@ cdef class DualState(WeightState):
             n -= m
             for k in range(m):
                 picks[k] = self.support[random_below(&self.random, self.n_near)]
-                prefetch(&self.sets[picks[k]])
-                self.problem.c_prefetch(picks[k], 0)
+                self.fetch(picks[k], 0)
             for k in range(m):
-                prefetch(self.sets[picks[k]].cuts)
-                prefetch(self.sets[picks[k]].gram)
-                self.problem.c_prefetch(picks[k], 1)
+                self.fetch(picks[k], 1)
             for k in range(m):
-                if self.sets[picks[k]].n > 0:
-                    prefetch(self.sets[picks[k]].cuts[0].words)
+                self.fetch(picks[k], 2)
             for k in range(m):
                 i = picks[k]
                 self.slopes(i, False)
@@ -197,23 +193,28 @@ cdef class DualState(WeightState):
     cdef void fetch_old(self, int stage) noexcept nogil:
         """Fetch into the caches what the next two of `solve_old` look at, unless the number of patterns changes."""
         cdef Random random = self.random
-        cdef WorkingSet* s
-        cdef Py_ssize_t i, _, k
-        if self.n_near == 0:
-            return
-        for _ in range(2):
-            i = self.support[random_below(&random, self.n_near)]
-            s = &self.sets[i]
-            if stage == 0:
-                prefetch(s)
-                self.problem.c_prefetch(i, 0)
-            elif stage == 1:
-                prefetch(s.cuts)
-                prefetch(s.gram)
-                self.problem.c_prefetch(i, 1)
-            else:
-                for k in range(s.n):
-                    prefetch(s.cuts[k].words)
+        cdef Py_ssize_t _
+        if self.n_near > 0:
+            for _ in range(2):
+                self.fetch(self.support[random_below(&random, self.n_near)], stage)
+
+    cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil:
+        """Fetch what a step on example i looks at, in three stages: each finds the addresses that the next needs."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k
+        if stage == 0:
+            prefetch(s)
+            prefetch(&self.box[i])
+            prefetch(&self.ridge[i])
+            self.problem.c_prefetch(i, 0)
+        elif stage == 1:
+            prefetch(s.cuts)
+            prefetch(&s.cuts[1])
+            prefetch(s.gram)
+            self.problem.c_prefetch(i, 1)
+        else:
+            for k in range(s.n):
+                prefetch(s.cuts[k].words)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Frank-Wolfe: decode, and move example i's alpha towards the corner of its simplex where the dual rises most.
