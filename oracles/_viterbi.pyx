@@ -279,6 +279,7 @@ cdef class ChainProblem(LabelProblem):
         self.decoder = Chain(structure, tokens)
         super().__init__(self.decoder, labels, known, rescaling=rescaling, penalty=penalty)
         cdef Py_ssize_t longest = self.chain.longest
+        self.window_unit = 0 if self.chain.n_bigrams else self.chain.stride
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
@@ -454,34 +455,41 @@ cdef class ChainProblem(LabelProblem):
             out[k] = cuts[k].scale * total
         return 0
 
-    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, count
-        cdef real* row
+    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w, Py_ssize_t low,
+                     Py_ssize_t high) noexcept nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, count, at
         cdef real amount = <real>(coef * cut.scale), x = amount
         for p in range(cut.n_words // 2):
             t = first + cut.words[2 * p]
             y = cut.words[2 * p + 1]
             g = self.gold[t]
             for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
-                row = w + self.chain.indices[e] * stride
+                at = self.chain.indices[e] * stride - low
+                if real is double and not 0 <= at < high - low:
+                    continue
                 if self.chain.values != NULL:
                     x = amount * self.chain.values[e]
-                row[g] += x
-                row[y] -= x
-        row = w + self.chain.n_emission * stride
+                w[at + g] += x
+                w[at + y] -= x
         count = self.edges(i, cut, &self.plus[0], &self.minus[0])
-        for e in range(count):
-            row[self.plus[e]] += amount
-            row[self.minus[e]] -= amount
+        for e in range(2 * count):
+            at = self.chain.n_emission * stride - low + (self.minus[e // 2] if e % 2 else self.plus[e // 2])
+            if real is float or 0 <= at < high - low:
+                w[at] += -amount if e % 2 else amount
         if self.chain.n_bigrams > 0:
             self.add_pairs(i, count, self.chain.pair_indices, amount, w + self.chain.first_bigram * stride)
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
-        self.add_to(i, cut, coef, <float*>w)
+        self.add_to(i, cut, coef, <float*>w, 0, self.n_features)
         return 0
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
-        self.add_to(i, cut, coef, w)
+        self.add_to(i, cut, coef, w, 0, self.n_features)
+        return 0
+
+    cdef int c_accumulate_window(self, Py_ssize_t i, const Cut* cut, double coef, double* w, Py_ssize_t low,
+                                 Py_ssize_t high) except -1 nogil:
+        self.add_to(i, cut, coef, w, low, high)
         return 0
 
     cdef double token_dot(self, Py_ssize_t t, Py_ssize_t u) noexcept nogil:

@@ -55,7 +55,7 @@ cdef class DualState(WeightState):
     cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
     cdef int flush(self) except -1
-    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact)
+    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low)
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
     cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
     cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil

@@ -19,6 +19,7 @@ from structsvm.testing import check_oracle
 
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
 MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
+WINDOW = 1 << 23  # weights, as in `_dual.pyx`
 
 
 class Case(Chains):
@@ -507,3 +508,33 @@ def test_dense_sparse_and_weightless_tokens_agree():
     labels = [oracle.chain(data).decode(w) for data in (x, tokens_of(x, 5), tokens_of(x, 5, ones=True))]
     assert np.array_equal(labels[0], labels[1]) and np.array_equal(labels[0], labels[2])
     assert np.array_equal(np.concatenate([oracle.argmax(a, w) for a in x]), labels[0])
+
+
+def test_exact_sums_by_windows():
+    """With more weights than a window, w and the dual are those of the dense constraints."""
+    rng = np.random.default_rng(0)
+    K, stride, n, size = 9, 16, 10, 8
+    F = WINDOW // stride + 20_000
+    indices = np.sort(rng.integers(0, F // 2, (n * size, 2)) * [1, 2] + [0, 1], axis=1)
+    indices[0], indices[1] = [0, F - 1], [WINDOW // stride - 1, WINDOW // stride]
+    bounds = np.arange(0, n * size + 1)
+    tokens = Tokens(bounds[::size].copy(), 2 * bounds, indices.ravel().astype(np.int32), None, F)
+    oracle = ViterbiOracle(K, F)
+    run = LaRank(C=0.1, random_state=0, average=False).start(oracle.bind(tokens, rng.integers(0, K, n * size)))
+    run.schedule.start_pass()
+    run.schedule.run(np.inf)
+    tracemalloc.start()
+    try:
+        dual = run.state.settle()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * WINDOW + 2**20 < 8 * oracle.n_features
+    _, b, rows = run.state.constraints()
+    alpha, w = run.state.alphas()[1], np.zeros(oracle.n_features)
+    for a, (at, values) in zip(alpha, rows, strict=True):
+        w[at] += a * values
+    np.testing.assert_allclose(run.state.weights, w, rtol=1e-6, atol=1e-7)
+    for row in (0, WINDOW // stride - 1, WINDOW // stride, F - 1, F + 1):
+        assert w[row * stride : (row + 1) * stride].any()
+    assert dual == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-9)
