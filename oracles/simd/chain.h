@@ -195,8 +195,8 @@ static __attribute__((noinline, cold)) int chain_few(const chain_scores *s, cons
     while (a + LANES < stride && !rows_bits(*(const rows_v *)(before + a) == rows_all(top))) a += LANES;
     while (a + 1 < s->P && before[a] != top) a++;
     *least = top - rows_greatest(s->A + a * stride, stride, -1.0f);
-    n = chain_left(s, before, *least, s->P / 4, left);
-    if (4 * n > s->P) return 0;
+    n = chain_left(s, before, *least, s->P / 2, left);
+    if (2 * n > s->P) return 0;
     for (int64_t c = 0; c < stride; c += 3 * LANES) {
         if (c > stride - 3 * LANES) c = stride - 3 * LANES;     /* some twice */
         rows_v m0 = rows_all(-INFINITY), m1 = m0, m2 = m0;

@@ -28,8 +28,10 @@ AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_
 
 
 cdef void add_products(const double[::1] a, const double[::1] b, double* lanes) noexcept:
-    """Add to eight sums that do not wait for each other, and to one of the rest. All pieces but the last of long vectors
-    have a multiple of eight numbers: the sums are those of the whole, bit for bit."""
+    """Add to eight sums that do not wait for each other, and to one of the rest.
+
+    If pieces of long vectors have a multiple of eight numbers, all but the last, the sums are those of the whole.
+    """
     cdef Py_ssize_t k, lane, wholes = a.shape[0] - a.shape[0] % 8
     for k in range(0, wholes, 8):
         for lane in range(8):
