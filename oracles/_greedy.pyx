@@ -243,8 +243,11 @@ cdef class GreedyProblem(Problem):
             prefetch(&self.gold[i])
             prefetch(&self.place[i])
         else:
-            for e in range(self.chain.indptr[i], self.chain.indptr[i + 1], 16):
-                prefetch(&self.chain.indices[e])
+            # Line by line; the last entry may stand in one more.
+            for e in range(self.chain.indptr[i], self.chain.indptr[i + 1] + 15, 16):
+                prefetch(self.chain.indices + e)
+                if self.chain.values != NULL:
+                    prefetch(self.chain.values + e)
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """The best wrong label y; margin rescaling maximises D + s_y, slack rescaling D (1 + s_y - s_gold)."""

@@ -40,12 +40,13 @@ cdef extern from "kernels.h" nogil:
         const float* loss
         const int32_t* units
         float* tops
+        int32_t has_tops
     ctypedef struct kernels:
         const char* name
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
                       const int32_t* indices, const float* values, int64_t T, float* rows,
                       float* tables) except -1 nogil
-        int (*best)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
+        int (*best)(chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
                     float* sums, int32_t* path, float* score) except -1 nogil
         int (*count)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, int64_t cap,
                      float* V, float* best) except -1 nogil
@@ -99,7 +100,7 @@ cdef class Chain(LabelLattice):
         self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
                                dtype=np.float32)
         self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
-        self.sums = np.empty(P + 8 + self.stride, dtype=np.float32)
+        self.sums = np.empty(P + 8 + self.stride + self.longest, dtype=np.float32)
         self.scores.tops = NULL
         if self.K >= MANY_LABELS and self.order == 1 and not self.n_bigrams:
             self.scores.tops = &self.sums[P + 8]
@@ -121,6 +122,7 @@ cdef class Chain(LabelLattice):
         cdef const float* triple = first + (K + 2) * stride
         cdef float* out
         self.pairs = w + self.first_bigram * stride
+        self.scores.has_tops = 0
         if self.tables.shape[0] == 0:
             self.A = first
             self.scores.start = first + K * stride
@@ -266,7 +268,10 @@ cdef class ChainProblem(LabelProblem):
     cdef double[::1] edge_sum
     cdef int32_t[::1] local         # the bigrams' indices among the distinct ones of their sequence
     cdef double[::1] pair_sum       # zeros between two uses
-    cdef double[::1] feature_sum    # zeros between two uses; made when a long sequence first asks for it
+    cdef double[::1] feature_sum    # a row per feature of one cut, zeros between two uses; made when first asked for
+    cdef int32_t[::1] spread_over   # those features
+    cdef int32_t[::1] place         # a feature's row, or -1
+    cdef Py_ssize_t n_places
     cdef int64_t[::1] filled        # where no lattice is at hand: the rows filled by call number `serial` of c_dots
     cdef int64_t serial
 
@@ -274,6 +279,7 @@ cdef class ChainProblem(LabelProblem):
         self.decoder = Chain(structure, tokens)
         super().__init__(self.decoder, labels, known, rescaling=rescaling, penalty=penalty)
         cdef Py_ssize_t longest = self.chain.longest
+        self.window_unit = 0 if self.chain.n_bigrams else self.chain.stride
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
@@ -296,7 +302,7 @@ cdef class ChainProblem(LabelProblem):
         self.plus = np.empty(2 * edges, dtype=np.int64)
         self.minus = np.empty(2 * edges, dtype=np.int64)
         self.at = np.empty(2 * edges, dtype=np.int32)
-        self.feature_sum = np.zeros(0)
+        self.place = np.empty(0, dtype=np.int32)
         self.edge_sum = np.zeros(self.chain.n_edges * structure.stride)
         if self.chain.n_bigrams:
             local, most = local_indices(tokens.bigrams)
@@ -449,34 +455,41 @@ cdef class ChainProblem(LabelProblem):
             out[k] = cuts[k].scale * total
         return 0
 
-    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
-        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, count
-        cdef real* row
+    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w, Py_ssize_t low,
+                     Py_ssize_t high) noexcept nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, count, at
         cdef real amount = <real>(coef * cut.scale), x = amount
         for p in range(cut.n_words // 2):
             t = first + cut.words[2 * p]
             y = cut.words[2 * p + 1]
             g = self.gold[t]
             for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
-                row = w + self.chain.indices[e] * stride
+                at = self.chain.indices[e] * stride - low
+                if real is double and not 0 <= at < high - low:
+                    continue
                 if self.chain.values != NULL:
                     x = amount * self.chain.values[e]
-                row[g] += x
-                row[y] -= x
-        row = w + self.chain.n_emission * stride
+                w[at + g] += x
+                w[at + y] -= x
         count = self.edges(i, cut, &self.plus[0], &self.minus[0])
-        for e in range(count):
-            row[self.plus[e]] += amount
-            row[self.minus[e]] -= amount
+        for e in range(2 * count):
+            at = self.chain.n_emission * stride - low + (self.minus[e // 2] if e % 2 else self.plus[e // 2])
+            if real is float or 0 <= at < high - low:
+                w[at] += -amount if e % 2 else amount
         if self.chain.n_bigrams > 0:
             self.add_pairs(i, count, self.chain.pair_indices, amount, w + self.chain.first_bigram * stride)
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
-        self.add_to(i, cut, coef, <float*>w)
+        self.add_to(i, cut, coef, <float*>w, 0, self.n_features)
         return 0
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
-        self.add_to(i, cut, coef, w)
+        self.add_to(i, cut, coef, w, 0, self.n_features)
+        return 0
+
+    cdef int c_accumulate_window(self, Py_ssize_t i, const Cut* cut, double coef, double* w, Py_ssize_t low,
+                                 Py_ssize_t high) except -1 nogil:
+        self.add_to(i, cut, coef, w, low, high)
         return 0
 
     cdef double token_dot(self, Py_ssize_t t, Py_ssize_t u) noexcept nogil:
@@ -536,24 +549,30 @@ cdef class ChainProblem(LabelProblem):
 
     cdef double inner_by_features(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         """The emission part of `c_inner` in time linear in the tokens' entries."""
-        cdef Py_ssize_t stride = self.chain.stride
+        cdef Py_ssize_t stride = self.chain.stride, k
         cdef double total = 0.0
-        if self.feature_sum.shape[0] == 0:
+        if self.place.shape[0] == 0:
             with gil:
+                tokens = self.chain.tokens
+                most = min(self.chain.n_emission, np.diff(tokens.indptr[tokens.offsets]).max())
+                self.spread_over = np.empty(most, dtype=np.int32)
                 # Zero pages cost no memory until they are written to.
-                self.feature_sum = np.zeros(self.chain.n_emission * stride)
-        cdef double* sums = &self.feature_sum[0]
-        self.spread(i, a, 1.0, sums)
-        total = self.spread(i, b, 0.0, sums)
-        self.spread(i, a, -1.0, sums)
+                self.feature_sum = np.zeros(most * stride)
+                self.place = np.full(self.chain.n_emission, -1, dtype=np.int32)
+        self.n_places = 0
+        self.spread(i, a, 1.0)
+        total = self.spread(i, b, 0.0)
+        self.spread(i, a, -1.0)
+        for k in range(self.n_places):
+            self.place[self.spread_over[k]] = -1
         return total
 
-    cdef double spread(self, Py_ssize_t i, const Cut* cut, double sign, double* sums) noexcept nogil:
-        """Add the cut's emission part, with a sign; or, with sign 0, return its inner product with `sums`.
+    cdef double spread(self, Py_ssize_t i, const Cut* cut, double sign) noexcept nogil:
+        """Add the cut's emission part, with a sign; or, with sign 0, return its inner product with what is there.
 
         Sign -1 after 1 leaves zeros: each entry is set to 0, not subtracted.
         """
-        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, k
         cdef double x = 1.0, total = 0.0
         cdef double* row
         for p in range(cut.n_words // 2):
@@ -561,7 +580,14 @@ cdef class ChainProblem(LabelProblem):
             y = cut.words[2 * p + 1]
             g = self.gold[t]
             for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
-                row = sums + self.chain.indices[e] * stride
+                k = self.place[self.chain.indices[e]]
+                if k < 0:
+                    if sign == 0.0:
+                        continue
+                    k = self.place[self.chain.indices[e]] = <int32_t>self.n_places
+                    self.spread_over[k] = self.chain.indices[e]
+                    self.n_places += 1
+                row = &self.feature_sum[k * stride]
                 if self.chain.values != NULL:
                     x = self.chain.values[e]
                 if sign > 0.0:

@@ -57,6 +57,7 @@ cdef class Problem(BoundProblem):
     cdef Py_ssize_t section                 # the one that was looked at last
     cdef object leave                       # called with the bounds of a section that nobody looks at for a while
     cdef bint single                        # w is float32
+    cdef Py_ssize_t window_unit             # see c_accumulate_window
     cdef Rescaling rescaling
     cdef Penalty penalty
 
@@ -76,6 +77,11 @@ cdef class Problem(BoundProblem):
     # w += coef * psi, in w's own type, and in float64 for exact sums.
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil
+
+    # The same for numbers low .. high - 1 of w alone, which begin at `w`: multiples of `window_unit`. By default it is
+    # 0, and the numbers are all.
+    cdef int c_accumulate_window(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w, Py_ssize_t low,
+                                 Py_ssize_t high) except -1 nogil
 
     # <psi, psi'> of two cuts of example i.
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil

@@ -251,6 +251,10 @@ cdef class Problem(BoundProblem):
         add(cut, coef, w)
         return 0
 
+    cdef int c_accumulate_window(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w, Py_ssize_t low,
+                                 Py_ssize_t high) except -1 nogil:
+        return self.c_accumulate(i, cut, coef, w)
+
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         cdef Py_ssize_t size_a = a.n_words // 3, size_b = b.n_words // 3, p = 0, q = 0
         cdef const float64_t* values_a = <const float64_t*>a.words

@@ -120,7 +120,10 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
     for name, allowed in constraints.items():
         value = getattr(owner, name)
         allowed = allowed if isinstance(allowed, tuple) else (allowed,)
-        if not any(constraint.accepts(value) for constraint in allowed):
+        for constraint in allowed:
+            if constraint.accepts(value):
+                break
+        else:
             wanted = " or ".join(str(constraint) for constraint in allowed)
             whose = name_of_owner or type(owner).__name__
             raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.")

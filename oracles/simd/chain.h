@@ -31,7 +31,8 @@ typedef struct {
     const float *end;       /* (stride) */
     const float *loss;      /* (K, stride): true label, label */
     const int32_t *units;   /* (K): what chain_count counts for an error, by the true label */
-    float *tops;            /* room for (stride), where chain_best is to leave out labels; or NULL */
+    float *tops;            /* room for (stride) and a number per token, to leave out labels in chain_best; or NULL */
+    int32_t has_tops;       /* whether they are A's */
 } chain_scores;
 
 /* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
@@ -171,42 +172,63 @@ ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, i
  *     before[a] + max_c A[a][c] < before[a'] + min_c A[a'][c].
  * Rounding is monotonic: the maxima, and the first label that reaches them, are those of all labels, bit for bit.
  *
- * Whether that leaves few enough; if so, V is done. "cold" is for its size: it is as fast. */
+ * This is the list of the others, ascending, and their number; beyond `most` it ends. "cold" here is for size: it is as
+ * fast. */
+static __attribute__((noinline, cold)) int64_t chain_left(const chain_scores *s, const float *before, float least,
+                                                          int64_t most, int32_t *left) {
+    int64_t n = 0;
+    for (int64_t a = 0; a < s->P && n <= most; a += LANES) {
+        unsigned out = rows_bits(*(const rows_v *)(before + a) + *(const rows_v *)(s->tops + a) < rows_all(least));
+        for (int l = 0; out != (1 << LANES) - 1 && l < LANES && a + l < s->P; l++) {
+            left[n] = (int32_t)(a + l);
+            n += !(out >> l & 1);
+        }
+    }
+    return n;
+}
+
+/* V of token t, if few labels of the token before matter; at least `least` are its maxima without E and losses. */
 static __attribute__((noinline, cold)) int chain_few(const chain_scores *s, const float *before, const float *E,
-                                                     const float *loss, float *V) {
-    int64_t stride = s->stride, n = 0;
-    float least, low;
-    const float *row = s->A + rows_argmax(before, NULL, stride, &least) * stride;
-    rows_v m = -*(const rows_v *)row;
-    for (int64_t c = LANES; c < stride; c += LANES) m = rows_max(-*(const rows_v *)(row + c), m);
-    low = m[0];
-    for (int l = 1; l < LANES; l++) low = m[l] > low ? m[l] : low;
-    least -= low;
-    for (int64_t a = 0; a < s->P; a++) n += !(before[a] + s->tops[a] < least);
-    if (4 * n > s->P) return 0;
-    for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(V + c) = rows_all(-INFINITY);
-    for (int64_t a = 0; a < s->P; a++)
-        if (!(before[a] + s->tops[a] < least))
-            for (int64_t c = 0; c < stride; c += LANES)
-                *(rows_v *)(V + c) = rows_max(rows_all(before[a]) + *(const rows_v *)(s->A + a * stride + c),
-                                              *(const rows_v *)(V + c));
-    for (int64_t c = 0; c < stride; c += LANES) {
-        if (loss != NULL) *(rows_v *)(V + c) += *(const rows_v *)(loss + c);
-        *(rows_v *)(V + c) += *(const rows_v *)(E + c);
+                                                     const float *loss, float *V, float *least, int32_t *left) {
+    int64_t stride = s->stride, n, a = 0;
+    float top = rows_greatest(before, stride, 1.0f);
+    while (a + LANES < stride && !rows_bits(*(const rows_v *)(before + a) == rows_all(top))) a += LANES;
+    while (a + 1 < s->P && before[a] != top) a++;
+    *least = top - rows_greatest(s->A + a * stride, stride, -1.0f);
+    n = chain_left(s, before, *least, s->P / 2, left);
+    if (2 * n > s->P) return 0;
+    for (int64_t c = 0; c < stride; c += 3 * LANES) {
+        if (c > stride - 3 * LANES) c = stride - 3 * LANES;     /* some twice */
+        rows_v m0 = rows_all(-INFINITY), m1 = m0, m2 = m0;
+        for (int64_t k = 0; k < n; k++) {
+            const float *row = s->A + left[k] * stride + c;
+            rows_v x = rows_all(before[left[k]]);
+            m0 = rows_max(x + *(const rows_v *)row, m0);
+            m1 = rows_max(x + *(const rows_v *)(row + 8), m1);
+            m2 = rows_max(x + *(const rows_v *)(row + 16), m2);
+        }
+        if (loss != NULL) {
+            m0 += *(const rows_v *)(loss + c);
+            m1 += *(const rows_v *)(loss + c + 8);
+            m2 += *(const rows_v *)(loss + c + 16);
+        }
+        *(rows_v *)(V + c) = m0 + *(const rows_v *)(E + c);
+        *(rows_v *)(V + c + 8) = m1 + *(const rows_v *)(E + c + 8);
+        *(rows_v *)(V + c + 16) = m2 + *(const rows_v *)(E + c + 16);
     }
     return 1;
 }
 
 /* chain_back, without looking at the labels that are left out. */
-static __attribute__((noinline, cold)) int64_t chain_back_few(const chain_scores *s, const float *before, int64_t c,
-                                                              float *sums) {
-    float best;
-    int64_t P = s->P, n = (P + LANES - 1) / LANES * LANES, a = rows_argmax(before, NULL, s->stride, &best);
-    best += s->A[a * s->stride + c];
-    for (a = 0; a < n; a++)
-        sums[a] = a >= P || before[a] + s->tops[a] < best ? -INFINITY : before[a] + s->A[a * s->stride + c];
-    a = rows_argmax(sums, NULL, n, &best);
-    return a < P ? a : P - 1;
+static __attribute__((noinline, cold)) int64_t chain_back_few(const chain_scores *s, const float *before, float least,
+                                                              int64_t c, int32_t *left) {
+    int64_t n = chain_left(s, before, least, s->P, left), a = 0;
+    float best = -INFINITY;
+    for (int64_t k = 0; k < n; k++) {
+        float x = before[left[k]] + s->A[left[k] * s->stride + c];
+        if (x > best) best = x, a = left[k];
+    }
+    return a;
 }
 
 /* What a step takes, in the units of stop.h: a vector of sums for each group and label before. */
@@ -214,36 +236,39 @@ ROWS_INLINE int64_t chain_work(const chain_scores *s) { return s->G * s->P * s->
 
 /* Tokens t .. end - 1 of the best labellings. */
 static __attribute__((noinline)) void chain_forward(const chain_scores *s, const float *E, const int32_t *gold,
-                                                    int64_t t, int64_t end, float *V, int few) {
+                                                    int64_t t, int64_t end, float *V, float *least, float *sums) {
     int64_t stride = s->stride, block = s->G * stride;
     for (; t < end; t++) {
         const float *loss = gold == NULL ? NULL : s->loss + gold[t] * stride;
-        if (few && chain_few(s, V + (t - 1) * block, E + t * stride, loss, V + t * block)) continue;
+        if (least != NULL && chain_few(s, V + (t - 1) * block, E + t * stride, loss, V + t * block, least + t,
+                                       (int32_t *)sums)) continue;
         chain_step(s, t, V + (t - 1) * block, E + t * stride, loss, V + t * block);
     }
 }
 
 /* The best labelling (with `gold`: loss added), into path, and its score. V holds T blocks: maxima only; the way back
  * finds each argument again, which is cheaper than writing T * K of them down. */
-static int chain_best(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V, float *sums,
+static int chain_best(chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V, float *sums,
                       int32_t *path, float *score) {
     int64_t stride = s->stride, block = s->G * stride, each = chain_work(s), part = STOP_PART / each + 1, g, c;
     int64_t t = 1;
-    int few = s->tops != NULL && T > CHAIN_SHORT;
-    float ignored;
-    for (int64_t a = 0; few && a < s->P; a++) rows_argmax(s->A + a * stride, NULL, stride, s->tops + a);
+    float ignored, *least = s->tops != NULL && (s->has_tops || T > CHAIN_SHORT) ? s->tops + stride : NULL;
+    if (least != NULL && !s->has_tops) {
+        for (int64_t a = 0; a < s->P; a++) s->tops[a] = rows_greatest(s->A + a * stride, stride, 1.0f);
+        s->has_tops = 1;
+    }
     chain_first(s, E, gold == NULL ? NULL : s->loss + gold[0] * stride, V);
     for (; t + part < T; t += part) {
-        chain_forward(s, E, gold, t, t + part, V, few);
+        chain_forward(s, E, gold, t, t + part, V, least, sums);
         if (stop_poll(part * each) < 0) return -1;
     }
-    chain_forward(s, E, gold, t, T, V, few);
+    chain_forward(s, E, gold, t, T, V, least, sums);
     *score = chain_last(s, V + (T - 1) * block, T, &g, &c);
     for (t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
-        int64_t a = few ? chain_back_few(s, V + (t - 1) * block, c, sums)
-                        : chain_back(s, t, V + (t - 1) * block, g, c, &ignored, sums);
+        int64_t a = least != NULL ? chain_back_few(s, V + (t - 1) * block, least[t], c, (int32_t *)sums)
+                                  : chain_back(s, t, V + (t - 1) * block, g, c, &ignored, sums);
         chain_move(s, t, a, &g, &c);
     }
     return 0;

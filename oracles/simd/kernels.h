@@ -31,7 +31,7 @@ typedef struct {
                  const float *values, int64_t T, const float *init, int64_t init_step, float *E);
     int (*tables)(const chain_scores *s, const float *A, const float *W, const int64_t *indptr, const int32_t *indices,
                   const float *values, int64_t T, float *rows, float *tables);
-    int (*best)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
+    int (*best)(chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
                 float *sums, int32_t *path, float *score);
     int (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap,
                  float *V, float *best);

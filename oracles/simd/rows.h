@@ -28,8 +28,9 @@
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 
+/* Into the second level of the cache: the rows of a token with hundreds of labels fill the first. */
 ROWS_INLINE void rows_prefetch(const float *row, int64_t stride) {
-    for (int64_t c = 0; c < stride; c += 16) __builtin_prefetch(row + c);
+    for (int64_t c = 0; c < stride; c += 16) __builtin_prefetch(row + c, 0, 2);
 }
 
 ROWS_INLINE rows_v rows_all(float x) { return (rows_v){x, x, x, x, x, x, x, x}; }
@@ -41,6 +42,27 @@ ROWS_INLINE float rows_top(rows_v a) {
     float top = a[0];
     for (int l = 1; l < LANES; l++) top = a[l] > top ? a[l] : top;
     return top;
+}
+
+/* Which lanes of a comparison are true: a bit each. */
+ROWS_INLINE unsigned rows_bits(rows_i m) {
+#if defined(__AVX__)
+    return (unsigned)_mm256_movemask_ps((__m256)m);
+#else
+    unsigned bits = 0;
+    for (int l = 0; l < LANES; l++) bits |= (m[l] != 0) << l;
+    return bits;
+#endif
+}
+
+/* The greatest of sign * row. */
+static __attribute__((noinline)) float rows_greatest(const float *row, int64_t stride, float sign) {
+    rows_v m0 = rows_all(-INFINITY), m1 = m0, by = rows_all(sign);
+    for (int64_t c = 0; c < stride; c += 2 * LANES) {
+        m0 = rows_max(by * *(const rows_v *)(row + c), m0);
+        m1 = rows_max(by * *(const rows_v *)(row + (c + LANES < stride ? c + LANES : c)), m1);
+    }
+    return rows_top(rows_max(m0, m1));
 }
 
 /* out = init + sum_e value_e * W[index_e], for `nv` vectors beginning at column `c`; nv is a literal

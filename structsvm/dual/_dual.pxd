@@ -45,6 +45,7 @@ cdef class DualState(WeightState):
     cdef int process(self, Py_ssize_t i) except -1 nogil
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
     cdef void fetch_old(self, int stage) noexcept nogil
+    cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
@@ -54,7 +55,7 @@ cdef class DualState(WeightState):
     cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
     cdef int flush(self) except -1
-    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact)
+    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low)
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
     cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
     cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil

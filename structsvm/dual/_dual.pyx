@@ -27,12 +27,15 @@ from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem, Target
 from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
-from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
+from structsvm.dual._weights cimport (
+    AVERAGE_NONE, WeightState, add_products, overflow, sum_of_lanes, sum_of_products,
+)
 from structsvm.execution._stop cimport look, poll
 
 from structsvm.dual._rounds import violations
 from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put
 
+cdef Py_ssize_t WINDOW = 1 << 23    # weights that `settle` sums at a time
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
 
@@ -147,15 +150,11 @@ cdef class DualState(WeightState):
             n -= m
             for k in range(m):
                 picks[k] = self.support[random_below(&self.random, self.n_near)]
-                prefetch(&self.sets[picks[k]])
-                self.problem.c_prefetch(picks[k], 0)
+                self.fetch(picks[k], 0)
             for k in range(m):
-                prefetch(self.sets[picks[k]].cuts)
-                prefetch(self.sets[picks[k]].gram)
-                self.problem.c_prefetch(picks[k], 1)
+                self.fetch(picks[k], 1)
             for k in range(m):
-                if self.sets[picks[k]].n > 0:
-                    prefetch(self.sets[picks[k]].cuts[0].words)
+                self.fetch(picks[k], 2)
             for k in range(m):
                 i = picks[k]
                 self.slopes(i, False)
@@ -197,23 +196,28 @@ cdef class DualState(WeightState):
     cdef void fetch_old(self, int stage) noexcept nogil:
         """Fetch into the caches what the next two of `solve_old` look at, unless the number of patterns changes."""
         cdef Random random = self.random
-        cdef WorkingSet* s
-        cdef Py_ssize_t i, _, k
-        if self.n_near == 0:
-            return
-        for _ in range(2):
-            i = self.support[random_below(&random, self.n_near)]
-            s = &self.sets[i]
-            if stage == 0:
-                prefetch(s)
-                self.problem.c_prefetch(i, 0)
-            elif stage == 1:
-                prefetch(s.cuts)
-                prefetch(s.gram)
-                self.problem.c_prefetch(i, 1)
-            else:
-                for k in range(s.n):
-                    prefetch(s.cuts[k].words)
+        cdef Py_ssize_t _
+        if self.n_near > 0:
+            for _ in range(2):
+                self.fetch(self.support[random_below(&random, self.n_near)], stage)
+
+    cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil:
+        """Fetch what a step on example i looks at, in three stages: each finds the addresses that the next needs."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k
+        if stage == 0:
+            prefetch(s)
+            prefetch(&self.box[i])
+            prefetch(&self.ridge[i])
+            self.problem.c_prefetch(i, 0)
+        elif stage == 1:
+            prefetch(s.cuts)
+            prefetch(&s.cuts[1])
+            prefetch(s.gram)
+            self.problem.c_prefetch(i, 1)
+        else:
+            for k in range(s.n):
+                prefetch(s.cuts[k].words)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Frank-Wolfe: decode, and move example i's alpha towards the corner of its simplex where the dual rises most.
@@ -692,8 +696,10 @@ cdef class DualState(WeightState):
         dual : float
             The dual objective at alpha (and at the constant ``base``, if there is one).
         """
-        cdef Py_ssize_t i, k, n_patterns = 0
+        cdef Py_ssize_t i, k, n_patterns = 0, unit = self.problem.window_unit, n = self.problem.n_features, size = n
+        cdef Py_ssize_t low = 0
         cdef double linear, ridge, origin
+        cdef double[9] squares = [0.0] * 9
         cdef const float64_t[::1] base = self.base
         cdef float64_t[::1] exact
         for i in range(self.problem.n_samples):     # before anything that Ctrl-C may leave half done
@@ -704,23 +710,36 @@ cdef class DualState(WeightState):
                 n_patterns += 1
         self.n_near = n_patterns
         summed, self.summed = self.summed, None
-        sums, linear, ridge = summed or self.sums(0, self.n_samples, np.zeros(self.problem.n_features))
-        exact = sums
-        for k in range(self.n_signs):
-            origin = 0.0 if base is None else base[self.signs[k]]
-            self.mu[k] = max(-(exact[self.signs[k]] + origin), 0.0)
-            exact[self.signs[k]] = max(exact[self.signs[k]], 0.0 - origin)
+        if unit > 0 and summed is None and self.base is None and self.n_signs == 0:
+            size = min(size, WINDOW // unit * unit)
+        sums = None if summed else np.zeros(size)
+        while True:
+            sums, linear, ridge = summed or self.sums(0, self.n_samples, sums, low)
+            exact = sums
+            for k in range(self.n_signs):
+                origin = 0.0 if base is None else base[self.signs[k]]
+                self.mu[k] = max(-(exact[self.signs[k]] + origin), 0.0)
+                exact[self.signs[k]] = max(exact[self.signs[k]], 0.0 - origin)
+            add_products(exact, exact, squares)
+            if low + size >= n:
+                break
+            self.weights[low:low + size] = sums
+            sums.fill(0.0)
+            low += size
         self.n_projected = self.n_updates
-        dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
+        dual = linear - 0.5 * sum_of_lanes(squares) - 0.5 * ridge
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
             put(sums, sums, self.base)
-        self.weights[:] = sums      # at once: Ctrl-C leaves no half of them
+        self.weights[low:] = sums[:n - low]     # at once: Ctrl-C leaves no half of them, or of a window
         self.dual = dual
         return self.dual
 
-    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact):
-        """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`."""
+    cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low):
+        """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`.
+
+        If that is a window of w, it begins at `low`.
+        """
         cdef Py_ssize_t i, k
         cdef WorkingSet* s
         cdef double linear = 0.0, ridge = 0.0
@@ -734,7 +753,8 @@ cdef class DualState(WeightState):
                 for k in range(s.n):
                     linear += s.cuts[k].alpha * s.cuts[k].b
                     s.total += s.cuts[k].alpha
-                    self.problem.c_accumulate(i, &s.cuts[k], s.cuts[k].alpha, &exact[0])
+                    self.problem.c_accumulate_window(
+                        i, &s.cuts[k], s.cuts[k].alpha, &exact[0], low, low + exact.shape[0])
                 # Rounding of the sum must not reopen a box that is full.
                 if s.total > self.box[i] * (1.0 - 1e-12):
                     s.total = self.box[i]

@@ -315,7 +315,7 @@ cdef class Part(DualState):
         if self.exact is None:
             self.exact = np.empty(len(self.weights))
         self.exact[:] = 0.0
-        return self.sums(self.start, self.stop, self.exact)
+        return self.sums(self.start, self.stop, self.exact, 0)
 
 
 def gather(DualState whole not None, parts, found=()):

@@ -27,20 +27,31 @@ cdef Py_ssize_t PIECE = 1 << 16     # weights that stay in the cache
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
 
-cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
+cdef void add_products(const double[::1] a, const double[::1] b, double* lanes) noexcept:
+    """Add to eight sums that do not wait for each other, and to one of the rest.
+
+    If pieces of long vectors have a multiple of eight numbers, all but the last, the sums are those of the whole.
+    """
     cdef Py_ssize_t k, lane, wholes = a.shape[0] - a.shape[0] % 8
-    cdef double lanes[8]        # sums that do not wait for each other
-    cdef double total = 0.0
-    for lane in range(8):
-        lanes[lane] = 0.0
     for k in range(0, wholes, 8):
         for lane in range(8):
             lanes[lane] += a[k + lane] * b[k + lane]
     for k in range(wholes, a.shape[0]):
-        total += a[k] * b[k]
+        lanes[8] += a[k] * b[k]
+
+
+cdef double sum_of_lanes(const double* lanes) noexcept:
+    cdef double total = lanes[8]
+    cdef Py_ssize_t lane
     for lane in range(8):
         total += lanes[lane]
     return total
+
+
+cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
+    cdef double[9] lanes = [0.0] * 9
+    add_products(a, b, lanes)
+    return sum_of_lanes(lanes)
 
 
 def half_norm(weights, base=None):
@@ -200,7 +211,7 @@ cdef class WeightState(State):
     def restart_average(self):
         """Let the average begin here."""
         self.average_from = self.n_visits
-        if self.average_sum is not None:
+        if self.average_sum is not None and self.n_visits + self.n_updates > 0:     # else 0: touch no page
             self.average_sum[:] = 0.0
 
     def averaged(self):

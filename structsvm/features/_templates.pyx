@@ -387,11 +387,6 @@ def gather_templates(list locals_, list maps, int64_t n_tokens):
     indices = np.empty(n_tokens * n_templates + 1, dtype=np.int32)
     values = None
     keep = []           # keeps the buffers behind the pointers alive
-    # A token's entries are sorted by insertion, which is quick when they nearly are.
-    # Templates of frequent features give low numbers: take them first.
-    order = sorted(range(n_templates), key=lambda j: _typical(locals_[j], maps[j]))
-    locals_ = [locals_[j] for j in order]
-    maps = [maps[j] for j in order]
     ptr = indptr
     ind = indices
     try:
@@ -437,15 +432,6 @@ def gather_templates(list locals_, list maps, int64_t n_tokens):
     if with_values:
         values.resize(total, refcheck=False)
     return indptr, indices, values
-
-
-def _typical(ids, map_):
-    """The mean feature number of a template at the first tokens; order only, never results."""
-    ids = ids[:2048]
-    if map_ is not None:
-        ids = map_[ids[ids >= 0]]
-    ids = ids[ids >= 0]
-    return ids.mean() if ids.size else 0.0
 
 
 cdef int64_t _gather(const int32_t **sources, const int32_t **targets, int n_templates,

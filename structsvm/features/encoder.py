@@ -220,14 +220,14 @@ class FeatureEncoder:
     def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
-        if hasattr(X, "to_pylist"):  # Arrow
-            X = X.to_pylist()
-        if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
-            X = np.asarray(X)
         if lengths is not None and hasattr(X, "columns"):
             X = np.asarray(X)
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
+        if hasattr(X, "to_pylist"):  # Arrow
+            X = X.to_pylist()
+        if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
+            X = np.asarray(X)
         if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
             raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
         if lengths is not None:

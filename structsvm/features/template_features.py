@@ -7,6 +7,7 @@ left + right are the boundaries of a sequence, the others are strings of the sou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,9 @@ from structsvm.features.numbering import number_features
 from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
+
+FEW = 10_000  # features that are hashed at once: more, space by space, take less memory
+FEW_TOKENS = 256  # for which the order of templates does not pay
 
 
 class TemplateVocabulary:
@@ -157,20 +161,36 @@ class TemplateVocabulary:
 def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
     """Encode columns with features hashed to 2**bits indices: a chained hash of template text and strings."""
     met = _Met(layout, X.vocabularies)
-    strings, found, statistics = met.strings, met.add(X), met.statistics()
-    ends = Vocabulary.from_strings(layout.boundaries)
-    hashes = [np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)]) for vocabulary in strings]
-    texts = Vocabulary.from_strings([repr(key) for key in layout.keys])
-    maps = []
-    for start, space, (_, _, codes) in zip(
-        hash_strings(texts.data, texts.starts), layout.spaces, statistics, strict=True
-    ):
-        h = np.full(len(codes), start, dtype=np.uint64)
-        for k, source in enumerate(space):
-            h = (h ^ hashes[source][codes[:, k]]) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        maps.append((h >> np.uint64(64 - bits)).astype(np.int32))
+    found, statistics = met.add(X), met.statistics()
+    # Of all sources in one array: boundaries and strings of each.
+    ends = np.array([_hash_of(text) for text in layout.boundaries], dtype=np.uint64)
+    hashes = np.concatenate([part for v in met.strings for part in (ends, hash_strings(v.data, v.starts))])
+    first = np.cumsum([0, *(len(ends) + len(v) for v in met.strings)], dtype=np.int32)
+    maps: list[Any] = [None] * len(layout.spaces)
+    # Small spaces at once, those of more items first: n of them have an item k.
+    order = sorted(range(len(maps)), key=lambda i: -len(layout.spaces[i]))
+    few = sum(len(codes) for _, _, codes in statistics) < FEW
+    for group in [order] if order and few else [[i] for i in order]:
+        codes = [statistics[i][2] for i in group]
+        ends_of = np.cumsum([0, *map(len, codes)])
+        h = np.repeat(np.array([_hash_of(repr(layout.keys[i])) for i in group], dtype=np.uint64), np.diff(ends_of))
+        for k in range(len(layout.spaces[group[0]])):
+            n = sum(len(layout.spaces[i]) > k for i in group)
+            part = h[: ends_of[n]]
+            shift = np.repeat([first[layout.spaces[i][k]] for i in group[:n]], np.diff(ends_of[: n + 1]))
+            part ^= hashes[np.concatenate([c[:, k] for c in codes[:n]]) + shift]
+            part *= np.uint64(0x9E3779B97F4A7C15)
+            part ^= part >> np.uint64(29)
+        numbers = (h >> np.uint64(64 - bits)).astype(np.int32)
+        for i, (a, b) in zip(group, pairwise(ends_of.tolist()), strict=True):
+            maps[i] = numbers[a:b]
     return _gather(layout, X, found, maps, 2**bits)
+
+
+@lru_cache(maxsize=1024)
+def _hash_of(text: str) -> np.uint64:
+    one = Vocabulary.from_strings([text])
+    return np.uint64(hash_strings(one.data, one.starts)[0])
 
 
 class _Met:
@@ -284,4 +304,18 @@ def _gather(
 ) -> Tokens:
     """Tokens of the features found, mapped by space."""
     chosen = [None if maps is None else maps[space] for space in layout.template_space]
+    if X.n_tokens > FEW_TOKENS:
+        # A token's entries are sorted by insertion, which is quick when they nearly are. Templates of frequent features
+        # give low numbers: take them first.
+        order = sorted(range(len(found)), key=lambda j: _typical(found[j], chosen[j]))
+        found, chosen = [found[j] for j in order], [chosen[j] for j in order]
     return Tokens(X.offsets, *gather_templates(found, chosen, X.n_tokens), n_features)
+
+
+def _typical(ids: NDArray[np.int32], chosen: NDArray[np.int32] | None) -> float:
+    """The mean feature number of a template at the first tokens; order only, never results."""
+    ids = ids[:2048]
+    if chosen is not None:
+        ids = chosen[ids[ids >= 0]]
+    ids = ids[ids >= 0]
+    return float(ids.mean()) if ids.size else 0.0

@@ -296,7 +296,7 @@ class WeightRun(Run):
         super().resume()
 
     def norms(self) -> tuple[float, float]:
-        return half_norm(self.weights), np.nan
+        return half_norm(self.state.averaged() if self.use_average else self.state.weights), np.nan
 
 
 class DualRun(WeightRun):

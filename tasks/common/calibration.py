@@ -29,13 +29,13 @@ PASSES, PASSES_TO_GAP = 1, 5
 
 # Temperatures lie in exp(-LIMIT) .. exp(LIMIT): scores that tell everything, or nothing, have no finite one.
 LIMIT = 20.0
-PRECISION = 1e-3
+PRECISION, LEAST_PRECISION = 1e-3, 0.5  # of their logarithms, and of those that count little
 
 # Examples of a stream after which half of the temperature is that of the last batch.
 STREAM = 500
 
 
-def fit_temperature(loss: Callable[[float], tuple[float, float]]) -> float:
+def fit_temperature(loss: Callable[[float], tuple[float, float]], precision: float = PRECISION) -> float:
     """The temperature of least loss.
 
     Parameters
@@ -44,11 +44,13 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]]) -> float:
         Takes beta = 1 / T > 0 and returns a negative log-likelihood and its derivative by beta. For each example the
         first is ``log sum_y exp(beta s_y) - beta s_true``, and so the second ``E_beta[s] - s_true``: convex in beta,
         for class scores as for chains and trees, whose sum runs over all labellings.
+    precision : float
+        Of the logarithm of T, about.
 
     Returns
     -------
     float
-        T, to about a thousandth.
+        T.
     """
 
     def slope(log_beta: float) -> float:
@@ -69,14 +71,14 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]]) -> float:
             break
         at, here, step = there, found, 2.0 * step
     a, b, slope_a, slope_b = at, there, here, found
-    while abs(b - a) > PRECISION and slope_b != 0.0:
+    while abs(b - a) > precision and slope_b != 0.0:
         middle = b - slope_b * (b - a) / (slope_b - slope_a)
         found = slope(middle)
         if (found > 0.0) != (slope_b > 0.0):
             a, slope_a = b, slope_b
         else:
             slope_a *= 0.5
-        done = abs(middle - b) < PRECISION / 4
+        done = abs(middle - b) < precision / 4
         b, slope_b = middle, found
         if done:
             break
@@ -156,7 +158,7 @@ class CalibratedModel(TaskModel):
     resumes: bool = True
 
     @abstractmethod
-    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
         """The temperature of least loss over turns, each a model and its held-out examples."""
 
     @abstractmethod
@@ -173,16 +175,17 @@ class CalibratedModel(TaskModel):
                 turns = [(self.without(chosen, solver, run, weight), chosen) for chosen in self.held_out(problem)]
             else:
                 turns = [(before, np.arange(problem.n_before, problem.n_samples))]
+            # Batches that were small say little: halfway, in logarithms, after STREAM examples.
             n = sum(len(chosen) for _, chosen in turns)
-            temperature = self.temperature_of(turns, problem, weight)
+            share = 1.0 if before is None or before.temperature is None else n / (n + STREAM)
+            precision = min(PRECISION / max(share, PRECISION), LEAST_PRECISION)
+            temperature = self.temperature_of(turns, problem, weight, precision)
         except KeyboardInterrupt:
             self.temperature, run.status = None, "interrupted"
             return
         if temperature is None:
             return
-        if before is not None and before.temperature is not None:
-            # Batches that were small say little: halfway, in logarithms, after STREAM examples.
-            share = n / (n + STREAM)
+        if share < 1.0:
             temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(before.temperature))
         self.temperature = temperature
 
@@ -227,10 +230,10 @@ class Calibrated(CalibratedModel):
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
         found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return fit_temperature(softmax_loss(scores, known, weights)) if weights.any() else None
+        return fit_temperature(softmax_loss(scores, known, weights), precision) if weights.any() else None
 
     def held_out(self, problem: Any) -> Iterator[Any]:
         first = problem.n_before

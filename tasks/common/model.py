@@ -200,8 +200,8 @@ class TaskModel(ABC):
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         if passes is None and isinstance(run, DualRun) and run.has_dual and run.status == "max_iter":
             warn_of_gap(run, solver)
+        self.result = run.result()  # whose norms may need an average, of which one at a time is enough
         self.learn(run)
-        self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
         self.finish(run.inner.solver if isinstance(run, LatentRun) else solver, run, weight, before)

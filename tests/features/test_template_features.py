@@ -18,6 +18,7 @@ from feature_reference import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.features import template_features
 from structsvm.features.columns import Columns, read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.templates import TemplateError
@@ -142,6 +143,15 @@ def test_hashed_templates():
     assert same(copied_by_arrays(encoder).transform(columns), tokens)
     tiny = FeatureEncoder("crf++", hash_bits=2).fit_transform(columns)
     assert tiny.values.sum() == len(exact.indices)
+
+
+def test_hashed_templates_are_the_same_by_space(monkeypatch):
+    columns = Columns.from_sequences([[(f"w{i % 7}", f"N{i % 3}") for i in range(20)]] * 2)
+    encoder = FeatureEncoder("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]/%x[1,0]\nU2\nU3:%x[0,1]/%x[1,0]", hash_bits=18)
+    at_once = encoder.fit_transform(columns)
+    monkeypatch.setattr(template_features, "FEW", 0)
+    assert same(encoder.transform(columns), at_once)
+    assert len(np.unique(at_once.indices)) > 7
 
 
 def test_hashed_bigrams():

@@ -1,6 +1,7 @@
 """Label chains against the enumeration of all labellings."""
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from structsvm.testing import check_oracle
 
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
 MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
+WINDOW = 1 << 23  # weights, as in `_dual.pyx`
 
 
 class Case(Chains):
@@ -97,6 +99,15 @@ def test_labels_that_cannot_matter_are_left_out(K, spread):
         for before in back[::-1]:
             path.append(int(before[path[-1]]))
         assert oracle.argmax(x, w.ravel(), gold, rescaling).tolist() == path[::-1]
+        if gold is None:
+            # One decoder for short sequences and long ones, with other weights before.
+            chain = oracle.chain([x[:2], x, x[:3], x])
+            chain.decode((w - 100.0 * (w[:, :1] != 0)).ravel())
+            assert chain.decode(w.ravel(), 3).tolist() == path[::-1]
+            assert chain.decode(w.ravel(), 0, 2)[2:].tolist() == path[::-1]
+            short = [oracle.argmax(x[:n], w.ravel()) for n in (2, 3)]
+            assert np.array_equal(chain.decode(w.ravel())[:2], short[0])
+            assert np.array_equal(chain.decode(w.ravel())[14:17], short[1])
 
 
 @given(cases(), st.integers(0, 2**32 - 1))
@@ -165,10 +176,12 @@ def test_inner_products_of_cuts_with_many_differences(ones):
     """They are taken feature by feature; what the steps track is still the dual of the dense constraints."""
     rng = np.random.default_rng(0)
     n = 2 * int(MANY_PAIRS**0.5)
-    X = [rng.integers(0, 2, (n, 3)).astype(float) if ones else rng.normal(size=(n, 3)) for _ in range(2)]
-    oracle = ViterbiOracle(3, 3)
+    X = [np.zeros((n, 5)) for _ in range(2)]
+    for x, columns in zip(X, ([0, 1, 2], [0, 3, 4]), strict=True):  # features that the sequences share, and others
+        x[:, columns] = rng.integers(0, 2, (n, 3)) if ones else rng.normal(size=(n, 3))
+    oracle = ViterbiOracle(3, 5)
     # No token has label 2: the constraints alone have features of it.
-    problem = oracle.bind(tokens_of(X, 3, ones=ones), [rng.integers(0, 2, n) for _ in X])
+    problem = oracle.bind(tokens_of(X, 5, ones=ones), [rng.integers(0, 2, n) for _ in X])
     run = LaRank(C=0.01, schedule="fixed", n_reprocess=3, random_state=0).start(problem)
     for _ in range(4):
         run.schedule.start_pass()
@@ -181,6 +194,32 @@ def test_inner_products_of_cuts_with_many_differences(ones):
         for a, (indices, values) in zip(alpha, rows, strict=True):
             w[indices] += a * values
         assert tracked == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-4)
+
+
+def test_inner_products_take_memory_for_the_features_of_a_sequence():
+    rng = np.random.default_rng(0)
+    n, F = 2 * int(MANY_PAIRS**0.5), 100_000
+    X = [tokens_of([rng.integers(0, 2, (n, 3)).astype(float)], 3, ones=True) for _ in range(2)]
+    tokens = Tokens(
+        np.array([0, n, 2 * n]),
+        np.concatenate([X[0].indptr, X[0].indptr[-1] + X[1].indptr[1:]]),
+        np.concatenate([X[0].indices, F - 3 + X[1].indices]),
+        None,
+        F,
+    )
+    run = LaRank(C=0.01, schedule="fixed", n_reprocess=3, random_state=0, average=False).start(
+        ViterbiOracle(3, F).bind(tokens, rng.integers(0, 2, 2 * n))
+    )
+    run.schedule.start_pass()
+    tracemalloc.start()
+    try:
+        run.schedule.run(np.inf)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert run.state.n_cuts > 2
+    # A number per feature; no row.
+    assert 4 * F <= peak < 8 * F
 
 
 def test_counting_has_a_cap():
@@ -469,3 +508,33 @@ def test_dense_sparse_and_weightless_tokens_agree():
     labels = [oracle.chain(data).decode(w) for data in (x, tokens_of(x, 5), tokens_of(x, 5, ones=True))]
     assert np.array_equal(labels[0], labels[1]) and np.array_equal(labels[0], labels[2])
     assert np.array_equal(np.concatenate([oracle.argmax(a, w) for a in x]), labels[0])
+
+
+def test_exact_sums_by_windows():
+    """With more weights than a window, w and the dual are those of the dense constraints."""
+    rng = np.random.default_rng(0)
+    K, stride, n, size = 9, 16, 10, 8
+    F = WINDOW // stride + 20_000
+    indices = np.sort(rng.integers(0, F // 2, (n * size, 2)) * [1, 2] + [0, 1], axis=1)
+    indices[0], indices[1] = [0, F - 1], [WINDOW // stride - 1, WINDOW // stride]
+    bounds = np.arange(0, n * size + 1)
+    tokens = Tokens(bounds[::size].copy(), 2 * bounds, indices.ravel().astype(np.int32), None, F)
+    oracle = ViterbiOracle(K, F)
+    run = LaRank(C=0.1, random_state=0, average=False).start(oracle.bind(tokens, rng.integers(0, K, n * size)))
+    run.schedule.start_pass()
+    run.schedule.run(np.inf)
+    tracemalloc.start()
+    try:
+        dual = run.state.settle()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * WINDOW + 2**20 < 8 * oracle.n_features
+    _, b, rows = run.state.constraints()
+    alpha, w = run.state.alphas()[1], np.zeros(oracle.n_features)
+    for a, (at, values) in zip(alpha, rows, strict=True):
+        w[at] += a * values
+    np.testing.assert_allclose(run.state.weights, w, rtol=1e-6, atol=1e-7)
+    for row in (0, WINDOW // stride - 1, WINDOW // stride, F - 1, F + 1):
+        assert w[row * stride : (row + 1) * stride].any()
+    assert dual == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-9)

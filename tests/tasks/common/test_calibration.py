@@ -19,6 +19,7 @@ from structsvm.tasks import (
     TrackingClassifier,
     WestonWatkinsClassifier,
 )
+from structsvm.tasks.common import calibration
 from structsvm.tasks.common.calibration import (
     FEW,
     Calibrated,
@@ -59,6 +60,33 @@ def test_it_is_where_the_loss_is_least():
         T = fit_temperature(loss)
         least = min(loss(beta)[0] for beta in np.geomspace(1e-6, 1e6, 4000))
         assert loss(1.0 / T)[0] <= least + 1e-4 * abs(least)
+
+
+def test_a_coarse_temperature_takes_fewer_calls():
+    rng, calls = np.random.default_rng(1), []
+    loss = softmax_loss(8.0 * rng.normal(size=(40, 3)), one_hot(rng.integers(0, 3, 40), 3))
+
+    def counted(beta):
+        calls.append(beta)
+        return loss(beta)
+
+    T, n = fit_temperature(counted), len(calls)
+    coarse = fit_temperature(counted, 0.5)
+    assert abs(np.log(coarse / T)) < 0.5
+    assert len(calls) - n <= n - 2
+
+
+def test_a_stream_asks_for_what_counts(monkeypatch):
+    """The temperature of a batch is as exact as its share of the model's."""
+    asked = []
+    monkeypatch.setattr(calibration, "fit_temperature", lambda loss, precision: asked.append(precision) or 2.0)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 2)), rng.integers(0, 2, 1000)
+    machine = LaRankClassifier(probability=True)
+    for batch in (slice(0, 2), slice(2, 3), slice(3, 1000)):
+        machine.partial_fit(X[batch], y[batch], classes=[0, 1])
+    assert asked[0] == calibration.PRECISION
+    assert asked[1:] == [calibration.LEAST_PRECISION, pytest.approx(calibration.PRECISION * (997 + 500) / 997)]
 
 
 @pytest.mark.parametrize("beta", [0.1, 1.0, 3.0])
