@@ -128,7 +128,7 @@ class TestPerceptron:
     def test_without_average_the_last_weights(self):
         run, seen = self.trained(2, average=False)
         np.testing.assert_array_equal(run.weights, run.state.weights)
-        assert 0.0 < np.abs(seen[-90] - run.weights).max()
+        assert np.abs(seen[-90] - run.weights).max() > 0.0
 
     def test_weights_that_must_not_be_negative(self):
         run, _ = self.trained(2, nonnegative=np.arange(12) % 3 != 1)
