@@ -18,7 +18,8 @@ from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
-from structsvm.shards.sequences import DEFAULT_MEMORY, SequenceShards
+from structsvm.shards.base import DEFAULT_MEMORY
+from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver

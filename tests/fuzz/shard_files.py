@@ -17,7 +17,7 @@ import model_files
 import numpy as np
 
 from structsvm import ModelFileError, SequenceShards
-from structsvm.shards.sequences import DTYPES, INDEX
+from structsvm.shards.base import DTYPES, INDEX
 from structsvm.tasks import SequenceLabeler
 
 WORDS = [["the", "dog", "sees"], ["a", "cat"], ["runs"], ["the", "cat", "sees", "a", "dog"]]
