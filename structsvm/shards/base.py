@@ -52,7 +52,7 @@ class Shards(ABC):
         return len(self.tokens.bounds) - 1
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True) -> Self:
+    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True, **options: Any) -> Self:
         """Open a folder made by `make`.
 
         Parameters
@@ -69,11 +69,11 @@ class Shards(ABC):
         folder = Path(folder)
         file = read_model(folder / INDEX, kind=cls.kind)
         with unsound(folder, cls.kind):
-            return cls._opened(folder, file, mmap)
+            return cls._opened(folder, file, mmap, **options)
 
     @classmethod
     @abstractmethod
-    def _opened(cls, folder: Path, file: ModelFile, mmap: bool) -> Self:
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
         """The shards whose index is a file; ValueError, KeyError or TypeError for what `make` cannot have written."""
 
     @staticmethod

@@ -134,7 +134,7 @@ class SequenceShards(Shards):
         return cls.open(folder)
 
     @classmethod
-    def _opened(cls, folder: Path, file: ModelFile, mmap: bool) -> Self:
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
         encoder = FeatureEncoder.from_arrays(file.meta["encoder"], file.under("encoder."))
         if encoder.kind != "columns":
             raise ValueError("an encoder of no columns")

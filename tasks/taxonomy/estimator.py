@@ -236,8 +236,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
-            Or `structsvm.DocumentShards`, which contain the labels too, without y: C is chosen on as many documents as one shard
-            may have, and there is a weight for every feature and node.
+            Or `structsvm.DocumentShards`, which contain the labels too, without y: C is chosen on as many documents as
+            one shard may have, and there is a weight for every feature and node.
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
             Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
             (or by the separator `taxonomy`). Labels known in part: a set of nodes that contains the document's; with

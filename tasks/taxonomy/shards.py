@@ -17,7 +17,7 @@ from structsvm.features._strings import Interner
 from structsvm.features.columns import Vocabulary
 from structsvm.features.matrices import is_sparse
 from structsvm.features.tokens import MAX_FEATURES
-from structsvm.model_file import ModelFile
+from structsvm.model_file import ModelFile, ModelFileError
 from structsvm.oracles.taxonomy import as_documents
 from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory
 from structsvm.shards.pieces import arrow_batches
@@ -161,15 +161,22 @@ class DocumentShards(Shards):
                 "has_intercept": bool(fit_intercept),
             }
             cls._write(target, parts, meta, arrays, max_memory)
-        return cls.open(folder)
+        return cls.open(folder, trusted=True)
 
     @classmethod
-    def _opened(cls, folder: Path, file: ModelFile, mmap: bool) -> Self:
+    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True, trusted: bool = False) -> Self:  # type: ignore[override]
+        """As `SequenceShards.open`; `trusted`: see `structsvm.load`."""
+        return super().open(folder, mmap=mmap, trusted=trusted)
+
+    @classmethod
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
         header, vectorizer = file.meta["vectorizer"], None
         n_features = stored_count(file.meta, "n_features", 1, MAX_FEATURES - 1)
         if header is not None:
-            if (doubt := suspicion(header)) is not None:
-                raise ValueError(f"{doubt}, which shards of files do not have")
+            if not options["trusted"] and (doubt := suspicion(header)) is not None:
+                raise ModelFileError(
+                    f"{folder}: {doubt}; if you trust who made the shards, open them with trusted=True"
+                )
             vectorizer = vectorizer_from_file(header, file.arrays)
             if len(vectorizer.vocabulary_) != n_features:
                 raise ValueError(f"a vectorizer of {len(vectorizer.vocabulary_)} terms, and {n_features} features")
@@ -250,6 +257,12 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
 
 def _unchanged(X: Any) -> Any:
     return X
+
+
+def holds_texts(path: Any) -> bool:
+    """Whether the documents of a file are texts."""
+    X, _ = next(_pieces(path, None))
+    return isinstance(X, list)
 
 
 def _is_file(source: Any) -> bool:

@@ -94,7 +94,8 @@ def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:
     """The vectorizer, fitted to these terms and their inverse document frequencies."""
-    vectorizer.set_params(vocabulary=terms).fit([terms[0]])
+    with np.errstate(divide="ignore"):  # without `smooth_idf`
+        vectorizer.set_params(vocabulary=terms).fit([terms[0]])
     if idf is not None:
         vectorizer.idf_ = idf
     return vectorizer
