@@ -136,7 +136,7 @@ def documents(model: Any, path: str) -> Any:
     return as_filled(X), y
 
 
-def shards(in_shards: InShards, of_texts: dict[str, Any], model: Any = None) -> tuple[DocumentShards, Any]:
+def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any]:
     """Return the shards that options ask for, and their labels; with the words of a model to resume."""
     given: dict[str, Any] = {}
     if in_shards.folder is not None and holds_texts(in_shards.path):

@@ -19,7 +19,7 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.progress import Bar
-from structsvm.shards.base import DEFAULT_MEMORY, Shards
+from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
@@ -91,7 +91,7 @@ class InShards:
     def __bool__(self) -> bool:
         return self.folder is not None or os.path.isdir(self.path)
 
-    def of(self, kind: type[Shards], **given: Any) -> Any:
+    def of(self, kind: Any, **given: Any) -> Any:
         """The shards in the folder that the path names, or new ones of its file; `given` is for `kind.make`."""
         if self.folder is None:
             return kind.open(self.path)
@@ -102,9 +102,7 @@ class InShards:
 
 
 SHARDS = (
-    optional(
-        "--shards", click.Path(), "Encode the data into files of this new folder, and train shard by shard."
-    ),
+    optional("--shards", click.Path(), "Encode the data into files of this new folder, and train shard by shard."),
     optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]"),
 )
 

@@ -116,8 +116,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
     def _prepare_shards(cls, params: Any, shards: Any, before: Any) -> tuple[Any, Any]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))
-        if sets:
-            raise ValueError("shards need labels that are fully known, and theirs hold inner nodes or -1")
+        if sets or labels != shards.labels:
+            raise ValueError("shards need labels that are sorted and fully known; theirs hold inner nodes, or -1")
         label_ids, n = shards.label_ids, len(labels)
         if label_ids.shape != (len(shards),) or not 0 <= label_ids.min() <= label_ids.max() < n:
             raise ValueError(f"the shards' label ids must be one per document, from 0 to {n - 1}")

@@ -135,13 +135,16 @@ class DocumentShards(Shards):
         TypeError
             For a vectorizer that files cannot hold, texts without one.
         """
+        from scipy.sparse import csr_array
+
         max_memory = checked_memory(max_memory)
         if vectorizer is not None:
             params_to_file(vectorizer)
         with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             rows = _Rows(Path(scratch), _pieces(source, columns), vectorizer, may_grow=_is_file(source))
             most = max(max_memory // TOKEN_BYTES, 1)
-            width, transform = rows.width, _unchanged
+            width: int = rows.width
+            transform: Callable[[Any], Any] = csr_array
             if vectorizer is not None:
                 vectorizer, width, transform = _fitted(vectorizer, rows, most)
             if not 0 < width < MAX_FEATURES:
@@ -255,10 +258,6 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
         yield tuple(batch.column(name).to_pylist() for name in names)
 
 
-def _unchanged(X: Any) -> Any:
-    return X
-
-
 def holds_texts(path: Any) -> bool:
     """Whether the documents of a file are texts."""
     X, _ = next(_pieces(path, None))
@@ -321,7 +320,8 @@ def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable
     weigh, idf = None, None
     if hasattr(vectorizer, "use_idf"):
         weigh = TfidfTransformer(**{name: getattr(vectorizer, name) for name in TfidfTransformer().get_params()})
-        weigh.fit(csr_array((1, len(names)), dtype=vectorizer.dtype))
+        with np.errstate(divide="ignore"):
+            weigh.fit(csr_array((1, len(names)), dtype=vectorizer.dtype))
         if weigh.use_idf:  # as scikit-learn computes it
             kept, smooth = column >= 0, int(weigh.smooth_idf)
             idf = np.full(len(names), smooth, dtype=vectorizer.dtype)

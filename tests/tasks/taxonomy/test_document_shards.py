@@ -250,7 +250,7 @@ class TestRefusals:
 
     def test_inner_nodes(self, tmp_path):
         shards = DocumentShards.make([(np.eye(3), ["A", "A > x", "A > y"])], tmp_path / "new")
-        with pytest.raises(ValueError, match="labels that are fully known"):
+        with pytest.raises(ValueError, match="labels that are sorted and fully known"):
             classifier().set_params(taxonomy=[("A", "A > x"), ("A", "A > y"), ("root", "A")]).fit(shards)
 
     @pytest.mark.parametrize(
@@ -284,7 +284,9 @@ class TestRefusals:
                 DocumentShards.make(tmp_path / name, tmp_path / "new")
         pyarrow = pytest.importorskip("pyarrow")
         table = pyarrow.table({"a": ["x"], "b": ["y"], "c": ["z"]})
-        with pytest.raises(ValueError, match=r"has two columns, texts and labels \(columns=\); it has \['a', 'b', 'c'\]"):
+        with pytest.raises(
+            ValueError, match=r"has two columns, texts and labels \(columns=\); it has \['a', 'b', 'c'\]"
+        ):
             DocumentShards.make(table, tmp_path / "new", vectorizer=CountVectorizer())
 
     def test_damaged_files(self, folder, source, tmp_path):
