@@ -89,6 +89,9 @@ cdef double AVERAGED_POWER = 0.75
 cdef Py_ssize_t LARGE = 1 << 22
 cdef Py_ssize_t RUN = 16
 
+# Work of a run of visits, about a tenth of a nanosecond each, below which threads would hardly pay.
+cdef double LEAST_WORK = 3e7
+
 # How many rows ahead a row is fetched, how many bytes of it, and bytes in a cache line.
 cdef Py_ssize_t ROWS_AHEAD = 4
 cdef Py_ssize_t AHEAD = 4096
@@ -163,6 +166,7 @@ cdef class GradientDescent(State):
 
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_machines
+    cdef Py_ssize_t first               # the label of the first machine
     cdef readonly Py_ssize_t skip
     cdef readonly double ridge
     cdef readonly double t0
@@ -200,7 +204,7 @@ cdef class GradientDescent(State):
         self.skip = skip if skip > 0 else max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
-        self.n_machines = 1 if n_labels == 2 else n_labels
+        self.first, self.n_machines = n_labels == 2, 1 if n_labels == 2 else n_labels
         self.work = <int64_t>(self.n_machines * (8.0 + filled * rows.n_features))
         self.ridge, self.loss = ridge, LOSSES[loss]
         self.method, self.intercept, self.average = METHODS[method], intercept, average
@@ -219,6 +223,50 @@ cdef class GradientDescent(State):
         self.t0 = t0
         if self.r == 0.0:
             self.r = t0 / self.skip
+
+    # ---- machines in threads --------------------------------------------------------------------
+
+    def parts(self, int n, Py_ssize_t n_visits):
+        """Up to `n` states, each of some of the machines: their weights are this state's.
+
+        In threads they do in `n_visits` visits what this one does, bit for bit; this one itself where that takes less
+        time than threads save.
+        """
+        cdef GradientDescent part
+        cdef Py_ssize_t k, at, size = sizeof(float) if self.rows.is_single else sizeof(double)
+        n = min(n, self.n_machines)
+        if n < 2 or n_visits * self.work < LEAST_WORK:
+            return [self]
+        found = []
+        for k in range(n):
+            part = GradientDescent.__new__(GradientDescent)
+            part.first = self.n_machines * k // n
+            part.n_machines = self.n_machines * (k + 1) // n - part.first
+            part.rows, part.n_samples, part.groups, part.width = self.rows, self.n_samples, self.groups, self.width
+            part.y, part.weight, part.arrays = self.y, self.weight, self.arrays
+            part.skip, part.ridge, part.work, part.fast = self.skip, self.ridge, self.work // n, self.fast
+            part.loss, part.method = self.loss, self.method
+            part.intercept, part.average = self.intercept, self.average
+            at = part.first * self.width
+            part.w, part.h = <char*>self.w + at * size, <char*>self.h + at * size
+            part.B = <char*>self.B + at * size
+            part.u = NULL if self.u == NULL else self.u + at
+            part.follow(self)
+            found.append(part)
+        return found
+
+    def follow(self, GradientDescent other not None):
+        """Be where another state of the same examples is in its visits."""
+        self.t, self.t0, self.r, self.due, self.estimate = other.t, other.t0, other.r, other.due, other.estimate
+        self.n_averaged, self.n_visits, self.random = other.n_averaged, other.n_visits, other.random
+
+    def gather(self, parts):
+        """Be where the parts are, after visits."""
+        cdef GradientDescent part
+        for part in parts:
+            self.n_argmax += part.n_argmax
+            part.n_argmax = 0
+        self.follow(parts[0])
 
     # ---- visits ---------------------------------------------------------------------------------
 
@@ -445,7 +493,7 @@ cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
     for k in range(m.n_machines):
         at = k * m.width
         u = NULL if m.u == NULL else m.u + at
-        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        sign = 1.0 if m.y[i] == m.first + k else -1.0
         s = sign * dot(m, i, w + at)
         slope, c = m.weight[i] * slope_of(m.loss, s), 0.0
         if slope != 0.0:
@@ -483,6 +531,6 @@ cdef double losses(GradientDescent m, Py_ssize_t i, const real* w) noexcept nogi
     cdef Py_ssize_t k
     cdef double total = 0.0, sign
     for k in range(m.n_machines):
-        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        sign = 1.0 if m.y[i] == m.first + k else -1.0
         total += value_of(m.loss, sign * dot(m, i, w + k * m.width))
     return m.weight[i] * total
