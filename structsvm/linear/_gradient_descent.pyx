@@ -89,9 +89,6 @@ cdef double AVERAGED_POWER = 0.75
 cdef Py_ssize_t LARGE = 1 << 22
 cdef Py_ssize_t RUN = 16
 
-# Work of a run of visits, about a tenth of a nanosecond each, below which threads would hardly pay.
-cdef double LEAST_WORK = 3e7
-
 # How many rows ahead a row is fetched, how many bytes of it, and bytes in a cache line.
 cdef Py_ssize_t ROWS_AHEAD = 4
 cdef Py_ssize_t AHEAD = 4096
@@ -159,6 +156,8 @@ cdef class GradientDescent(State):
     skip : int
         Visits between two regularisation steps; 0: as many as pay, 1: plain SGD.
     seed : int
+    whole, machines : GradientDescent, (int, int), optional
+        The state whose weights these are, and the labels of the first machine and of the one after the last.
     """
 
     kind = "descent"
@@ -189,11 +188,11 @@ cdef class GradientDescent(State):
     cdef const int64_t* order
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at
-    cdef int64_t work               # of a visit, in the units of `poll`
+    cdef readonly int64_t work      # of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,
-                 Py_ssize_t skip=0, uint64_t seed=0):
+                 Py_ssize_t skip=0, uint64_t seed=0, GradientDescent whole=None, machines=None):
         cdef double filled
         n = rows.n_rows
         self.rows, self.n_samples, self.width = rows, n, rows.n_features + 1
@@ -204,14 +203,19 @@ cdef class GradientDescent(State):
         self.skip = skip if skip > 0 else max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
-        self.first, self.n_machines = n_labels == 2, 1 if n_labels == 2 else n_labels
+        self.first, end = machines or ([1, 2] if n_labels == 2 else [0, n_labels])
+        self.n_machines = end - self.first
         self.work = <int64_t>(self.n_machines * (8.0 + filled * rows.n_features))
         self.ridge, self.loss = ridge, LOSSES[loss]
         self.method, self.intercept, self.average = METHODS[method], intercept, average
         self.fast = descent_of(kernel_set())
         dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
         arrays = [np.zeros(shape, dtype), np.full(shape, ridge, dtype), np.full(shape, 1.0 / ridge, dtype)]
-        self.arrays = [*arrays, np.zeros(shape) if average else None]
+        if average:
+            arrays.append(np.zeros(shape))
+        if whole is not None:
+            arrays = [array[self.first:end] for array in whole.arrays]
+        self.arrays = arrays
         self.w, self.h = array_data(arrays[0]), array_data(arrays[1])
         self.B = array_data(arrays[2])
         self.u = <double*>array_data(self.arrays[3]) if average else NULL
@@ -224,49 +228,14 @@ cdef class GradientDescent(State):
         if self.r == 0.0:
             self.r = t0 / self.skip
 
-    # ---- machines in threads --------------------------------------------------------------------
-
-    def parts(self, int n, Py_ssize_t n_visits):
-        """Up to `n` states, each of some of the machines: their weights are this state's.
-
-        In threads they do in `n_visits` visits what this one does, bit for bit; this one itself where that takes less
-        time than threads save.
-        """
+    def follow(self, GradientDescent other not None, parts=()):
+        """Be where another state of the same examples is in its visits; count those of `parts` as one's own."""
         cdef GradientDescent part
-        cdef Py_ssize_t k, at, size = sizeof(float) if self.rows.is_single else sizeof(double)
-        n = min(n, self.n_machines)
-        if n < 2 or n_visits * self.work < LEAST_WORK:
-            return [self]
-        found = []
-        for k in range(n):
-            part = GradientDescent.__new__(GradientDescent)
-            part.first = self.n_machines * k // n
-            part.n_machines = self.n_machines * (k + 1) // n - part.first
-            part.rows, part.n_samples, part.groups, part.width = self.rows, self.n_samples, self.groups, self.width
-            part.y, part.weight, part.arrays = self.y, self.weight, self.arrays
-            part.skip, part.ridge, part.work, part.fast = self.skip, self.ridge, self.work // n, self.fast
-            part.loss, part.method = self.loss, self.method
-            part.intercept, part.average = self.intercept, self.average
-            at = part.first * self.width
-            part.w, part.h = <char*>self.w + at * size, <char*>self.h + at * size
-            part.B = <char*>self.B + at * size
-            part.u = NULL if self.u == NULL else self.u + at
-            part.follow(self)
-            found.append(part)
-        return found
-
-    def follow(self, GradientDescent other not None):
-        """Be where another state of the same examples is in its visits."""
         self.t, self.t0, self.r, self.due, self.estimate = other.t, other.t0, other.r, other.due, other.estimate
         self.n_averaged, self.n_visits, self.random = other.n_averaged, other.n_visits, other.random
-
-    def gather(self, parts):
-        """Be where the parts are, after visits."""
-        cdef GradientDescent part
         for part in parts:
             self.n_argmax += part.n_argmax
             part.n_argmax = 0
-        self.follow(parts[0])
 
     # ---- visits ---------------------------------------------------------------------------------
 

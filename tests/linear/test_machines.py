@@ -1,11 +1,13 @@
 """Machines that threads train: bit for bit those of one thread."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from structsvm.kernel._kernels import Rows
-from structsvm.linear.machines import MachineSchedule
+from structsvm.linear.machines import MachineSchedule, parts_of
 from structsvm.linear.problem import LinearProblem
 from structsvm.solvers import SGDQN
 from structsvm.tasks import SGDQNClassifier
@@ -54,10 +56,11 @@ def test_weights_are_those_of_one_thread(problem, given):
 
 
 def test_runs_over_some_examples(problem):
-    one, parted = (SGDQN(alpha=1e-3, t0=1e5, random_state=0).start(problem).state for _ in range(2))
+    solver = SGDQN(alpha=1e-3, t0=1e5, random_state=0)
+    one, parted = (solver.start(problem).state for _ in range(2))
     order = np.arange(0, 2000, 7)
     one.run(order)
-    for part in parted.parts(3, 10**9):
+    for part in parts_of(parted, 3, 10**9, partial(solver._state, problem, np.ones(2000), 0, 1.0)):
         part.run(order)
     np.testing.assert_array_equal(parted.weights(), one.weights())
     assert np.isfinite(one.weights()).all() and one.weights().any()
@@ -83,9 +86,10 @@ def test_where_threads_do_not_pay():
     for rows, labels, n_labels in cases:
         run = SGDQN(random_state=0, n_jobs=4).start(LinearProblem(rows, labels, n_labels))
         assert not isinstance(run.schedule, MachineSchedule)
-    state = SGDQN(random_state=0).start(LinearProblem(Rows(X), y % 3, 3)).state
-    assert [part.n_machines for part in state.parts(8, 10**9)] == [1, 1, 1]
-    assert [part.n_machines for part in state.parts(2, 10**9)] == [1, 2]
+    solver, three = SGDQN(random_state=0), LinearProblem(Rows(X), y % 3, 3)
+    make = partial(solver._state, three, np.ones(2000), 0, 1.0)
+    for n, sizes in ((8, [1, 1, 1]), (2, [1, 2])):
+        assert [part.n_machines for part in parts_of(solver.start(three).state, n, 10**9, make)] == sizes
 
 
 def test_a_checkpoint_goes_from_threads_to_one_and_back(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual.parallel import n_threads, parallel_map
 from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
-from structsvm.linear.machines import MachineSchedule
+from structsvm.linear.machines import MachineSchedule, parts_of
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
@@ -145,13 +146,14 @@ class SGDQN(Solver):
         state = self._state(problem, weight, seed, 0.0 if self.t0 is None else float(self.t0))
         if base is not None:
             state.restart(base)
-        parts = state.parts(n_threads(self.n_jobs), state.n_samples)
+        make = partial(self._state, problem, weight, seed, state.t0)
+        parts = parts_of(state, n_threads(self.n_jobs), state.n_samples, make)
         schedule = SubgradientSchedule(state) if len(parts) < 2 else MachineSchedule(state, parts)
         run = GradientRun(self, problem, state, schedule, C=weight)
         run.seed = seed
         return run
 
-    def _state(self, problem: Any, weight: Any, seed: Any, t0: Any) -> Any:
+    def _state(self, problem: Any, weight: Any, seed: Any, t0: Any, **part: Any) -> Any:
         return GradientDescent(
             problem.rows,
             problem.y,
@@ -164,6 +166,7 @@ class SGDQN(Solver):
             intercept=self.fit_intercept,
             average=self.average,
             seed=seed,
+            **part,
         )
 
     def chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
@@ -181,7 +184,8 @@ class SGDQN(Solver):
 
         def cost(t0: Any) -> Any:
             state = self._state(problem, weight, seed, t0)
-            parts = state.parts(n_threads(self.n_jobs), len(order))
+            make = partial(self._state, problem, weight, seed, t0)
+            parts = parts_of(state, n_threads(self.n_jobs), len(order), make)
             parallel_map(lambda part: part.run(order), parts, len(parts))
             # Averaged weights too: too long steps show first in the last weights.
             primal = state.primal(order)
