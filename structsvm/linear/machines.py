@@ -14,7 +14,6 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.dual.threads import LEAST_SECONDS
 from structsvm.linear._gradient_descent import GradientDescent
 
-
 # Work of some visits, about a tenth of a nanosecond each, below which threads would hardly pay.
 LEAST_WORK = 3e7
 
