@@ -259,7 +259,7 @@ cdef class TaxonomyDecoder(Scorer):
     cdef const int64_t* indptr
     cdef const int32_t* indices
     cdef const float* values            # NULL: all ones
-    cdef int64_t[::1] split             # where each document's entries with listed attributes begin
+    cdef const int64_t[::1] split             # where each document's entries with listed attributes begin
     cdef const int64_t[::1] lists       # places in w of each listed row's weights
     cdef const int32_t[::1] listed      # their attributes, from the first listed row's on
     cdef float[::1] zeros
@@ -267,19 +267,23 @@ cdef class TaxonomyDecoder(Scorer):
 
     def __init__(self, structure, documents):
         super().__init__(structure, documents)
-        cdef Py_ssize_t i, e
+        cdef Py_ssize_t i = 0, e, _
         self.stride, self.n_full = structure.stride, structure.n_full
         self.indptr = <const int64_t*>array_data(documents.indptr)
         self.indices = <const int32_t*>array_data(documents.indices)
         self.values = NULL if documents.values is None else <const float*>array_data(documents.values)
         self.lists, self.listed = structure.list_places, structure.listed
-        before = np.concatenate([[0], np.cumsum(documents.indices < self.n_full)])
-        self.split = documents.indptr[:self.n_samples] + np.diff(before[documents.indptr])
+        self.split = documents.indptr[1:]
+        if self.n_full < documents.n_features:
+            before = np.concatenate([[0], np.cumsum(documents.indices < self.n_full)])
+            self.split = documents.indptr[:self.n_samples] + np.diff(before[documents.indptr])
         self.zeros = np.zeros(self.stride, dtype=np.float32)
         self.squares = np.zeros(self.n_samples)
-        for i in range(self.n_samples):
-            for e in range(self.indptr[i], self.split[i]):
-                self.squares[i] += self.x(e) * self.x(e)
+        for part in documents.parts():
+            for _ in range(len(part)):
+                for e in range(self.indptr[i], self.split[i]):
+                    self.squares[i] += self.x(e) * self.x(e)
+                i += 1
 
     cdef inline double x(self, Py_ssize_t e) noexcept nogil:
         return 1.0 if self.values == NULL else self.values[e]

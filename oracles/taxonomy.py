@@ -340,19 +340,24 @@ class TaxonomyOracle(Oracle):
             np.array_equal(documents.offsets, np.arange(len(indptr)))
             and indptr[0] == 0
             and indptr[-1] == len(indices)
-            and not (indptr[1:] < indptr[:-1]).any()
             and (values is None or len(values) == len(indices))
-            and (len(indices) == 0 or 0 <= indices.min() <= indices.max() < self.n_input_features)
             and all(a.flags.c_contiguous and a.flags.aligned for a in (indptr, indices, values) if a is not None)
             and [a.dtype for a in (indptr, indices)] == [np.int64, np.int32]
             and (values is None or values.dtype == np.float32)
         )
-        # The features of a document ascend: those with full rows come first.
+        if not sound or not all(map(self._ascends, documents.parts())):
+            raise ValueError("the documents must be Tokens of one token each, with features that ascend")
+
+    def _ascends(self, part: Tokens) -> bool:
+        """Whether the features of each document ascend: those with full rows come first."""
+        indptr, indices = part.indptr, part.indices
+        if (indptr[1:] < indptr[:-1]).any() or indptr[-1] != len(indices):
+            return False
         steps = np.diff(indices)
         bounds = indptr[1:-1]
         steps[bounds[(bounds > 0) & (bounds < len(indices))] - 1] = 1
-        if not sound or (steps <= 0).any():
-            raise ValueError("the documents must be Tokens of one token each, with features that ascend")
+        within = not len(indices) or 0 <= indices.min() <= indices.max() < self.n_input_features
+        return bool(within and (steps > 0).all())
 
     def check_labels(self, documents: Tokens | DenseRows, labels: ArrayLike, least: int = 0) -> NDArray[np.int32]:
         """Return the labels as an int32 array of output indices (or -1 if `least` is -1); raises ValueError."""

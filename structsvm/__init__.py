@@ -15,6 +15,7 @@ _HOMES = {
     "AdviceWarning": "structsvm._warnings",
     "ConvergenceWarning": "structsvm.result",
     "CuttingPlane": "structsvm.solvers",
+    "DocumentShards": "structsvm.tasks.taxonomy.shards",
     "FrankWolfe": "structsvm.solvers",
     "LaRank": "structsvm.solvers",
     "LatentSVM": "structsvm.solvers",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.path import PathSearch as PathSearch
     from structsvm.solvers.slack_search import SlackSearch as SlackSearch
     from structsvm.structures.taxonomy import Taxonomy as Taxonomy
+    from structsvm.tasks.taxonomy.shards import DocumentShards as DocumentShards
 else:  # out of the sight of type checkers, for which it would make any name an Any
 
     def __getattr__(name):

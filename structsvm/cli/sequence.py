@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +13,23 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import (
+    SHARDS,
+    InShards,
+    Training,
+    choice,
+    count,
+    defaults,
+    flag,
+    optional,
+    training,
+    with_options,
+)
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
-from structsvm.shards.sequences import DEFAULT_MEMORY, SequenceShards
+from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
@@ -140,17 +151,6 @@ def split_labels(model: Any, columns: Any, path: str) -> Any:
     return columns, None
 
 
-def shards_of(path: str, settings: Any, folder: str | None, megabytes: int | None) -> SequenceShards:
-    """TRAIN in shards: those in its folder, or new ones of its file."""
-    if os.path.isdir(path):
-        if folder is not None:
-            raise click.UsageError(f"--shards: {path} is a folder of shards itself")
-        return SequenceShards.open(path)
-    memory = DEFAULT_MEMORY if megabytes is None else megabytes * 10**6
-    given = {"templates": settings.templates, "min_count": settings.min_count, "hash_bits": settings.hash_bits}
-    return SequenceShards.make(out.source(path), folder, max_memory=memory, **given)  # type: ignore[arg-type]
-
-
 # ---- pictures -----------------------------------------------------------------------------------
 
 
@@ -191,8 +191,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
-@optional("--shards", click.Path(), "Encode TRAIN into files of this new folder, and train on it shard by shard.")
-@optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]")
+@partial(with_options, SHARDS)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file; - is standard input.
 
@@ -207,13 +206,10 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
     labels, size = params.pop("labels", None), params.pop("batch", None)
-    folder, memory = params.pop("shards", None), params.pop("max_memory", None)
-    in_shards = folder is not None or os.path.isdir(path)
+    in_shards = InShards.taken(path, params)
     check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
     if in_shards and (is_stream or is_partial):
         raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
-    if memory is not None and folder is None:
-        raise click.UsageError("--max-memory needs --shards")
     before, settings = job.start(SequenceModel.load, DEFAULTS, params)
     if is_stream:
         stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
@@ -223,7 +219,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     X: Any
     known: Any = None  # shards have their labels
     if in_shards:
-        X = shards_of(path, settings, folder, memory)
+        given = {name: getattr(settings, name) for name in ("templates", "min_count", "hash_bits")}
+        X = in_shards.of(SequenceShards, **given)
     else:
         X, y = labelled(read_columns(out.source(path)), path)
         known = known_columns(y) if is_partial else y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ import structsvm.cli.output as out
 from structsvm._adapter import as_objects
 from structsvm.cli.machines import DENSE, KERNEL, kernel_options
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, flag, training
+from structsvm.cli.training import SHARDS, InShards, Training, choice, count, flag, training, with_options
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
@@ -21,6 +22,7 @@ from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
+from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -134,6 +136,15 @@ def documents(model: Any, path: str) -> Any:
     return as_filled(X), y
 
 
+def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any]:
+    """Return the shards that options ask for, and their labels; with the words of a model to resume."""
+    given: dict[str, Any] = {}
+    if in_shards.folder is not None and holds_texts(in_shards.path):
+        given = {"vectorizer": vectorizer([], **of_texts) if model is None else model.vectorizer}
+    found = in_shards.of(DocumentShards, **given)
+    return found, found.labels
+
+
 def node_set(name: str) -> Any:
     """The label of a name; of one with bars the set that contains it."""
     known = from_text(name)
@@ -147,7 +158,7 @@ def as_filled(X: Any) -> Any:
     return X if isinstance(X, list) or X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
-@training(metavar="DOCS", plot="Save the training history as a picture.")
+@training(metavar="DOCS", file=out.Input(exists=True), plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
 @choice("--loss", "auto", "tree", "path", "zero_one", "log")
 @choice("--attributes", "ancestors", "normalized", "flat")
@@ -158,12 +169,18 @@ def as_filled(X: Any) -> Any:
 @count("--min-count", 1, "Drop words that occur in fewer texts.")
 @count("--ngrams", 1, "Longest runs of words.")
 @count("--max-weights", 2**25, "Beyond, rare features have weights only where they occur.")
+@partial(with_options, SHARDS)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a classifier of documents in a taxonomy.
 
     DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs.
+
+    Data larger than memory: --shards, with which DOCS may also be a Parquet or Arrow file with a column of texts and
+    one of labels. To train on the shards again, name their folder as DOCS.
     """
-    is_partial = params.pop("partial", False)
+    is_partial, in_shards = params.pop("partial", False), InShards.taken(path, params)
+    if in_shards and is_partial:
+        raise click.UsageError("--partial has no meaning with shards")
     of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:
         params["leaf_only"] = not params.pop("any_node")
@@ -175,15 +192,15 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         of_kernel = sorted(params.keys() & KERNEL.keys())
         if of_kernel and "kernel" not in params:
             raise click.UsageError(f"--{of_kernel[0]} has no meaning without --kernel")
-        X, y = read_documents(path)
-        X = as_filled(X)
+        X, y = shards(in_shards, of_texts) if in_shards else read_documents(path)
+        X = X if in_shards else as_filled(X)
         params = dict[str, Any](solver="larank", random_state=0) | params
-        model = TaxonomyClassifier(vectorizer=vectorizer(X, **of_texts), **params)
+        model = TaxonomyClassifier(vectorizer=None if in_shards else vectorizer(X, **of_texts), **params)
     elif of_texts:
         raise click.UsageError("--min-count and --ngrams have no meaning with --warm-start: its words stay")
     else:
         model = TaxonomyClassifier.load(job.warm_start).set_params(**params, warm_start=True)
-        X, y = documents(model, path)
+        X, y = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text")
     if is_partial:
@@ -194,11 +211,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         absent = len(set(taxonomy.leaves) - set(y))
         text = f"labels in a taxonomy of {len(taxonomy)} nodes and {len(taxonomy.leaves)} leaves"
         text += f" ({absent} without documents)" * (absent > 0)
-    job.say(f"{len(y)} documents, {len(set(y))} {text}")
+    job.say(f"{len(X) if in_shards else len(y)} documents, {len(set(y))} {text}")
     before, interrupted = vars(model).get("model_"), None
     with job.warnings():
         try:
-            model.fit(X, as_objects(y) if is_partial else np.array(y))
+            model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
         except KeyboardInterrupt:
             if vars(model).get("model_") is before:
                 raise

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.progress import Bar
+from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
@@ -69,6 +70,41 @@ def flag(name: Any, text: str) -> Any:
 def optional(name: Any, kind: Any, text: str) -> Any:
     """An option of a type, None where it is not given; a type None has "--yes/--no" without a value."""
     return click.option(name, type=kind, default=None, help=text)
+
+
+@dataclass
+class InShards:
+    """What the options `SHARDS` say of a training file; true if training is to go from shard to shard."""
+
+    path: str
+    folder: str | None
+    megabytes: int | None
+
+    @classmethod
+    def taken(cls, path: str, params: dict[str, Any]) -> Self:
+        """Remove the options from a command's parameters."""
+        found = cls(path, params.pop("shards", None), params.pop("max_memory", None))
+        if found.megabytes is not None and found.folder is None:
+            raise click.UsageError("--max-memory needs --shards")
+        return found
+
+    def __bool__(self) -> bool:
+        return self.folder is not None or os.path.isdir(self.path)
+
+    def of(self, kind: Any, **given: Any) -> Any:
+        """The shards in the folder that the path names, or new ones of its file; `given` is for `kind.make`."""
+        if self.folder is None:
+            return kind.open(self.path)
+        if os.path.isdir(self.path):
+            raise click.UsageError(f"--shards: {self.path} is a folder of shards itself")
+        memory = DEFAULT_MEMORY if self.megabytes is None else self.megabytes * 10**6
+        return kind.make(out.source(self.path), self.folder, max_memory=memory, **given)
+
+
+SHARDS = (
+    optional("--shards", click.Path(), "Encode the data into files of this new folder, and train shard by shard."),
+    optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]"),
+)
 
 
 def with_options(options: Sequence[Any], command: Any) -> Any:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from structsvm._problem import Problem
 from structsvm.dual._dual import DualState
+from structsvm.dual._weights import WeightState
 
 class Exchange:
     @property
@@ -19,7 +20,7 @@ class Part(DualState):
         self,
         problem: Problem,
         C: NDArray[np.float64],
-        whole: DualState,
+        whole: WeightState,
         exchange: Exchange,
         member: int,
         start: int,
@@ -28,9 +29,7 @@ class Part(DualState):
         seed: int = 0,
     ) -> None: ...
     def begin(self) -> None: ...
-    def total(self) -> tuple[NDArray[np.float64], float, float]: ...
+    def total(self) -> tuple[NDArray[np.float64], float, float] | tuple[()]: ...
 
-def gather(
-    whole: DualState, parts: Sequence[Part], found: Sequence[tuple[NDArray[np.float64], float, float]] = ()
-) -> None: ...
+def gather(whole: WeightState, parts: Sequence[Part], found: Sequence[Any] = ()) -> None: ...
 def costs(problem: Problem) -> NDArray[Any]: ...

@@ -6,6 +6,7 @@ thread writes is read by another but the logs, which grow at their end: the word
 count that makes it visible (release), and read after it (acquire); pages that all have read are used again. Rows of w
 that every example touches (transitions, frequent words) stay in each thread's own cache, and w is behind by what the
 others have done since the last look. The sum that the average is made of is one, behind a lock: it changes seldom.
+A perceptron adds to it with each mistake: there each thread has its own, and these are added up when threads rest.
 """
 
 from cpython.pythread cimport (
@@ -17,10 +18,11 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from structsvm._arrays cimport array_data
 from structsvm._problem cimport Cut, Problem
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.dual._dual cimport DualState
-from structsvm.dual._weights cimport AVERAGE_LINEAR
+from structsvm.dual._weights cimport AVERAGE_LINEAR, AVERAGE_NONE, WeightState
 
 cdef extern from *:
     """
@@ -211,15 +213,15 @@ cdef void free_pages(page* p) noexcept nogil:
 
 
 cdef class Part(DualState):
-    """One thread's part of a dual state: the alphas of examples start .. stop - 1, and weights of its own.
+    """One thread's part of a state: examples start .. stop - 1 and, of a dual, their alphas; and weights of its own.
 
     Parameters
     ----------
     problem : Problem
         All examples, with scratch memory of its own.
     C, seed : see `DualState`.
-    whole : DualState
-        Whose working sets and average these are.
+    whole : WeightState
+        Whose steps these are; of a dual also its working sets and its average.
     exchange : Exchange
     member : int
         The thread's number there.
@@ -227,19 +229,27 @@ cdef class Part(DualState):
         Its examples; bounds of groups where there are groups.
     """
 
-    cdef DualState whole
+    cdef WeightState whole
     cdef Exchange exchange
     cdef int member
+    cdef bint is_dual
     cdef Py_ssize_t start, stop
+    cdef int64_t begun          # visits of the whole before this pass
     cdef int64_t counted        # visits that the whole knows of
     cdef object exact           # float64 weights, for `total`
 
-    def __init__(self, Problem problem not None, const double[::1] C, DualState whole not None,
+    def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
                  Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0):
         self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
+        self.is_dual = isinstance(whole, DualState)
         super().__init__(problem, C, seed=seed)
-        free(self.sets)
-        self.sets, self.n_sets, self.averaging, self.u = whole.sets, 0, whole.averaging, whole.u
+        self.averaging, self.u = whole.averaging, whole.u
+        if self.is_dual:
+            free(self.sets)
+            self.sets, self.n_sets = (<DualState>whole).sets, 0
+        elif self.averaging != AVERAGE_NONE and member > 0:
+            self.average_sum = np.zeros_like(self.weights)
+            self.u = array_data(self.average_sum)
         # Each thread projects what it knows of all alphas; into the average goes what the first one sees of that, when
         # it sees it.
         self.counts_mu = member == 0
@@ -251,15 +261,27 @@ cdef class Part(DualState):
             self.groups = groups[np.searchsorted(groups, start):np.searchsorted(groups, stop) + 1]
 
     def __dealloc__(self):
-        self.sets = NULL        # they are the whole's
+        if self.is_dual:
+            self.sets = NULL    # they are the whole's
+
+    @property
+    def steps(self):
+        return self.whole.steps
+
+    @property
+    def has_multipliers(self):
+        return self.whole.has_multipliers
 
     cdef double tick(self) noexcept nogil:
         """As in `WeightState`, at the time of all threads."""
-        cdef double t = self.exchange.visits() - 1.0
+        cdef double t = <double>(self.begun - self.whole.average_from) + self.exchange.visits() - 1.0
         return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
-        DualState.update(self, i, cut, coef)
+        if self.is_dual:
+            DualState.update(self, i, cut, coef)
+        else:
+            WeightState.update(self, i, cut, coef)
         return self.exchange.post(self.member, i, cut, coef)
 
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
@@ -288,6 +310,11 @@ cdef class Part(DualState):
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
 
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
+        self.catch_up()
+        tally_set(&self.exchange.tallies[self.member], self.n_visits + 1)
+        return WeightState.subgradient_step(self, i)
+
     def begin(self):
         """Take the whole's weights and this part's working sets as they are: a pass begins."""
         cdef Py_ssize_t i
@@ -299,6 +326,7 @@ cdef class Part(DualState):
         if self.n_signs > 0:
             self.mu[:] = self.whole.mu
         tally_set(&self.exchange.tallies[self.member], 0)
+        self.begun = self.whole.n_visits
         self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
         for i in range(self.start, self.stop):
             self.n_cuts += self.sets[i].n
@@ -311,24 +339,32 @@ cdef class Part(DualState):
         self.n_near = self.n_patterns
 
     def total(self):
-        """`DualState.sums` of this part's examples."""
+        """`DualState.sums` of this part's examples; empty if there is no dual."""
+        if not self.is_dual:
+            return ()
         if self.exact is None:
             self.exact = np.empty(len(self.weights))
         self.exact[:] = 0.0
         return self.sums(self.start, self.stop, self.exact, 0)
 
 
-def gather(DualState whole not None, parts, found=()):
-    """Bring the counters of a state up to date with its parts'. No thread is at work.
+def gather(WeightState whole not None, parts, found=()):
+    """Bring the counters of a state, and a perceptron's average, up to date with its parts'. No thread is at work.
 
     `found`: what each part's `total` has returned; `DualState.settle` makes its weights of that.
     """
     cdef Part part
-    whole.n_cuts = whole.n_patterns = 0
+    cdef DualState dual = whole if isinstance(whole, DualState) else None
+    if dual is not None:
+        dual.n_cuts = dual.n_patterns = 0
     for part in parts:
         part.catch_up()
-        whole.n_cuts += part.n_cuts
-        whole.n_patterns += part.n_patterns
+        if dual is not None:
+            dual.n_cuts += part.n_cuts
+            dual.n_patterns += part.n_patterns
+        elif part.average_sum is not None:
+            np.add(whole.average_sum, part.average_sum, out=whole.average_sum)
+            part.average_sum[:] = 0.0
         whole.dual += part.dual
         whole.cost += part.cost
         whole.n_argmax += part.n_argmax
@@ -337,11 +373,11 @@ def gather(DualState whole not None, parts, found=()):
         part.dual = part.cost = 0.0
         part.n_argmax = part.n_updates = 0
         part.counted = part.n_visits
-    if found:
+    if dual is not None and found:
         sums, linear, ridge = zip(*found)
         for part_sum in sums[1:]:
             np.add(sums[0], part_sum, out=sums[0])
-        whole.summed = sums[0], sum(linear), sum(ridge)
+        dual.summed = sums[0], sum(linear), sum(ridge)
 
 
 def costs(Problem problem not None):

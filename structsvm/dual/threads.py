@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.dual._dual import DualState
 from structsvm.dual._threads import Exchange, Part, costs, gather
 from structsvm.dual.parallel import parallel_map
 
@@ -27,7 +28,7 @@ class ThreadedSchedule:
 
     Parameters
     ----------
-    state : DualState
+    state : WeightState
     C : ndarray of shape (n_samples,)
     n_threads : int
         At most as many as there are examples (groups of them).
@@ -67,7 +68,8 @@ class ThreadedSchedule:
             found = self._together(lambda k: self._work(k, max(seconds, LEAST_SECONDS)))
         except BaseException:
             gather(self.state, self.parts)
-            self.state.settle()
+            if isinstance(self.state, DualState):
+                self.state.settle()
             raise
         done = None not in found
         gather(self.state, self.parts, found if done else ())

@@ -156,6 +156,8 @@ cdef class GradientDescent(State):
     skip : int
         Visits between two regularisation steps; 0: as many as pay, 1: plain SGD.
     seed : int
+    whole, machines : GradientDescent, (int, int), optional
+        The state whose weights these are, and the labels of the first machine and of the one after the last.
     """
 
     kind = "descent"
@@ -163,6 +165,7 @@ cdef class GradientDescent(State):
 
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_machines
+    cdef Py_ssize_t first               # the label of the first machine
     cdef readonly Py_ssize_t skip
     cdef readonly double ridge
     cdef readonly double t0
@@ -185,11 +188,11 @@ cdef class GradientDescent(State):
     cdef const int64_t* order
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at
-    cdef int64_t work               # of a visit, in the units of `poll`
+    cdef readonly int64_t work      # of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,
-                 Py_ssize_t skip=0, uint64_t seed=0):
+                 Py_ssize_t skip=0, uint64_t seed=0, GradientDescent whole=None, machines=None):
         cdef double filled
         n = rows.n_rows
         self.rows, self.n_samples, self.width = rows, n, rows.n_features + 1
@@ -200,14 +203,19 @@ cdef class GradientDescent(State):
         self.skip = skip if skip > 0 else max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
-        self.n_machines = 1 if n_labels == 2 else n_labels
+        self.first, end = machines or ([1, 2] if n_labels == 2 else [0, n_labels])
+        self.n_machines = end - self.first
         self.work = <int64_t>(self.n_machines * (8.0 + filled * rows.n_features))
         self.ridge, self.loss = ridge, LOSSES[loss]
         self.method, self.intercept, self.average = METHODS[method], intercept, average
         self.fast = descent_of(kernel_set())
         dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
         arrays = [np.zeros(shape, dtype), np.full(shape, ridge, dtype), np.full(shape, 1.0 / ridge, dtype)]
-        self.arrays = [*arrays, np.zeros(shape) if average else None]
+        if average:
+            arrays.append(np.zeros(shape))
+        if whole is not None:
+            arrays = [array[self.first:end] for array in whole.arrays]
+        self.arrays = arrays
         self.w, self.h = array_data(arrays[0]), array_data(arrays[1])
         self.B = array_data(arrays[2])
         self.u = <double*>array_data(self.arrays[3]) if average else NULL
@@ -219,6 +227,15 @@ cdef class GradientDescent(State):
         self.t0 = t0
         if self.r == 0.0:
             self.r = t0 / self.skip
+
+    def follow(self, GradientDescent other not None, parts=()):
+        """Be where another state of the same examples is in its visits; count those of `parts` as one's own."""
+        cdef GradientDescent part
+        self.t, self.t0, self.r, self.due, self.estimate = other.t, other.t0, other.r, other.due, other.estimate
+        self.n_averaged, self.n_visits, self.random = other.n_averaged, other.n_visits, other.random
+        for part in parts:
+            self.n_argmax += part.n_argmax
+            part.n_argmax = 0
 
     # ---- visits ---------------------------------------------------------------------------------
 
@@ -445,7 +462,7 @@ cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
     for k in range(m.n_machines):
         at = k * m.width
         u = NULL if m.u == NULL else m.u + at
-        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        sign = 1.0 if m.y[i] == m.first + k else -1.0
         s = sign * dot(m, i, w + at)
         slope, c = m.weight[i] * slope_of(m.loss, s), 0.0
         if slope != 0.0:
@@ -483,6 +500,6 @@ cdef double losses(GradientDescent m, Py_ssize_t i, const real* w) noexcept nogi
     cdef Py_ssize_t k
     cdef double total = 0.0, sign
     for k in range(m.n_machines):
-        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        sign = 1.0 if m.y[i] == m.first + k else -1.0
         total += value_of(m.loss, sign * dot(m, i, w + k * m.width))
     return m.weight[i] * total

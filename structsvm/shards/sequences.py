@@ -6,36 +6,26 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
 from structsvm.features._strings import Interner
 from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.tokens import Tokens
-from structsvm.model_file import read_model, under, unsound, write_model
+from structsvm.model_file import ModelFile
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory
 from structsvm.shards.pieces import column_pieces
 from structsvm.shards.storage import Vector, Writer, new_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
+from structsvm.stored_values import stored_names
 
-KIND = "sequence shards"
-INDEX = "index"
-DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
-BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
-
-# Sequences that are read at once, and what a token takes while it is counted or encoded.
-ROWS, TOKEN_BYTES = 1000, 500
-DEFAULT_MEMORY = 2**28
-MOST = 2**60  # bytes, or entries of a file
+ROWS = 1000  # sequences that are read at once
 
 
-class SequenceShards:
+class SequenceShards(Shards):
     r"""Labelled sequences, encoded once into a folder of files that are mapped into memory.
 
     ``SequenceLabeler.fit(shards)`` trains on them: each pass goes from shard to shard and visits the sequences of
@@ -65,12 +55,11 @@ class SequenceShards:
     (2, [['DT', 'NN']])
     """
 
-    def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: list[str], encoder: Any) -> None:
-        self.folder, self.tokens, self.label_ids = folder, tokens, label_ids
-        self.labels, self.encoder = labels, encoder
+    kind = "sequence shards"
 
-    def __len__(self) -> int:
-        return len(self.tokens)
+    def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: list[str], encoder: Any) -> None:
+        super().__init__(folder, tokens, label_ids, labels)
+        self.encoder = encoder
 
     def __repr__(self) -> str:
         return f"<SequenceShards {self.folder}: {len(self)} sequences, {self.n_tokens} tokens, {self.n_shards} shards>"
@@ -78,10 +67,6 @@ class SequenceShards:
     @property
     def n_tokens(self) -> int:
         return self.tokens.n_tokens
-
-    @property
-    def n_shards(self) -> int:
-        return len(self.tokens.bounds) - 1
 
     @classmethod
     def make(
@@ -129,9 +114,7 @@ class SequenceShards:
             For data that are malformed (names file and line, or row), one column only, templates that name attributes
             of pairs of labels.
         """
-        if isinstance(max_memory, bool) or not isinstance(max_memory, Integral) or max_memory < 1:
-            raise ValueError(f"The 'max_memory' parameter must be an int of at least 1. Got {max_memory!r} instead.")
-        max_memory = min(int(max_memory), MOST)
+        max_memory = checked_memory(max_memory)
         encoder = FeatureEncoder(templates, min_count, hash_bits)
         with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             text = _Text(Path(scratch), column_pieces(source, ROWS, columns, sequence, names))
@@ -145,57 +128,18 @@ class SequenceShards:
                 (encoder.transform(piece.drop_last().compact()), label_id[piece.ids[:, -1]])
                 for piece in text.pieces(most)
             )
-            _write(target, tokens, labels, encoder, max_memory)
+            header, arrays = encoder.to_arrays()
+            arrays = {f"encoder.{name}": array for name, array in arrays.items()}
+            cls._write(target, tokens, {"labels": labels, "encoder": header}, arrays, max_memory)
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True) -> Self:
-        """Open a folder made by `make`.
-
-        Parameters
-        ----------
-        folder : path
-        mmap : bool, default=True
-            Whether to map the files; otherwise they are read into memory as a whole.
-
-        Raises
-        ------
-        ModelFileError
-            If its index is incomplete or invalid, or a file does not have the size stated there.
-        """
-        folder = Path(folder)
-        file = read_model(folder / INDEX, kind=KIND)
-        with unsound(folder, KIND):
-            meta = file.meta
-            encoder = FeatureEncoder.from_arrays(meta["encoder"], under(file.arrays, "encoder."))
-            if encoder.kind != "columns":
-                raise ValueError("an encoder of no columns")
-            labels = stored_names(meta, "labels")
-            sizes = {name: stored_count(meta["sizes"], name, high=MOST) for name in DTYPES}
-            has_values = stored_flag(meta, "has_values")
-            if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
-                raise ValueError(f"files of the sizes {sizes}")
-            bounds = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)["bounds"]
-            if (np.diff(bounds) <= 0).any():
-                raise ValueError("an empty shard")
-            max_memory = stored_count(meta, "max_memory", 1, MOST)
-            vectors = {
-                name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
-                for name, dtype in DTYPES.items()
-                if name != "values" or has_values
-            }
-            tokens = StoredTokens(
-                vectors["offsets"].array,
-                vectors["indptr"].array,
-                vectors["indices"].array,
-                vectors["values"].array if has_values else None,
-                encoder.n_features,
-                bounds=bounds,
-                max_memory=max_memory,
-                by_token=(vectors["indptr"], vectors["label_ids"]),
-                by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
-            )
-        return cls(folder, tokens, vectors["label_ids"].array, labels, encoder)
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
+        encoder = FeatureEncoder.from_arrays(file.meta["encoder"], file.under("encoder."))
+        if encoder.kind != "columns":
+            raise ValueError("an encoder of no columns")
+        labels = stored_names(file.meta, "labels")
+        return cls(folder, *cls._stored(folder, file, mmap, encoder.n_features), labels, encoder)
 
     def fingerprint(self) -> int:
         """A checksum of features and labels, the same for data encoded in the same way."""
@@ -251,47 +195,3 @@ class _Text:
             self._ids.release(a * width, b * width)
             if not is_counted:
                 return
-
-
-def _write(folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], labels: Any, encoder: Any, most: int) -> None:
-    """Write encoded sequences, one part after the other, and the index at last."""
-    sizes: list[NDArray[np.int64]] = []
-    n_tokens = n_entries = 0
-    has_values = False
-    with Writer(folder, **DTYPES) as writer:
-        for name in ("offsets", "indptr"):
-            writer.append(name, np.zeros(1))
-        for tokens, label_ids in parts:
-            if tokens.values is not None and not has_values:
-                has_values = True
-                _append_ones(writer, n_entries)
-            writer.append("offsets", tokens.offsets[1:] + n_tokens)
-            writer.append("indptr", tokens.indptr[1:] + n_entries)
-            writer.append("indices", tokens.indices)
-            writer.append("label_ids", label_ids)
-            if tokens.values is not None:
-                writer.append("values", tokens.values)
-            elif has_values:
-                _append_ones(writer, tokens.n_entries)
-            sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
-            n_tokens += tokens.n_tokens
-            n_entries += tokens.n_entries
-        written = dict(writer.sizes)
-    if not has_values:
-        (folder / "values").unlink()
-    header, arrays = encoder.to_arrays()
-    meta = {
-        "labels": labels,
-        "encoder": header,
-        "sizes": written,
-        "has_values": has_values,
-        "max_memory": most,
-    }
-    lengths, entries = np.concatenate(sizes, axis=1)
-    bounds = shard_bounds(12 * lengths + (8 if has_values else 4) * entries, most)
-    write_model(folder / INDEX, KIND, meta, {f"encoder.{name}": arrays[name] for name in arrays} | {"bounds": bounds})
-
-
-def _append_ones(writer: Writer, n: int) -> None:
-    for start in range(0, n, 1 << 20):
-        writer.append("values", np.ones(min(n - start, 1 << 20), dtype=np.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -401,6 +402,8 @@ class Solver(Parameters, ABC):
     rescaling: str | None = "margin"
     finishing = False  # whether a certificate changes the model
     random_state: Any = 0
+    n_jobs: int | None
+    deterministic: bool = True
     checkpoint: Any
     checkpoint_every: int
 
@@ -436,6 +439,11 @@ class Solver(Parameters, ABC):
     @abstractmethod
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
+
+    def in_threads(self, state: Any, C: Any, schedule_on: Callable[[Any], Any]) -> Any:
+        """The schedule of a state; in `n_jobs` threads if the solver need not be deterministic."""
+        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
+        return schedule_on(state) if threads < 2 else ThreadedSchedule(state, C, threads, schedule_on)
 
     def check(self, problem: BoundProblem) -> None:
         """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
@@ -570,8 +578,6 @@ class DualSolver(Solver):
     C: float
     penalty: str | None
     average: bool
-    n_jobs: int | None
-    deterministic: bool = True
 
     needs = frozenset({"constraints"})
     keeps_signs = True
@@ -610,10 +616,7 @@ class DualSolver(Solver):
 
     def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
-        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
-        if threads < 2:
-            return self.schedule_on(state, rounds, C)
-        return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C))
+        return self.in_threads(state, C, lambda part: self.schedule_on(part, rounds, C))
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""

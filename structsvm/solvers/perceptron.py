@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import WeightState
-from structsvm.parameters import FLAG, seed_from
+from structsvm.parameters import FLAG, N_JOBS, seed_from
 from structsvm.solvers.base import Solver, WeightRun
 
 
@@ -24,6 +24,11 @@ class Perceptron(Solver):
         Passes over the data.
     random_state : int, RandomState or None
         Seeds the order of examples.
+    n_jobs : int, optional
+        Threads that train, without `deterministic`; -1: all cores.
+    deterministic : bool, default=True
+        Whether the model is bit-identical for every `n_jobs`: one thread trains. False: `n_jobs` threads do (see
+        `structsvm.dual.threads`), to weights of the same quality with other bits.
     checkpoint, checkpoint_every
         As for `LaRank`.
 
@@ -45,7 +50,7 @@ class Perceptron(Solver):
     needs = frozenset({"constraints"})
     keeps_signs = True  # by projection
 
-    _constraints = Solver._constraints | {"average": FLAG}
+    _constraints = Solver._constraints | {"average": FLAG, "n_jobs": N_JOBS, "deterministic": FLAG}
 
     def __init__(
         self,
@@ -53,12 +58,16 @@ class Perceptron(Solver):
         average: bool = True,
         max_iter: int = 10,
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        deterministic: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
         self.average = average
         self.max_iter = max_iter
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
@@ -74,4 +83,4 @@ class Perceptron(Solver):
             averaging="uniform" if self.average else None,
             base=base,
         )
-        return WeightRun(self, problem, state, SubgradientSchedule(state))
+        return WeightRun(self, problem, state, self.in_threads(state, np.ones(state.n_samples), SubgradientSchedule))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from structsvm.model_file import ModelFile, under
 from structsvm.progress import Monitor
+from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio
@@ -244,6 +245,12 @@ class AddedModel(LossModel):
             self.margin = margin
             self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
         return run
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        """Of shards, C is chosen on as many examples as one may have."""
+        if isinstance(data[0], StoredTokens):
+            *data, sample_weight = data[0].in_memory(data[1], sample_weight)
+        return super().search(tuple(data), sample_weight, solver)
 
     def losses_to_compare(self, data: Any) -> Any:
         losses = self.possible_losses(data)

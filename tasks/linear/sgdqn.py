@@ -40,7 +40,8 @@ class SGDQNClassifier(Classifier):
     warm_start : bool, default=False
         Whether `fit` resumes from the current model, of `fit` or `partial_fit`.
     n_jobs : int, optional
-        Threads for prediction, -1 for one per processor; scores do not depend on it. Training uses one.
+        Threads for prediction and, with three classes or more, for training, -1 for one per processor; weights and
+        scores do not depend on it.
     checkpoint, checkpoint_every
         As for the solver.
     probability : bool, default=False

@@ -149,12 +149,6 @@ class SequenceModel(AddedModel, CalibratedStructures):
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """Of shards, C is chosen on as many sequences as one may have."""
-        if isinstance(data[0], StoredTokens):
-            *data, sample_weight = data[0].in_memory(data[1], sample_weight)
-        return super().search(tuple(data), sample_weight, solver)
-
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
         model = self

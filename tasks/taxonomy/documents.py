@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from structsvm.features.sources import load_text, numbered_lines
+from structsvm.features.sources import (
+    BLOCK,
+    DamagedFileError,
+    load_text,
+    name_of,
+    numbered_lines,
+    stream_bytes,
+    unfolds_to_more,
+)
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
@@ -49,12 +58,9 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
         raise DocumentFileError(f"{name}: holds no documents")
     rows = ((k, line.rstrip("\r")) for k, line in numbered_lines(text))
     if texts is None:
-        texts = not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
+        texts = _are_texts(first)
     if not texts:
-        try:
-            return parse_svmlight(rows, name)
-        except SvmlightFileError as error:
-            raise DocumentFileError(str(error)) from None
+        return _svmlight(rows, name)
     if "\t" in first[0]:
         return _labelled_texts(rows, name)
     found = []
@@ -63,6 +69,52 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)
     return found, None
+
+
+def document_pieces(source: Any) -> Iterator[tuple[Any, list[str]]]:
+    """The labelled documents of a path or binary file of any size, about a megabyte at a time: as `read_documents`."""
+    name, line, texts = name_of(source), 1, None
+    for data in _whole_lines(source, name):
+        try:
+            text = data.decode("utf-8-sig" if line == 1 else "utf-8")
+        except UnicodeDecodeError as wrong:
+            place = line + data.count(b"\n", 0, wrong.start)
+            raise DocumentFileError(f"{name}, line {place}: bytes that are not UTF-8") from None
+        rows = [(line + k - 1, row.rstrip("\r")) for k, row in numbered_lines(text)]
+        line += data.count(b"\n")
+        if rows:
+            if texts is None:
+                texts = _are_texts([row for _, row in rows[:LOOK]])
+            yield (_labelled_texts if texts else _svmlight)(rows, name)
+    if texts is None:
+        raise DocumentFileError(f"{name}: holds no documents")
+
+
+def _whole_lines(source: Any, name: str) -> Iterator[bytes]:
+    """The bytes of a source in pieces that end with lines."""
+    held = bytearray()
+    for block, most in stream_bytes(source):
+        held += block
+        if len(held) > most:
+            raise DamagedFileError(unfolds_to_more(f"{name}: a line unfolds", most))
+        end = block.rfind(b"\n") + 1
+        if end and len(held) >= BLOCK:
+            end += len(held) - len(block)
+            yield bytes(held[:end])
+            del held[:end]
+    yield bytes(held)
+
+
+def _are_texts(first: list[str]) -> bool:
+    """Whether documents that begin with these lines are texts."""
+    return not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
+
+
+def _svmlight(rows: Any, name: str) -> tuple[Any, list[str]]:
+    try:
+        return parse_svmlight(rows, name)
+    except SvmlightFileError as error:
+        raise DocumentFileError(str(error)) from None
 
 
 def _labelled_texts(rows: Any, name: Any) -> tuple[Any, Any]:

@@ -30,6 +30,8 @@ from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.paths import settled
+from structsvm.tasks.taxonomy.shards import DocumentShards
+from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
 
 
 def as_texts(X: Any) -> Any:
@@ -228,12 +230,14 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled documents.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
+            Or `structsvm.DocumentShards`, which contain the labels too, without y: C is chosen on as many documents as
+            one shard may have, and there is a weight for every feature and node.
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
             Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
             (or by the separator `taxonomy`). Labels known in part: a set of nodes that contains the document's; with
@@ -258,6 +262,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
         """
+        if isinstance(X, DocumentShards):
+            if y is not None:
+                raise ValueError("X has the labels of its documents: fit(shards), without y")
+            y = X.labels
         return self._train(X, y, sample_weight)
 
     @with_callbacks
@@ -276,6 +284,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             All labels, in the first call; default: those of its y. Any other label is an error.
         """
         check_stream_weight(self.class_weight)
+        if isinstance(X, DocumentShards):
+            raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def _make_solver(self, before: Any = None) -> Any:
@@ -298,6 +308,15 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             check_classes(classes, before.labels.tolist())
             check_settled([("kernel", kind, type(before))])
             vectorizer = before.vectorizer
+        if isinstance(X, DocumentShards):
+            if self.kernel is not None:
+                raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
+            check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
+            weight = checked_sample_weight(sample_weight, len(X))
+            model, data = kind.prepare(params, X, y, before=before)
+            if before is None:
+                model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
+            return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])
         if vectorizer is not None:
             X = vectorizer.transform(as_texts(X))
         elif self.vectorizer is not None:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
+from structsvm.shards.tokens import StoredTokens
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.labels import summed
+from structsvm.tasks.common.labels import label_array, summed
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
@@ -25,6 +26,7 @@ from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, u
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
+from structsvm.tasks.taxonomy.shards import DocumentShards
 
 # Of LaRank over standardised columns: their dual gains little after four passes, and predictions still do.
 LEAST_PASSES = 8
@@ -76,7 +78,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         Parameters
         ----------
         params : object with `TaxonomyClassifier`'s parameters as attributes
-        X : float32 array or CSR matrix of shape (n_documents, n_features)
+        X : float32 array or CSR matrix of shape (n_documents, n_features), or DocumentShards
         y : ndarray of shape (n_documents,)
             Names of nodes, or sets of them.
         classes : array-like, optional
@@ -85,6 +87,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             The model to resume; ValueError if the parameters ask for another structure.
         weight : ndarray of shape (n_documents,), optional
         """
+        if isinstance(X, DocumentShards):
+            return cls._prepare_shards(params, X, before)
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
         documents = rows_in(None, X, structure["intercept"], as_documents)
@@ -108,13 +112,49 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         model.sets = sets
         return model, (model.rows.encode(documents), label_ids)
 
+    @classmethod
+    def _prepare_shards(cls, params: Any, shards: Any, before: Any) -> tuple[Any, Any]:
+        """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
+        labels, _, sets = known_labels(params, label_array(shards.labels))
+        if sets or labels != shards.labels:
+            raise ValueError("shards need labels that are sorted and fully known; theirs hold inner nodes, or -1")
+        label_ids, n = shards.label_ids, len(labels)
+        if label_ids.shape != (len(shards),) or not 0 <= label_ids.min() <= label_ids.max() < n:
+            raise ValueError(f"the shards' label ids must be one per document, from 0 to {n - 1}")
+        taxonomy, structure = structure_of(params, labels)
+        if structure["intercept"] != shards.has_intercept:
+            raise ValueError(f"the shards were made with fit_intercept={shards.has_intercept}")
+        model = before
+        if before is None:
+            model = cls(taxonomy, labels, **structure)
+            n_weights = shards.tokens.n_features * model.targets.attributes.n_attributes
+            if n_weights > params.max_weights:
+                raise ValueError(
+                    f"shards have a weight for every feature and node, {n_weights}, more than max_weights="
+                    f"{params.max_weights}: raise it, or make them with fewer terms (min_df, max_features)"
+                )
+            model.set_rows(WeightRows(shards.tokens.n_features))
+        else:
+            if is_auto(params.loss):
+                structure["loss"] = before.loss
+            before.check_same(taxonomy, structure)
+            same = before.rows.row is None and before.rows.n_rows == shards.tokens.n_features and before.units is None
+            if not same or before.labels.tolist() != labels:
+                raise ValueError("the model to resume has other features or labels than the shards")
+        model.sets = sets
+        return model, (shards.tokens, label_ids)
+
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(documents, label_ids)``.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
-        several times, or once with the sum of their weights.
+        several times, or once with the sum of their weights. Those in shards keep their order.
         """
         documents, label_ids = data
+        if isinstance(documents, StoredTokens):
+            problem = self.oracle.bind(documents, label_ids, **solver.formulation())
+            documents.set_sections(problem)
+            return problem, sample_weight
         if isinstance(solver, (DualSolver, LatentSVM)):
             documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
         known, n = label_ids, len(self.labels)
@@ -162,6 +202,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        if not self.is_open(data):
+            return data, sample_weight
         return self.some(data, sample_weight, np.flatnonzero(data[1] < len(self.labels)))
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
 from structsvm.tasks.common.solver import is_auto
-from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
+from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
 MATRICES = ("loss", "attributes")
@@ -238,11 +238,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     @staticmethod
     def suspicion(header: dict[str, Any]) -> str | None:
-        vectorizer = header["vectorizer"]
-        pattern = TOKEN_PATTERNS[0] if vectorizer is None else vectorizer["params"]["token_pattern"]
-        if pattern in TOKEN_PATTERNS:
-            return None
-        return f"its vectorizer runs the regular expression token_pattern={pattern!r:.200}"
+        return suspicion(header["vectorizer"])
 
     def restored_params(self, params: Any) -> Any:
         params = {name: value for name, value in params.items() if name not in ("taxonomy", "vectorizer")}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checksum import checksum
 from structsvm.parameters import plain
 from structsvm.stored_values import Array, checked_arrays, stored_flag
 
@@ -22,8 +23,8 @@ TERMS = {"vectorizer.terms": Array("u1", ("n_bytes",))}
 IDF = {"vectorizer.idf": Array("f8", ("n_terms",))}
 
 
-def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
-    """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
+def params_to_file(vectorizer: Any) -> dict[str, Any]:
+    """The class and parameters of a vectorizer as a dict for JSON; TypeError for those that a file cannot hold."""
     from sklearn.feature_extraction import text
 
     name = type(vectorizer).__name__
@@ -48,11 +49,17 @@ def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
         elif plain(value) is None and value is not None:
             raise TypeError(f"a model file cannot hold the parameter {key}={value!r:.80} of the vectorizer")
         params[key] = plain(value) if not isinstance(value, list) else value
+    return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}
+
+
+def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
+    """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
+    header = params_to_file(vectorizer)
     terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
     arrays = {"vectorizer.terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
-    if name == "TfidfVectorizer" and vectorizer.use_idf:
+    if header["name"] == "TfidfVectorizer" and vectorizer.use_idf:
         arrays["vectorizer.idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
-    return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}, arrays
+    return header, arrays
 
 
 def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -76,8 +83,45 @@ def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     except (re.error, LookupError) as error:
         raise ValueError(f"a vectorizer whose token_pattern or encoding is none: {error}") from None
     terms = checked_arrays(arrays, TERMS)["vectorizer.terms"].tobytes().decode().split("\0")
-    vectorizer = getattr(text, meta["name"])(**params, vocabulary=terms)
-    vectorizer.fit([terms[0]])
+    idf = None
     if meta["name"] == "TfidfVectorizer" and stored_flag(params, "use_idf"):
-        vectorizer.idf_ = checked_arrays(arrays, IDF, n_terms=len(terms))["vectorizer.idf"]
-    return vectorizer.set_params(vocabulary=terms if stored_flag(meta, "is_fixed") else None)
+        idf = checked_arrays(arrays, IDF, n_terms=len(terms))["vectorizer.idf"]
+    is_fixed = stored_flag(meta, "is_fixed")
+    return with_terms(getattr(text, meta["name"])(**params), terms, idf).set_params(
+        vocabulary=terms if is_fixed else None
+    )
+
+
+def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:
+    """The vectorizer, fitted to these terms and their inverse document frequencies."""
+    with np.errstate(divide="ignore"):  # without `smooth_idf`
+        vectorizer.set_params(vocabulary=terms).fit([terms[0]])
+    if idf is not None:
+        vectorizer.idf_ = idf
+    return vectorizer
+
+
+def suspicion(header: Any) -> str | None:
+    """What speaks against using the vectorizer of a file whose author is not known; None: nothing."""
+    pattern = TOKEN_PATTERNS[0] if header is None else header["params"]["token_pattern"]
+    if pattern in TOKEN_PATTERNS:
+        return None
+    return f"its vectorizer runs the regular expression token_pattern={pattern!r:.200}"
+
+
+def check_vectorizer(given: Any, before: Any, stored: Any, *, is_new: bool) -> None:
+    """ValueError unless shards' fitted vectorizer has the parameters given, and the terms of a model to resume."""
+
+    def parameters(vectorizer: Any) -> Any:
+        return None if vectorizer is None else params_to_file(vectorizer)
+
+    if given is not None and parameters(given) != parameters(stored):
+        raise ValueError(f"the shards were made with vectorizer={stored!r:.80}, and the classifier has {given!r:.80}")
+    if not is_new and vectorizer_print(before) != vectorizer_print(stored):
+        raise ValueError("the model to resume has another vectorizer than the shards")
+
+
+def vectorizer_print(vectorizer: Any) -> int:
+    """A checksum of a fitted vectorizer; None has one too."""
+    header, arrays = (None, {}) if vectorizer is None else vectorizer_to_file(vectorizer)
+    return checksum([np.frombuffer(repr(header).encode(), dtype=np.uint8), *arrays.values()])

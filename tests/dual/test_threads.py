@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm import FrankWolfe, LaRank, PassiveAggressive
+from structsvm import FrankWolfe, LaRank, PassiveAggressive, Perceptron
 from structsvm.dual.threads import ThreadedSchedule, equal_shares
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -103,6 +103,53 @@ def test_passive_aggressive_threads():
     assert run.dual == pytest.approx(alone.dual, rel=0.2)
 
 
+class TestPerceptron:
+    """Threads that visit their examples one after the other do what one thread does in that order."""
+
+    def trained(self, n_threads, *, nonnegative=None, average=True):
+        data = Data(0, n=60)
+        data.oracle.nonnegative = nonnegative
+        solver = Perceptron(average=average, n_jobs=n_threads, deterministic=False, random_state=0)
+        run = start(solver, data.perceptron())
+        run.schedule._together = lambda function: [function(k) for k in range(n_threads)]
+        advance(run, 3)
+        return run, data.oracle.calls
+
+    @pytest.mark.parametrize("n_threads", [2, 3])
+    def test_average_is_of_the_weights_after_each_visit(self, n_threads):
+        run, seen = self.trained(n_threads)
+        assert len(seen) == run.state.n_visits == run.state.n_argmax == 180
+        after = np.array([*seen[1:], run.state.weights])
+        assert run.state.n_updates == np.count_nonzero((after != seen).any(axis=1)) > 10
+        np.testing.assert_allclose(run.weights, after.mean(axis=0), rtol=1e-9, atol=1e-12)
+        for part in run.schedule.parts:
+            np.testing.assert_allclose(part.weights, run.state.weights, rtol=1e-9, atol=1e-12)
+
+    def test_without_average_the_last_weights(self):
+        run, seen = self.trained(2, average=False)
+        np.testing.assert_array_equal(run.weights, run.state.weights)
+        assert np.abs(seen[-90] - run.weights).max() > 0.0
+
+    def test_weights_that_must_not_be_negative(self):
+        run, _ = self.trained(2, nonnegative=np.arange(12) % 3 != 1)
+        for weights in (run.weights, run.state.weights, *(part.weights for part in run.schedule.parts)):
+            assert weights.reshape(-1, 3)[:, ::2].min() >= 0.0
+
+    def test_at_the_same_time(self):
+        problem = chains(400, **Perceptron().formulation())
+        alone = Perceptron(random_state=0, n_jobs=2).solve(problem)
+        np.testing.assert_array_equal(alone.weights, Perceptron(random_state=0).solve(problem).weights)
+        run = start(Perceptron(random_state=0, n_jobs=2, deterministic=False), problem)
+        while not run.advance(0.001):
+            pass
+        advance(run, 9)
+        assert run.state.n_visits == 4000
+        for part in run.schedule.parts:
+            np.testing.assert_allclose(part.weights, run.state.weights, rtol=1e-3, atol=1e-3)
+        cosine = run.weights @ alone.weights / np.linalg.norm(run.weights) / np.linalg.norm(alone.weights)
+        assert cosine > 0.97
+
+
 def test_deterministic_training_is_one_threads():
     problem = chains()
     one, two = (LaRank(C=0.3, random_state=0, n_jobs=n).solve(problem) for n in (1, 2))
@@ -138,6 +185,16 @@ def test_more_threads_than_examples():
     problem = chains(3)
     run = LaRank(C=0.3, deterministic=False, n_jobs=8, tol=1e-3, max_iter=1000, random_state=0).solve(problem)
     assert run.status == "converged"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_perceptrons_checkpoint_goes_from_threads_to_one_and_back(tmp_path, n_jobs):
+    problem, path = chains(rescaling=None), tmp_path / "run"
+    how = {"random_state": 0, "checkpoint": path, "deterministic": False}
+    first = Perceptron(max_iter=2, n_jobs=3 - n_jobs, **how).solve(problem)
+    run = Perceptron(max_iter=6, n_jobs=n_jobs, **how).solve(problem)
+    assert (run.n_iter, run.state.n_visits) == (6, 720)
+    assert np.abs(run.weights - first.weights).max() > 0.0
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

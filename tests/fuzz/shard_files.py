@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import model_files
 import numpy as np
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from structsvm import ModelFileError, SequenceShards
-from structsvm.shards.sequences import DTYPES, INDEX
-from structsvm.tasks import SequenceLabeler
+from structsvm import DocumentShards, ModelFileError, SequenceShards
+from structsvm.shards.base import DTYPES, INDEX
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
 
 WORDS = [["the", "dog", "sees"], ["a", "cat"], ["runs"], ["the", "cat", "sees", "a", "dog"]]
 LABELS = [["D", "N", "V"], ["D", "N"], ["V"], ["D", "N", "V", "D", "N"]]
@@ -36,20 +39,33 @@ class Folder:
 
     index: model_files.Original
     vectors: dict[str, bytes]
-    hash_bits: int | None
+    kind: type[SequenceShards | DocumentShards]
+    estimator: SequenceLabeler | TaxonomyClassifier
+    asked: list[Any]
 
 
 def folders() -> list[Folder]:
-    """Of a vocabulary and of hashed features, which have values."""
+    """Of sequences with a vocabulary and with hashed features, which have values; of documents, texts and rows."""
+    texts = [(["red dog", "red", "cat dog", "a cat"], ["A > x", "A > y", "B", "B"])]
+    rows = [([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["A > x", "A > y", "B"])]
+    how = {"C": 0.1, "max_iter": 1, "random_state": 0}
+    sources: list[Any] = [
+        (SequenceShards, io.BytesIO(TEXT), {"templates": TEMPLATES, "hash_bits": bits}, [["the", "dog"]])
+        for bits in (None, 3)
+    ]
+    sources += [
+        (DocumentShards, texts, {"vectorizer": TfidfVectorizer()}, ["a dog"]),
+        (DocumentShards, rows, {}, [[1.0, 2.0]]),
+    ]
     found = []
-    for bits in (None, 3):
+    for kind, source, given, asked in sources:
+        is_sequence = kind is SequenceShards
+        estimator = SequenceLabeler(**how, **given) if is_sequence else TaxonomyClassifier(" > ", **how)
         with scratch() as folder:
-            made = SequenceShards.make(
-                io.BytesIO(TEXT), folder / "new", templates=TEMPLATES, hash_bits=bits, max_memory=90
-            )
+            made = kind.make(source, folder / "new", **given, max_memory=90)
             index = model_files.original("shards", made.folder / INDEX, None, (None, None, None), None)
             vectors = {name: (made.folder / name).read_bytes() for name in DTYPES if (made.folder / name).exists()}
-        found.append(Folder(index, vectors, bits))
+        found.append(Folder(index, vectors, kind, estimator, asked))
     return found
 
 
@@ -81,14 +97,11 @@ def read(data: bytes, seed: Folder) -> str:
             start += size
         for mmap in (True, False):
             try:
-                shards = SequenceShards.open(folder, mmap=mmap)
+                shards = seed.kind.open(folder, mmap=mmap)
             except ModelFileError:
                 return "ModelFileError"
             try:
-                labeler = SequenceLabeler(
-                    C=0.1, templates=TEMPLATES, hash_bits=seed.hash_bits, max_iter=1, random_state=0
-                )
-                labeler.fit(shards).predict([["the", "dog"]])
+                clone(seed.estimator).fit(shards).predict(seed.asked)
             except ValueError:
                 outcome = "ValueError of training"
     return outcome

@@ -1,13 +1,13 @@
-"""``train sequence --shards``: the model is that of `fit` on the same shards; what is refused."""
+"""Training with ``--shards``: the model is that of `fit` on the same shards; what is refused."""
 
 import numpy as np
 import pytest
 from command_line import run
 
 import structsvm
-from structsvm import SequenceShards
+from structsvm import DocumentShards, SequenceShards
 from structsvm.datasets import make_sequences, write_columns
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
 
 TRAIN = ["train", "sequence", "-C", 0.1, "--max-iter", 2, "--hash-bits", 12, "--loss", "hamming", "--no-probability"]
 
@@ -72,6 +72,32 @@ def test_what_has_no_meaning_is_refused(work, options, message):
     _, error = run(work, *TRAIN, *options, "--model", "model", status=2)
     assert message in error
     assert not (work / "shards").exists()
+
+
+def test_documents_are_made_and_trained_on_and_trained_on_again(work):
+    texts = [(f"{'AB'[k % 2]} > {'xyz'[k % 3]}", f"word{k % 6} number{k} common thing") for k in range(60)]
+    (work / "docs.txt").write_text("".join(f"{label}\t{text}\n" for label, text in texts))
+    (work / "docs.svm").write_text("".join(f"{label[0]} {k % 6 + 1}:2 9:1.5\n" for k, (label, _) in enumerate(texts)))
+    train = ["train", "taxonomy", "-C", 0.3, "--max-iter", 2]
+    for name, given, columns in (("docs.txt", ["--min-count", 2, "--ngrams", 2], 9), ("docs.svm", [], 9)):
+        folder, model = f"{name}.shards", f"{name}.model"
+        out, _ = run(work, *train, name, *given, "--shards", folder, "--max-memory", 3, "--model", model)
+        assert "60 documents" in out
+        shards = DocumentShards.open(work / folder)
+        assert shards.tokens.max_memory == 3 * 10**6
+        assert shards.n_features == columns
+        fitted = TaxonomyClassifier(C=0.3, max_iter=2, random_state=0).fit(shards)
+        np.testing.assert_array_equal(weights(work / model), fitted.model_.weights)
+        run(work, *train, folder, "--model", "again")
+        np.testing.assert_array_equal(weights(work / "again"), weights(work / model))
+        out, _ = run(work, "evaluate", model, name)
+        assert "60 documents: accuracy 100.00%" in out
+    _, error = run(work, *train, "docs.txt", "--shards", "other", "--partial", "--model", "no", status=2)
+    assert "--partial has no meaning with shards" in error
+    _, error = run(work, *train, "docs.txt", "--shards", "docs.txt.shards", "--model", "no", status=1)
+    assert "docs.txt.shards: is there already" in error
+    _, error = run(work, *train, "folder", "--model", "no", status=1)
+    assert "folder/index" in error
 
 
 def test_a_stream_has_no_shards(work):

@@ -18,7 +18,7 @@ def test_the_gain_is_the_best_of_those_tried(scale, monkeypatch):
 
     class Watched:
         def __init__(self, t0, state):
-            self.t0, self.state, self.run = t0, state, state.run
+            self.t0, self.state, self.run, self.n_machines = t0, state, state.run, 1
 
         def primal(self, order):
             sizes.add(len(order))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
+from structsvm.dual.parallel import n_threads, parallel_map
 from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
+from structsvm.linear.machines import MachineSchedule, parts_of
 from structsvm.linear.problem import LinearProblem
-from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import FLAG, N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
 
 # The share of the examples on which t0 is chosen, their least number, and the factor from one t0 to the next.
@@ -71,6 +74,9 @@ class SGDQN(Solver):
     max_iter : int, default=5
         Passes over the data.
     random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads that train, each some of the machines of three labels or more, with the same weights bit for bit; -1:
+        all cores. Two labels have one machine, and one thread trains it.
     checkpoint, checkpoint_every
         As for `LaRank`.
 
@@ -96,6 +102,7 @@ class SGDQN(Solver):
         "average": FLAG,
         "fit_intercept": FLAG,
         "max_iter": Interval(Integral, 1),
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -109,6 +116,7 @@ class SGDQN(Solver):
         fit_intercept: bool = True,
         max_iter: int = 5,
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
@@ -120,6 +128,7 @@ class SGDQN(Solver):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
@@ -137,11 +146,14 @@ class SGDQN(Solver):
         state = self._state(problem, weight, seed, 0.0 if self.t0 is None else float(self.t0))
         if base is not None:
             state.restart(base)
-        run = GradientRun(self, problem, state, SubgradientSchedule(state), C=weight)
+        make = partial(self._state, problem, weight, seed, state.t0)
+        parts = parts_of(state, n_threads(self.n_jobs), state.n_samples, make)
+        schedule = SubgradientSchedule(state) if len(parts) < 2 else MachineSchedule(state, parts)
+        run = GradientRun(self, problem, state, schedule, C=weight)
         run.seed = seed
         return run
 
-    def _state(self, problem: Any, weight: Any, seed: Any, t0: Any) -> Any:
+    def _state(self, problem: Any, weight: Any, seed: Any, t0: Any, **part: Any) -> Any:
         return GradientDescent(
             problem.rows,
             problem.y,
@@ -154,6 +166,7 @@ class SGDQN(Solver):
             intercept=self.fit_intercept,
             average=self.average,
             seed=seed,
+            **part,
         )
 
     def chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
@@ -171,7 +184,9 @@ class SGDQN(Solver):
 
         def cost(t0: Any) -> Any:
             state = self._state(problem, weight, seed, t0)
-            state.run(order)
+            make = partial(self._state, problem, weight, seed, t0)
+            parts = parts_of(state, n_threads(self.n_jobs), len(order), make)
+            parallel_map(lambda part: part.run(order), parts, len(parts))
             # Averaged weights too: too long steps show first in the last weights.
             primal = state.primal(order)
             return primal if np.isfinite(primal) else np.inf

@@ -1,0 +1,151 @@
+"""What training sets in files have in common: encoded examples, the ids of their labels, an index, bounds of shards."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.tokens import Tokens
+from structsvm.model_file import ModelFile, read_model, unsound, write_model
+from structsvm.shards.storage import Vector, Writer
+from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+
+INDEX = "index"
+DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
+BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
+
+DEFAULT_MEMORY = 2**28
+TOKEN_BYTES = 500  # what a token takes while it is counted or encoded
+MOST = 2**60  # bytes, or entries of a file
+
+
+class Shards(ABC):
+    """Labelled examples in a folder of files that are mapped into memory.
+
+    Attributes
+    ----------
+    folder : Path
+    tokens : StoredTokens
+    label_ids : int32 array of shape (n_tokens,)
+        Indices into `labels`.
+    labels : list
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: Any) -> None:
+        self.folder, self.tokens, self.label_ids, self.labels = folder, tokens, label_ids, labels
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def n_shards(self) -> int:
+        return len(self.tokens.bounds) - 1
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True, **options: Any) -> Self:
+        """Open a folder made by `make`.
+
+        Parameters
+        ----------
+        folder : path
+        mmap : bool, default=True
+            Whether to map the files; otherwise they are read into memory as a whole.
+
+        Raises
+        ------
+        ModelFileError
+            If its index is incomplete or invalid, or a file does not have the size stated there.
+        """
+        folder = Path(folder)
+        file = read_model(folder / INDEX, kind=cls.kind)
+        with unsound(folder, cls.kind):
+            return cls._opened(folder, file, mmap, **options)
+
+    @classmethod
+    @abstractmethod
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
+        """The shards whose index is a file; ValueError, KeyError or TypeError for what `make` cannot have written."""
+
+    @staticmethod
+    def _stored(folder: Path, file: ModelFile, mmap: bool, n_features: int) -> tuple[StoredTokens, NDArray[np.int32]]:
+        """The tokens and label ids of a folder."""
+        sizes = {name: stored_count(file.meta["sizes"], name, high=MOST) for name in DTYPES}
+        has_values = stored_flag(file.meta, "has_values")
+        if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
+            raise ValueError(f"files of the sizes {sizes}")
+        bounds = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)["bounds"]
+        if (np.diff(bounds) <= 0).any():
+            raise ValueError("an empty shard")
+        vectors = {
+            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
+            for name, dtype in DTYPES.items()
+            if name != "values" or has_values
+        }
+        tokens = StoredTokens(
+            vectors["offsets"].array,
+            vectors["indptr"].array,
+            vectors["indices"].array,
+            vectors["values"].array if has_values else None,
+            n_features,
+            bounds=bounds,
+            max_memory=stored_count(file.meta, "max_memory", 1, MOST),
+            by_token=(vectors["indptr"], vectors["label_ids"]),
+            by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
+        )
+        return tokens, vectors["label_ids"].array
+
+    @classmethod
+    def _write(
+        cls, folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], meta: Any, arrays: Any, max_memory: int
+    ) -> None:
+        """Write encoded examples with their label ids, one part after the other, and the index at last."""
+        sizes: list[NDArray[np.int64]] = []
+        n_tokens = n_entries = 0
+        has_values = False
+        with Writer(folder, **DTYPES) as writer:
+            for name in ("offsets", "indptr"):
+                writer.append(name, np.zeros(1))
+            for tokens, label_ids in parts:
+                if tokens.values is not None and not has_values:
+                    has_values = True
+                    _append_ones(writer, n_entries)
+                writer.append("offsets", tokens.offsets[1:] + n_tokens)
+                writer.append("indptr", tokens.indptr[1:] + n_entries)
+                writer.append("indices", tokens.indices)
+                writer.append("label_ids", label_ids)
+                if tokens.values is not None:
+                    writer.append("values", tokens.values)
+                elif has_values:
+                    _append_ones(writer, tokens.n_entries)
+                sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
+                n_tokens += tokens.n_tokens
+                n_entries += tokens.n_entries
+            written = dict(writer.sizes)
+        if not has_values:
+            (folder / "values").unlink()
+        lengths, entries = np.concatenate(sizes, axis=1)
+        bounds = shard_bounds(12 * lengths + (8 if has_values else 4) * entries, max_memory)
+        meta = meta | {"sizes": written, "has_values": has_values, "max_memory": max_memory}
+        write_model(folder / INDEX, cls.kind, meta, arrays | {"bounds": bounds})
+
+
+def checked_memory(max_memory: Any) -> int:
+    """The parameter `max_memory`; ValueError if it is no positive int."""
+    if isinstance(max_memory, bool) or not isinstance(max_memory, Integral) or max_memory < 1:
+        raise ValueError(f"The 'max_memory' parameter must be an int of at least 1. Got {max_memory!r} instead.")
+    return min(int(max_memory), MOST)
+
+
+def _append_ones(writer: Writer, n: int) -> None:
+    for start in range(0, n, 1 << 20):
+        writer.append("values", np.ones(min(n - start, 1 << 20), dtype=np.float32))

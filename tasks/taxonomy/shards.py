@@ -1,0 +1,358 @@
+"""Labelled documents in shards: what `TaxonomyClassifier.fit` takes where data do not fit into memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._strings import Interner
+from structsvm.features.columns import Vocabulary
+from structsvm.features.matrices import is_sparse
+from structsvm.features.tokens import MAX_FEATURES
+from structsvm.model_file import ModelFile, ModelFileError
+from structsvm.oracles.taxonomy import as_documents
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory
+from structsvm.shards.pieces import arrow_batches
+from structsvm.shards.storage import Vector, Writer, new_folder
+from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.stored_values import stored_count, stored_flag
+from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.units import rows_in
+from structsvm.tasks.taxonomy.documents import document_pieces
+from structsvm.tasks.taxonomy.vectorizer import (
+    params_to_file,
+    suspicion,
+    vectorizer_from_file,
+    vectorizer_to_file,
+    with_terms,
+)
+
+ROWS = 1000  # documents of a table that are read at once
+
+
+class DocumentShards(Shards):
+    r"""Labelled documents, encoded once into a folder of files that are mapped into memory.
+
+    ``TaxonomyClassifier.fit(shards)`` trains on them: each pass goes from shard to shard and visits the documents of
+    each in random order, with at most one shard in memory. The model is bit-identical to that of the same shards in
+    memory (``mmap=False``). Made by `make`, opened by `open`.
+
+    Attributes
+    ----------
+    folder : Path
+    tokens : StoredTokens
+        A token per document.
+    label_ids : int32 array of shape (n_documents,)
+        Indices into `labels`.
+    labels : list
+        Sorted.
+    vectorizer : vectorizer or None
+        The fitted one; None: the documents were rows of numbers.
+    has_intercept : bool
+        Whether the last feature is 1 in every document.
+    n_shards, n_features : int
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from structsvm import DocumentShards
+    >>> from structsvm.tasks import TaxonomyClassifier
+    >>> source = io.BytesIO(b"Toys > Chess\tking and queen\nToys > Dice\tsix sides\nBooks\tpages\n")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = DocumentShards.make(source, folder, vectorizer=TfidfVectorizer())
+    ...     goods = TaxonomyClassifier(" > ", C=10.0, random_state=0).fit(shards)
+    >>> len(shards), goods.predict(["a queen"]).tolist()
+    (3, ['Toys > Chess'])
+    """
+
+    kind = "document shards"
+
+    def __init__(
+        self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: Any, vectorizer: Any, has_intercept: bool
+    ) -> None:
+        super().__init__(folder, tokens, label_ids, labels)
+        self.vectorizer, self.has_intercept = vectorizer, has_intercept
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self)} documents, {self.n_features} features, {self.n_shards} shards"
+        return f"<DocumentShards {self.folder}: {sizes}>"
+
+    @property
+    def n_features(self) -> int:
+        return self.tokens.n_features - self.has_intercept
+
+    @classmethod
+    def make(
+        cls,
+        source: Any,
+        folder: str | os.PathLike[str],
+        *,
+        vectorizer: Any = None,
+        columns: Sequence[str] | None = None,
+        fit_intercept: bool = True,
+        max_memory: int = DEFAULT_MEMORY,
+    ) -> Self:
+        """Encode a training set, piece by piece.
+
+        Parameters
+        ----------
+        source : path, binary file, iterable of batches, or Arrow table, record batch reader or data set
+            A file of texts after their labels, or in svmlight format, compressed or not (see `read_documents`); a
+            Parquet or Arrow file of texts (extra ``structsvm[data]``); or pairs ``(X, y)`` of some documents each, as
+            for `TaxonomyClassifier.fit`: texts, or rows of a matrix. It is read once.
+        folder : path
+            Where the files go: a new folder, or an empty one. It appears whole, or not at all.
+        vectorizer : CountVectorizer or TfidfVectorizer, optional
+            Makes the features of texts; a copy is fitted to all of them.
+        columns : (str, str), optional
+            Of a table: the columns of texts and of labels; by default its only two.
+        fit_intercept : bool, default=True
+            As for `TaxonomyClassifier`, which must have the same.
+        max_memory : int, default=2**28
+            Bytes of encoded data in memory at once, while encoding and in training: the size of a shard.
+            A larger document is a shard by itself. Also in memory are one batch, the terms of all texts while encoding,
+            and in training the weights, some 100 bytes per document, and the constraints found.
+
+        Returns
+        -------
+        DocumentShards
+
+        Raises
+        ------
+        FileExistsError
+            If the folder is not empty.
+        ValueError
+            For data that are malformed (names file and line), labels of another kind than strings, numbers and tuples.
+        TypeError
+            For a vectorizer that files cannot hold, texts without one.
+        """
+        from scipy.sparse import csr_array
+
+        max_memory = checked_memory(max_memory)
+        if vectorizer is not None:
+            params_to_file(vectorizer)
+        with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            rows = _Rows(Path(scratch), _pieces(source, columns), vectorizer, may_grow=_is_file(source))
+            most = max(max_memory // TOKEN_BYTES, 1)
+            width: int = rows.width
+            transform: Callable[[Any], Any] = csr_array
+            if vectorizer is not None:
+                vectorizer, width, transform = _fitted(vectorizer, rows, most)
+            if not 0 < width < MAX_FEATURES:
+                raise ValueError(f"the documents have {width} features")
+            labels = sort_labels(rows.labels)
+            place = {label: k for k, label in enumerate(labels)}
+            label_id = np.array([place[label] for label in rows.labels], dtype=np.int32)
+            parts = (
+                (rows_in(None, transform(X).astype(np.float32), fit_intercept, as_documents), label_id[ids])
+                for X, ids in rows.pieces(most)
+            )
+            header, arrays = (None, {}) if vectorizer is None else vectorizer_to_file(vectorizer)
+            meta = {
+                "labels": labels_to_json(labels),
+                "vectorizer": header,
+                "n_features": width,
+                "has_intercept": bool(fit_intercept),
+            }
+            cls._write(target, parts, meta, arrays, max_memory)
+        return cls.open(folder, trusted=True)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True, trusted: bool = False) -> Self:  # type: ignore[override]
+        """As `SequenceShards.open`; `trusted`: see `structsvm.load`."""
+        return super().open(folder, mmap=mmap, trusted=trusted)
+
+    @classmethod
+    def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
+        header, vectorizer = file.meta["vectorizer"], None
+        n_features = stored_count(file.meta, "n_features", 1, MAX_FEATURES - 1)
+        if header is not None:
+            if not options["trusted"] and (doubt := suspicion(header)) is not None:
+                raise ModelFileError(
+                    f"{folder}: {doubt}; if you trust who made the shards, open them with trusted=True"
+                )
+            vectorizer = vectorizer_from_file(header, file.arrays)
+            if len(vectorizer.vocabulary_) != n_features:
+                raise ValueError(f"a vectorizer of {len(vectorizer.vocabulary_)} terms, and {n_features} features")
+        has_intercept = stored_flag(file.meta, "has_intercept")
+        labels = labels_from_json(file.meta["labels"], 1)
+        stored = cls._stored(folder, file, mmap, n_features + has_intercept)
+        return cls(folder, *stored, labels, vectorizer, has_intercept)
+
+
+class _Rows:
+    """Documents in files: sparse rows of numbers, of texts the counts of all their terms; and ids of labels.
+
+    Attributes
+    ----------
+    labels : list
+        In the order of their ids.
+    terms : Interner
+        Of texts.
+    width : int
+        Columns.
+    """
+
+    def __init__(self, folder: Path, pieces: Iterator[tuple[Any, Any]], vectorizer: Any, *, may_grow: bool) -> None:
+        self.terms, self.width = Interner(), 0
+        ids: dict[Any, int] = {}
+        sizes = [np.zeros(1, dtype=np.int64)]
+        analyze = None if vectorizer is None else vectorizer.build_analyzer()
+        with Writer(folder, indices="<i4", values="<f4", label_ids="<i4") as writer:
+            for X, y in pieces:
+                rows = _matrix(X) if analyze is None else _counts(X, analyze, self.terms)
+                y = y.tolist() if isinstance(y, np.ndarray) else list(y)
+                if len(y) != rows.shape[0]:
+                    raise ValueError(f"a batch of {rows.shape[0]} documents has {len(y)} labels")
+                labels_to_json(dict.fromkeys(y))
+                if analyze is None and not may_grow and self.width not in (0, rows.shape[1]):
+                    raise ValueError(f"a batch of documents has {rows.shape[1]} columns, and those before {self.width}")
+                self.width = max(self.width, rows.shape[1])
+                sizes.append(np.diff(rows.indptr).astype(np.int64))
+                writer.append("indices", rows.indices)
+                writer.append("values", rows.data)
+                writer.append("label_ids", np.array([ids.setdefault(label, len(ids)) for label in y]))
+            written = writer.sizes
+        if not ids:
+            raise ValueError("there are no documents")
+        self.labels, self.indptr = list(ids), np.cumsum(np.concatenate(sizes))
+        self._indices, self._values = (
+            Vector(folder / name, dtype, written[name], is_mapped=True)
+            for name, dtype in (("indices", "<i4"), ("values", "<f4"))
+        )
+        self._label_ids = np.fromfile(folder / "label_ids", dtype="<i4")
+
+    def pieces(self, n_entries: int) -> Iterator[tuple[Any, NDArray[np.int32]]]:
+        """All of it as CSR arrays with their ids of labels, about `n_entries` at a time."""
+        from scipy.sparse import csr_array
+
+        for i, j in pairwise(shard_bounds(np.diff(self.indptr), n_entries).tolist()):
+            a, b = self.indptr[[i, j]].tolist()
+            indices, values = np.array(self._indices.array[a:b]), np.array(self._values.array[a:b])
+            yield csr_array((values, indices, self.indptr[i : j + 1] - a), (j - i, self.width)), self._label_ids[i:j]
+            self._indices.release(a, b)
+            self._values.release(a, b)
+
+
+def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, Any]]:
+    """The documents of a source with their labels, some at a time."""
+    batches = arrow_batches(source, ROWS)
+    if batches is None:
+        if columns is not None:
+            raise ValueError(f"The 'columns' parameter is for tables, and {source!r:.80} is none")
+        yield from document_pieces(source) if _is_file(source) else source
+        return
+    for batch in batches:
+        names = batch.schema.names if columns is None else list(columns)
+        if len(names) != 2 or any(batch.schema.names.count(name) != 1 for name in names):
+            raise ValueError(f"a table of documents has two columns, texts and labels (columns=); it has {names}")
+        yield tuple(batch.column(name).to_pylist() for name in names)
+
+
+def holds_texts(path: Any) -> bool:
+    """Whether the documents of a file are texts."""
+    X, _ = next(_pieces(path, None))
+    return isinstance(X, list)
+
+
+def _is_file(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike)) or hasattr(source, "read")
+
+
+def _matrix(X: Any) -> Any:
+    """Rows of numbers as a CSR array."""
+    from scipy.sparse import csr_array
+
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], str):
+        raise TypeError("texts need a vectorizer")
+    tokens = as_documents(X if is_sparse(X) else np.asarray(X))
+    values = np.ones(tokens.n_entries, np.float32) if tokens.values is None else tokens.values
+    return csr_array((values, tokens.indices, tokens.indptr), (len(tokens), tokens.n_features))
+
+
+def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) -> Any:
+    """How often each text has each term, numbered by `terms`: CSR array."""
+    from scipy.sparse import csr_array
+
+    if is_sparse(texts) or getattr(texts, "ndim", 1) != 1 or not all(isinstance(text, str) for text in texts):
+        raise TypeError("a vectorizer takes texts, and a document is none")
+    found: list[str] = []
+    ends = [0]
+    for text in texts:
+        found += analyze(text)
+        ends.append(len(found))
+    ids = terms.intern(found)
+    counts = csr_array((np.ones(len(ids), dtype=np.float32), ids, ends), (len(ends) - 1, max(terms.n, 1)))
+    counts.sum_duplicates()
+    return counts
+
+
+def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
+    """A copy of the vectorizer, fitted as its own `fit` would; its columns; and what makes rows of these of counts."""
+    from scipy.sparse import csr_array
+    from sklearn.base import clone
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    given, vectorizer = vectorizer, clone(vectorizer)
+    terms = Vocabulary(*rows.terms.to_arrays()).tolist()
+    df, tf = np.zeros(rows.width, dtype=np.int64), np.zeros(rows.width, dtype=vectorizer.dtype)
+    for X, _ in rows.pieces(most):
+        df += np.bincount(X.indices, minlength=rows.width)
+        tf += np.bincount(X.indices, None if vectorizer.binary else X.data, rows.width).astype(tf.dtype)
+    n = len(rows.indptr) - 1
+    if vectorizer.vocabulary is None:
+        order = np.array(sorted(range(len(terms)), key=terms.__getitem__), dtype=np.intp)
+        names = [terms[k] for k in order[_frequent(vectorizer, df[order], tf[order], n)]]
+    else:
+        fixed = vectorizer.fit([""]).vocabulary_
+        names = sorted(fixed, key=fixed.get)
+    column_of = {name: k for k, name in enumerate(names)}
+    column = np.array([column_of.get(term, -1) for term in terms], dtype=np.int32)
+    weigh, idf = None, None
+    if hasattr(vectorizer, "use_idf"):
+        weigh = TfidfTransformer(**{name: getattr(vectorizer, name) for name in TfidfTransformer().get_params()})
+        with np.errstate(divide="ignore"):
+            weigh.fit(csr_array((1, len(names)), dtype=vectorizer.dtype))
+        if weigh.use_idf:  # as scikit-learn computes it
+            kept, smooth = column >= 0, int(weigh.smooth_idf)
+            idf = np.full(len(names), smooth, dtype=vectorizer.dtype)
+            idf[column[kept]] += df[: len(terms)][kept].astype(vectorizer.dtype)
+            with np.errstate(divide="ignore"):  # of fixed terms that no text has
+                idf = np.log(vectorizer.dtype(n + smooth) / idf) + vectorizer.dtype(1.0)
+            weigh.idf_ = idf
+
+    def transform(X: Any) -> Any:
+        columns = column[X.indices]
+        kept = columns >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        counts = np.ones(ends[-1]) if vectorizer.binary else X.data[kept]
+        found = csr_array((counts, columns[kept], ends), (X.shape[0], len(names)), dtype=vectorizer.dtype)
+        found.sort_indices()
+        return found if weigh is None else weigh.transform(found, copy=False)
+
+    return with_terms(vectorizer, names, idf).set_params(vocabulary=given.vocabulary), len(names), transform
+
+
+def _frequent(vectorizer: Any, df: Any, tf: Any, n: int) -> Any:
+    """Which terms a vectorizer keeps, by their frequencies in alphabetical order: `CountVectorizer._limit_features`."""
+    high, low = (
+        limit if isinstance(limit, Integral) else limit * n for limit in (vectorizer.max_df, vectorizer.min_df)
+    )
+    if high < low:
+        raise ValueError("max_df corresponds to < documents than min_df")
+    kept = np.flatnonzero((df <= high) & (df >= low))
+    most = vectorizer.max_features
+    if most is not None and len(kept) > most:
+        kept = np.sort(kept[(-tf[kept]).argsort()[:most]])
+    if not len(kept):
+        raise ValueError("no terms remain: fewer stop words, a lower min_df or a higher max_df may help")
+    return kept
