@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     int32_t i, j, s, is_base;
     int64_t first, end;
+    double sum, chance;         /* see cky_expected.h */
 } cky_visit;
 
 typedef struct {
@@ -166,7 +167,7 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
             f->kept[f->n_kept++] = (cky_kept){(int32_t)way.q, (int32_t)way.split};
         }
     if ((status = cky_grow(h, f, &f->visit, &f->room_visit, f->n_visits, sizeof(cky_visit))) < 0) return status;
-    f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept};
+    f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept, 0.0, 0.0};
     return CKY_OK;
 }
 
