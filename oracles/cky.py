@@ -323,9 +323,9 @@ class CKYOracle(Oracle):
     ) -> Iterator[tuple[Tree, float] | None]:
         """`parse` of each sentence, a lazy iterator. A given parser must not be used meanwhile.
 
-        With a `cost`, under p(tree) ~ exp(score), the labelled spans whose probabilities less that cost have the largest
-        sum, and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. Parts of trees that
-        are less than e^-7 as likely as the best one count as improbable.
+        With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less that cost have the largest
+        sum, and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
+        at least e^-7 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
         numbers = [self.grammar.sentence(x) for x in X]

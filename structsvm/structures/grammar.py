@@ -351,7 +351,8 @@ class Grammar:
         """
         words, depth, names = list(words), self._depth, self._names
         check_children(words)
-        at: list[Any] = [(i + 1, word) for i, word in enumerate(words)]  # the highest node that begins there, its end first
+        # The highest node that begins there, its end first.
+        at: list[Any] = [(i + 1, word) for i, word in enumerate(words)]
         for category, begin, end in sorted(
             brackets.tolist(), key=lambda row: (row[2] - row[1], depth[row[0]][row[2] - row[1] == len(words)])
         ):
