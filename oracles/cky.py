@@ -323,8 +323,8 @@ class CKYOracle(Oracle):
     ) -> Iterator[tuple[Tree, float] | None]:
         """`parse` of each sentence, a lazy iterator. A given parser must not be used meanwhile.
 
-        With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less that cost have the largest
-        sum, and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
+        With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less it have the largest sum,
+        and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
         at least e^-7 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
