@@ -10,6 +10,7 @@ from structsvm.structures.known_trees import KnownTrees
 from structsvm.structures.spans import SpanTemplates
 
 LOSSES: Mapping[str, int]
+BEAM: float
 
 class Parser:
     @property

@@ -356,7 +356,8 @@ class Grammar:
         for category, begin, end in sorted(
             brackets.tolist(), key=lambda row: (row[2] - row[1], depth[row[0]][row[2] - row[1] == len(words)])
         ):
-            children, k = [], begin
+            children: list[Any] = []
+            k = begin
             while k < end:
                 k, node = at[k]
                 children.append(node)
