@@ -118,7 +118,7 @@ cdef extern from "cky_expected.h" nogil:
         int32_t chain, rule, split
     ctypedef struct cky_entry:
         double x
-        int32_t c, p, rule, left, right, is_gold
+        int32_t c, p, rule, is_gold
     ctypedef struct cky_fronts:
         double theta
         const cky_node* gold
@@ -375,11 +375,10 @@ cdef class Parser:
                 poll(0)
         if f.size == begin:
             raise ValueError("the scores of a sentence are too large for probabilities; decode='tree' needs none")
-        found = np.empty((f.size - begin, 3), dtype=np.int32)
-        cdef int32_t[:, ::1] rows = found
+        cdef int32_t[::1] rows = np.empty(3 * (f.size - begin), dtype=np.int32)
         for i in range(f.size - begin):
-            rows[i, 0], rows[i, 1], rows[i, 2] = f.pool[begin + i].rule, f.pool[begin + i].left, f.pool[begin + i].right
-        return found, f.out[cky_span(0, h.n)]
+            memcpy(&rows[3 * i], &f.pool[begin + i].rule, 3 * sizeof(int32_t))
+        return np.asarray(rows).reshape(-1, 3), f.out[cky_span(0, h.n)]
 
     # ---- sums over all trees -----------------------------------------------------------------------
 

@@ -15,8 +15,10 @@
 
 #include "cky_fronts.h"
 
+#define SMALL __attribute__((noinline, optimize("Os")))
+
 /* A way of the item at work: its best score less the item's best, and the items below. */
-static int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double x, int64_t left, int64_t right, cky_entry way) {
+static SMALL int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double x, int64_t left, int64_t right, cky_entry way) {
     int32_t at;
     way.left = (int32_t)left;
     way.right = (int32_t)right;
@@ -26,7 +28,7 @@ static int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double
 }
 
 /* The ways of the q-th item, all those below it being done; of a final node, its base and its chains. */
-static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
+static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     const cky_grammar *g = h->g;
     cky_visit *visit = f->visit + q;
     int64_t i = visit->i, j = visit->j, s = visit->s, first = visit->first, end = visit->end, begin = f->size, status = CKY_OK;
@@ -67,12 +69,12 @@ static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
 }
 
 /* Where the probability of a category over the span of an item stands: beside the first node that has it. */
-static double *cky_chance(const cky_chart *h, const cky_fronts *f, const cky_visit *v, int64_t node) {
+static SMALL double *cky_chance(const cky_chart *h, const cky_fronts *f, const cky_visit *v, int64_t node) {
     return f->out_base + cky_span(v->i, v->j) * h->n_nodes + (int64_t)h->own[h->g->category[node]];
 }
 
 /* The chances of all labels, into f->out_base; `best` is the best score. Where that is infinite there are none. */
-static int cky_chances(cky_chart *h, cky_fronts *f, double best) {
+static SMALL int cky_chances(cky_chart *h, cky_fronts *f, double best) {
     double total = 0.0;
     int64_t roots = 0;
     for (int64_t q = f->n_visits - 1; q >= 0; q--) {
@@ -104,7 +106,7 @@ static int cky_chances(cky_chart *h, cky_fronts *f, double best) {
 
 /* Raise the likeliest root over cost. Of what may stand right above a word, the likeliest: over cost, if it is likelier
  * than nothing (a tag is); the chances of the others there are taken back. */
-static void cky_decide(cky_chart *h, cky_fronts *f, double cost) {
+static SMALL void cky_decide(cky_chart *h, cky_fronts *f, double cost) {
     const double least = cost * (1.0 + 1e-9) + 1e-300;
     cky_visit *root = f->visit, *end = f->visit + f->n_visits;
     for (cky_visit *v = f->visit; v < end && v->chance > 0.0 && !v->is_base && v->j - v->i == h->n; v++)
@@ -129,9 +131,9 @@ static void cky_decide(cky_chart *h, cky_fronts *f, double cost) {
     if (*p < least) *p = least;
 }
 
-/* After the outside pass: push an entry of (category, begin, end) as (rule, left, right) for each bracket; returns where
+/* After the outside pass: push an entry of (category, begin, end) as (rule, split, left) for each bracket; returns where
  * they begin in the pool. */
-static int64_t cky_brackets(cky_chart *h, cky_fronts *f, double best, double cost, cky_item *stack) {
+static SMALL int64_t cky_brackets(cky_chart *h, cky_fronts *f, double best, double cost, cky_item *stack) {
     int64_t n = h->n, top = 0, begin;
     int status = cky_chances(h, f, best);
     double *worth = f->out;             /* by span; where it is split best is in f->head */
@@ -155,7 +157,7 @@ static int64_t cky_brackets(cky_chart *h, cky_fronts *f, double best, double cos
         const double *p = f->out_base + cky_span(i, j) * h->n_nodes;
         for (int64_t s = 0; s < h->n_nodes; s++) {
             if (!(p[s] > cost)) continue;
-            cky_entry bracket = {p[s], 0, 0, -1, h->g->category[h->symbol[s]], -1, i, j, 0};
+            cky_entry bracket = {p[s], 0, 0, -1, h->g->category[h->symbol[s]], i, j, -1, 0};
             if ((status = cky_push(f, h, &bracket, &at)) < 0) return status;
         }
         if (j - i == 1) continue;
