@@ -99,6 +99,7 @@ cdef extern from "kernels.h" nogil:
     bint cky_may_start(const cky_chart* h, int64_t s)
     double cky_start(const cky_chart* h, int64_t s)
     double* cky_base(const cky_chart* h, int64_t i, int64_t j)
+    int64_t cky_span(int64_t i, int64_t j)
     int64_t cky_at(const cky_chart* h, int64_t i, int64_t s, int64_t j)
     ctypedef struct cky_ways:
         int64_t B, C, rule, split
@@ -106,7 +107,7 @@ cdef extern from "kernels.h" nogil:
     void cky_begin(cky_ways* way, const cky_chart* h, int64_t s, int64_t i, int64_t j)
     int cky_next(cky_ways* way, const cky_chart* h)
 
-cdef extern from "cky_fronts.h" nogil:
+cdef extern from "cky_expected.h" nogil:
     ctypedef struct cky_node:
         int32_t symbol, i, j, chain, rule, split
     ctypedef struct cky_item:
@@ -117,12 +118,13 @@ cdef extern from "cky_fronts.h" nogil:
         int32_t chain, rule, split
     ctypedef struct cky_entry:
         double x
-        int32_t c, p, is_gold
+        int32_t c, p, rule, is_gold
     ctypedef struct cky_fronts:
         double theta
         const cky_node* gold
         const int32_t* gold_node
         int32_t* front
+        double* out
         cky_entry* pool
         int64_t size, work, n_visits, n_kept
     enum: CKY_CELL_BYTES
@@ -141,6 +143,7 @@ cdef extern from "cky_fronts.h" nogil:
     int cky_front(cky_chart* h, cky_fronts* f, int32_t* base_front, int64_t q)
     int64_t cky_unfold(const cky_chart* h, const cky_fronts* f, int64_t s, int32_t entry, cky_item* stack,
                        int32_t* entries, cky_node* d)
+    int64_t cky_brackets(cky_chart* h, cky_fronts* f, double best, double cost, cky_item* stack)
 
 cdef extern from "stdlib.h" nogil:
     void qsort(void* base, size_t nmemb, size_t size, int (*compar)(const void*, const void*) noexcept nogil)
@@ -152,6 +155,7 @@ cdef enum:
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
+BEAM = 7.0       # e^-7 of the best tree: on the treebank sample as good as more, and faster
 
 cdef enum Loss:
     ZERO_ONE
@@ -193,6 +197,7 @@ cdef class Parser:
     cdef cky_grammar grammar
     cdef cky_chart chart
     cdef cky_sums sums
+    cdef cky_fronts fronts              # of `brackets`
     cdef int64_t longest_chain
     cdef int32_t[::1] nodes             # of a derivation
     cdef int32_t[::1] stack
@@ -236,6 +241,7 @@ cdef class Parser:
     def __dealloc__(self):
         cky_free(&self.chart)
         cky_sums_free(&self.sums)
+        cky_fronts_free(&self.fronts)
 
     def __reduce__(self):
         raise TypeError("a Parser holds charts: make another one where it is needed")
@@ -313,10 +319,10 @@ cdef class Parser:
         self.read(words, np.array([0, len(words)]))
         return self.best(0, w)
 
-    def best(self, Py_ssize_t k, const double[::1] w):
-        """`parse` of a sentence that has been read."""
+    cdef double fill_read(self, Py_ssize_t k, const double[::1] w) except? -1.0:
+        """Fill the chart of a sentence that has been read; returns the best score, -inf if there is no tree."""
         cdef const double* weights = self.weights(w)
-        cdef int64_t first = self.offsets[k], n = self.offsets[k + 1] - first, root, size = 0
+        cdef int64_t first = self.offsets[k], n = self.offsets[k + 1] - first
         cdef const uint32_t* keys = self.key()
         cdef double best
         cdef cky_choice other
@@ -326,12 +332,53 @@ cdef class Parser:
         with nogil:
             self.prepare(&self.words[first], keys, n, weights)
             KERNELS.inside(&self.chart)
-            root = cky_root(&self.chart, &best, &other)
-            if root >= 0:
-                size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
+            cky_root(&self.chart, &best, &other)
+        return best
+
+    def best(self, Py_ssize_t k, const double[::1] w):
+        """`parse` of a sentence that has been read."""
+        cdef double best = self.fill_read(k, w)
+        cdef cky_choice other
+        cdef int64_t root = cky_root(&self.chart, &best, &other), size
         if root < 0:
             return None
+        with nogil:
+            size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
         return np.asarray(self.nodes)[:NODE_WORDS * size].reshape(-1, NODE_WORDS).copy(), best
+
+    def brackets(self, Py_ssize_t k, const double[::1] w, double cost, double beam=BEAM):
+        """The brackets of a sentence that has been read whose probabilities less `cost` have the largest sum.
+
+        An int32 array (n_brackets, 3) of category, begin and end, and that sum; None where the grammar has no tree.
+        What is in no tree whose score is within `beam` of the best has no probability.
+        """
+        cdef cky_chart* h = &self.chart
+        cdef cky_fronts* f = &self.fronts
+        cdef double best = self.fill_read(k, w)
+        cdef int64_t i, j, begin
+        if best == -INFINITY:
+            return None
+        with nogil:
+            f.theta = best - beam - ROUNDING * (1.0 + abs(best))
+            begin = cky_fronts_prepare(f, h, 1, 1)
+            if begin == 0:
+                cky_outside_root(h, f)
+            for i in range(h.n):
+                for j in range(h.n, i, -1):
+                    if begin == 0:
+                        begin = cky_outside(h, f, i, j)
+            if begin == 0:
+                begin = cky_brackets(h, f, best, cost, <cky_item*>&self.stack[0])
+            if begin < 0 and begin != CKY_STOPPED:
+                self.failed(begin, h.n, cky_bytes(h) + cky_fronts_bytes(h, f))
+            if begin < 0:
+                poll(0)
+        if f.size == begin:
+            raise ValueError("the scores of a sentence are too large for probabilities; decode='tree' needs none")
+        cdef int32_t[::1] rows = np.empty(3 * (f.size - begin), dtype=np.int32)
+        for i in range(f.size - begin):
+            memcpy(&rows[3 * i], &f.pool[begin + i].rule, 3 * sizeof(int32_t))
+        return np.asarray(rows).reshape(-1, 3), f.out[cky_span(0, h.n)]
 
     # ---- sums over all trees -----------------------------------------------------------------------
 

@@ -319,8 +319,14 @@ class CKYOracle(Oracle):
         *,
         words: Sequence[Sequence[str | Tree]] | None = None,
         parser: Parser | None = None,
+        cost: float | None = None,
     ) -> Iterator[tuple[Tree, float] | None]:
-        """`parse` of each sentence, a lazy iterator. A given parser must not be used meanwhile."""
+        """`parse` of each sentence, a lazy iterator. A given parser must not be used meanwhile.
+
+        With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less it have the largest sum,
+        and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
+        at least e^-7 as probable as the best one has no probability.
+        """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
         numbers = [self.grammar.sentence(x) for x in X]
         known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
@@ -328,9 +334,12 @@ class CKYOracle(Oracle):
             joined, offsets = _joined([found for _, found in known], (0,))
             parser.read(self._coded([word for x, _ in known for word in x], joined), offsets)
         for number, shown in zip(numbers, X if words is None else words, strict=True):
-            found = None if number is None else parser.best(read, weights)
+            found = None
+            if number is not None:
+                found = parser.best(read, weights) if cost is None else parser.brackets(read, weights, cost)
+            made = self.grammar.decode if cost is None else self.grammar.tree_of
             read += number is not None
-            yield None if found is None else (self.grammar.decode(found[0], shown), found[1])
+            yield None if found is None else (made(found[0], shown), found[1])
 
     def kbest(
         self,

@@ -15,7 +15,7 @@ from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.templates import default_templates
 
 LONGEST = 25
-USUAL = {"C": 0.3, "random_state": 0}
+USUAL = {"C": 0.3, "random_state": 0, "decode": "tree"}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
@@ -41,6 +41,13 @@ STARTS = {
     "F1 loss, C = 1, 2 passes after the PCFG": {"C": 1.0, "loss": "f1", "start": PCFG, "max_iter": 2},
     "F1 loss, C = 0.01, 2 passes after the first row": {"C": 0.01, "loss": "f1", "start": {}, "max_iter": 2},
 }
+LIKELY = {
+    "C = 0.3, the best tree": {},
+    "C = 0.3, likely brackets": {"decode": "brackets"},
+    "C = 0.1, the best tree": {"C": 0.1},
+    "C = 0.1, likely brackets": {"C": 0.1, "decode": "brackets"},
+}
+PARTS = {"choices": CHOICES, "choices-starts": STARTS, "choices-brackets": LIKELY}
 CHOSEN = "C = 0.1, after the PCFG, 8 passes"
 ALL = 70
 WHOLE = {"choice": ("choice", ""), "f1": ("test F1 %", ".2f"), "cpu": ("training, CPU s", ".1f")}
@@ -101,7 +108,7 @@ def divided(options):
     table = Table(title, COLUMNS, notes=notes(NOTES))
     draws = np.random.default_rng(0).integers(0, 2 * n, size=(1000, 2 * n))
     base = None
-    for choice, params in (STARTS if options.part == "choices-starts" else CHOICES).items():
+    for choice, params in PARTS[options.part].items():
         with warnings.catch_warnings(), Clock() as clock:
             warnings.simplefilter("ignore")  # gaps of few passes, sentences without a parse
             both = [counts(test, trained(train, **params)) for train, test in divisions]

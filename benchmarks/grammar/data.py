@@ -41,6 +41,6 @@ def model_of(trees, **changes):
 
 def scores_of(model, trees):
     """EVALB's complete match and F1, in percent."""
-    predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat")
+    predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", decode="tree")
     scores = bracket_scores(trees, predicted)
     return 100.0 * scores.accuracy, 100.0 * scores.f1

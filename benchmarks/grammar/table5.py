@@ -109,7 +109,7 @@ class CrossValidated:
             else:
                 model.estimate(encoded, 0.0)
             trees += test
-            predicted += model.predict([tree.tokens() for tree in test], on_no_parse="flat")
+            predicted += model.predict([tree.tokens() for tree in test], on_no_parse="flat", decode="tree")
         scores = bracket_scores(trees, predicted)
         return {"test_accuracy": 100.0 * scores.accuracy, "test_f1": 100.0 * scores.f1}
 

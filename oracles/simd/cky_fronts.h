@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     int32_t i, j, s, is_base;
     int64_t first, end;
+    double sum, chance;         /* see cky_expected.h */
 } cky_visit;
 
 typedef struct {
@@ -79,7 +80,7 @@ static double cky_fronts_bytes(const cky_chart *h, const cky_fronts *f) {
 }
 
 /* Room for one more of what grows: *p holds `count` things of `size` bytes. */
-static int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *room, int64_t count, size_t size) {
+static __attribute__((noinline)) int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *room, int64_t count, size_t size) {
     void **at = p;
     if ((size_t)(count + 1) * size <= *room) return CKY_OK;
     size_t more = *room == 0 ? 4096 * size : 2 * *room;
@@ -93,7 +94,7 @@ static int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *ro
     return CKY_OK;
 }
 
-static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, int64_t n_p) {
+static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, int64_t n_p) {
     size_t spans = (size_t)h->n * (h->n + 1) / 2;
     int64_t work = 0;
     f->n_c = n_c;
@@ -166,7 +167,7 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
             f->kept[f->n_kept++] = (cky_kept){(int32_t)way.q, (int32_t)way.split};
         }
     if ((status = cky_grow(h, f, &f->visit, &f->room_visit, f->n_visits, sizeof(cky_visit))) < 0) return status;
-    f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept};
+    f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept, 0.0, 0.0};
     return CKY_OK;
 }
 
@@ -178,7 +179,7 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
 
 /* From what stands over (i, j) to what is below. Spans come after all those that they are part of; in the end the items
  * that take part in a derivation above theta have their outside values, all others -inf. */
-static int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
+static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j);
     double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
     int32_t s = f->head[cky_span(i, j)];
@@ -208,7 +209,7 @@ static int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
 
 /* ---- fronts --------------------------------------------------------------------------------- */
 
-static int cky_push(cky_fronts *f, const cky_chart *h, const cky_entry *entry, int32_t *at) {
+static __attribute__((noinline)) int cky_push(cky_fronts *f, const cky_chart *h, const cky_entry *entry, int32_t *at) {
     int status = cky_grow(h, f, &f->pool, &f->room_pool, f->size, sizeof(cky_entry));
     if (status < 0) return status;
     *at = (int32_t)f->size;

@@ -326,6 +326,44 @@ class Grammar:
             made.append(children)
         return made[0][0]
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """By category: the label that is of it, if there is one alone; or the category."""
+        one = len(self.nodes) == len(self.categories)
+        names = {category_of(name): name for name in self.nodes} if one else {}
+        return [names.get(name, name) for name in self.categories]
+
+    @cached_property
+    def _depth(self) -> list[tuple[Any, Any]]:
+        """By category: how high it stands in chains, from 0 to 1 on average; the same with start symbols above all."""
+        heights: dict[str, list[float]] = {name: [] for name in self.categories}
+        for chain in self.chains:
+            for k, label in enumerate(chain):
+                heights[category_of(label)].append(1.0 - k / (len(chain) - 1))
+        starts = {category_of(name) for name in self.start}
+        mean = [(name, sum(found) / max(len(found), 1)) for name, found in heights.items()]
+        return [((False, height), (name in starts, height)) for name, height in mean]
+
+    def tree_of(self, brackets: NDArray[np.int32], words: Iterable[Any]) -> Tree:
+        """The tree of brackets (category, begin, end) that do not cross, one of them over all of the given words.
+
+        Of labels over one span those stand above that do so in chains of unary rules; above all words start symbols.
+        """
+        words, depth, names = list(words), self._depth, self._names
+        check_children(words)
+        # The highest node that begins there, its end first.
+        at: list[Any] = [(i + 1, word) for i, word in enumerate(words)]
+        for category, begin, end in sorted(
+            brackets.tolist(), key=lambda row: (row[2] - row[1], depth[row[0]][row[2] - row[1] == len(words)])
+        ):
+            children: list[Any] = []
+            k = begin
+            while k < end:
+                k, node = at[k]
+                children.append(node)
+            at[begin] = end, Tree.made(names[category], tuple(children))
+        return at[0][1]
+
 
 class _Compiler:
     """Sets the indices and tables of a `Grammar`."""

@@ -20,7 +20,7 @@ from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, prepare
+from structsvm.tasks.grammar.model import BRACKETS, PCFG, TREE, GrammarModel, prepare
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 from structsvm.tasks.grammar.terminals import KINDS
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
@@ -75,6 +75,12 @@ class GrammarParser(StructureEstimator):
     on_no_parse : {"fragments", "flat", "raise"}, default="fragments"
         For a sentence that the grammar does not cover: the fewest constituents side by side under the heaviest start
         symbol, and of these the best; its words there; or a `NoParseError`.
+    decode : {"brackets", "tree"}, optional
+        What `predict` looks for. "tree": the tree with the best score. "brackets": those that are probably right, each
+        over 0.4 or so, with P(tree) ~ exp(score / `temperature_`), or exp(score) for the Hamming loss, whose margin is
+        one per bracket (Goodman 1996): F1 is higher; the tree may have rules that the treebank does not have, and need
+        not be the first of `predict_kbest`. None: "brackets", except without a temperature after another loss or slack
+        rescaling.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.
     max_length : int, default=500
@@ -137,6 +143,7 @@ class GrammarParser(StructureEstimator):
         max_unary: int | None = None,
         clean: bool = True,
         on_no_parse: str = "fragments",
+        decode: str | None = None,
         smoothing: float = 0.0,
         max_length: int = 500,
         max_chart_bytes: int = 2**31,
@@ -165,6 +172,7 @@ class GrammarParser(StructureEstimator):
         self.max_unary = max_unary
         self.clean = clean
         self.on_no_parse = on_no_parse
+        self.decode = decode
         self.smoothing = smoothing
         self.max_length = max_length
         self.max_chart_bytes = max_chart_bytes
@@ -195,6 +203,7 @@ class GrammarParser(StructureEstimator):
         "max_unary": (Interval(Integral, 0), Options(None)),
         "clean": FLAG,
         "on_no_parse": Options("fragments", "flat", "raise"),
+        "decode": (Options(BRACKETS, TREE), Options(None)),
         "smoothing": Interval(Real, 0.0),
         "max_length": Interval(Integral, 1),
         "max_chart_bytes": Interval(Integral, 1, 2**63 - 1, closed="both"),
@@ -301,7 +310,7 @@ class GrammarParser(StructureEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
-        """Return the best tree of each sentence, as a list of `Tree`; None for a sentence without words.
+        """Return a tree for each sentence, see `decode`, as a list of `Tree`; None for a sentence without words.
 
         Parameters
         ----------
@@ -322,8 +331,8 @@ class GrammarParser(StructureEstimator):
         """
         model, X = self._fitted(), list(X)
         if self.on_no_parse == "raise":
-            return model.predict(X, on_no_parse="raise", n_jobs=self._threads)
-        trees = model.predict(X, on_no_parse=None, n_jobs=self._threads)
+            return model.predict(X, on_no_parse="raise", n_jobs=self._threads, decode=self.decode)
+        trees = model.predict(X, on_no_parse=None, n_jobs=self._threads, decode=self.decode)
         without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X))
         return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 

@@ -40,6 +40,9 @@ from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothi
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
+TREE, BRACKETS = "tree", "brackets"
+# The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
+COST = 0.4
 BATCH = 256  # sentences whose features are computed side by side
 # Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
 SPAN_BITS = (0, 8, 16)
@@ -133,7 +136,8 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], self.weights)
+        weights, cost = self._decoding(None)
+        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], weights, cost=cost)
         for tree, found in zip(data, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
             others = set() if found is None else self.oracle.counted_spans(found[0])
@@ -167,20 +171,35 @@ class GrammarModel(CalibratedStructures):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1) -> Any:
-        """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
+    def _decoding(self, decode: Any) -> tuple[Any, float | None]:
+        """Weights, and what a bracket costs (None: the best tree), for a value of `decode`; see `GrammarParser`."""
+        decode = decode or self.params.get("decode")
+        rescaling = getattr(self.params.get("solver"), "rescaling", self.params.get("rescaling", "margin"))
+        # A margin of one per bracket: scores are logarithms of probabilities, about.
+        is_sum = self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
+        if decode == TREE or (decode is None and self.temperature is None and not is_sum):
+            return self.oracle.check_weights(self.weights), None
+        return self.oracle.check_weights(self.weights if is_sum else self.probable_weights("decode='brackets'")), COST
+
+    def predict(
+        self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1, decode: str | None = None
+    ) -> Any:
+        """A tree for each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none.
+
+        decode None: that of the parameters with which the model was trained.
+        """
         sentences = list(sentences)
-        weights = self.oracle.check_weights(self.weights)
+        decoding = self._decoding(decode)
 
         def part(begin: int, end: int) -> list[Any]:
             parser = self.oracle.parser()
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
-            return [tree for at in batches for tree in self._predicted(sentences, at, weights, parser, on_no_parse)]
+            return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
 
         return list(chain.from_iterable(parallel_parts(part, len(sentences), n_jobs)))
 
     def _predicted(
-        self, sentences: list[Any], at: range, weights: Any, parser: Any, on_no_parse: str | None
+        self, sentences: list[Any], at: range, decoding: Any, parser: Any, on_no_parse: str | None
     ) -> Iterator[Any]:
         """Yield the trees of the sentences at these indices."""
         encoded = {}
@@ -189,7 +208,8 @@ class GrammarModel(CalibratedStructures):
                 with _naming(i):
                     encoded[i] = self._encoded(sentences[i])
         terminals, words = zip(*encoded.values(), strict=True) if encoded else ((), ())
-        parsed = self.oracle.parse_all(terminals, weights, words=words, parser=parser)
+        weights, cost = decoding
+        parsed = self.oracle.parse_all(terminals, weights, words=words, parser=parser, cost=cost)
         for i in at:
             if i not in encoded:
                 yield None

@@ -3,6 +3,8 @@
 import math
 import signal
 import threading
+from collections import Counter
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +18,7 @@ from structsvm.execution._stop import Job, look_every
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.oracles.enumeration.kbest import fragments
 from structsvm.structures.grammar import Grammar
-from structsvm.structures.rules import Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
+from structsvm.structures.rules import Rule, Terminal, annotate, category_of, format_rule, parse_rules, plain, rules_of
 from structsvm.structures.trees import parse_tree
 from structsvm.testing import check_oracle
 
@@ -55,6 +57,73 @@ def test_the_best_tree_and_all_in_order(case):
     assert len({str(tree) for tree, _ in ranked}) == len(ranked) == min(2000, len(trees))
     assert [score for _, score in ranked] == pytest.approx(sorted(scores.values(), reverse=True)[:2000], **CLOSE)
     assert all(scores[str(tree)] == pytest.approx(score, **CLOSE) for tree, score in ranked)
+
+
+def chances_of(case):
+    """Of all trees: the probability of each labelled span, and what is right above each word, by label or None."""
+    scores = np.array([case.feature(tree) @ case.w for tree in case.trees])
+    share = np.exp(scores - scores.max())
+    spans, above = Counter(), Counter()
+    for tree, p in zip(case.trees, (share / share.sum()).tolist(), strict=True):
+        found = [(category_of(label), i, j) for label, i, j in parse_tree(case.reference.text(tree)).spans()]
+        innermost = {i: label for label, i, j in found if j - i == 1}  # inner nodes come later
+        spans.update({span: p * n for span, n in Counter(found).items()})
+        above.update({(innermost.get(i), i, i + 1): p for i in range(len(case.x))})
+    return spans, above
+
+
+@settings(max_examples=40)
+@given(cases(), st.sampled_from([0.1, 0.4, 0.7]))
+def test_the_likeliest_brackets(case, cost):
+    oracle, n = case.oracle, len(case.x)
+    if not case.trees:
+        assert list(oracle.parse_all([case.x], case.w, cost=cost)) == [None]
+        return
+    spans, above = chances_of(case)
+    for i in range(n):  # of what stands right above a word the likeliest, if it is likelier than nothing
+        found = {label: p for (label, k, _), p in above.items() if k == i}
+        if len(found) > 1 and np.diff(sorted(found.values())[-2:]) < 1e-6:
+            return  # either will do
+        alone, chosen = found.pop(None, 0.0), max(found, key=found.get, default=None)
+        for label, p in found.items():
+            spans[label, i, i + 1] -= p * (label != chosen)
+        if chosen is not None and found[chosen] > alone:
+            spans[chosen, i, i + 1] = max(spans[chosen, i, i + 1], cost)
+
+    @cache
+    def worth(i, j):
+        own = sum(max(p - cost, 0.0) for (_, a, b), p in spans.items() if (a, b) == (i, j))
+        return own + max((worth(i, k) + worth(k, j) for k in range(i + 1, j)), default=0.0)
+
+    parser = oracle.parser()
+    parser.read(oracle.words(case.x), np.array([0, n]))
+    rows, total = parser.brackets(0, oracle.check_weights(case.w), cost, 200.0)
+    close = {"rel": 1e-7, "abs": 1e-7}
+    assert total == pytest.approx(worth(0, n), **close)
+    found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
+    assert sum(max(spans[span] - cost, 0.0) for span in found) == pytest.approx(total, **close)
+    tree = oracle.grammar.tree_of(rows, case.x)
+    assert sorted(tree.spans()) == sorted(found) and tree.leaves() == case.x
+    assert tree.label in {category_of(name) for name in oracle.grammar.start}
+
+
+def test_brackets_by_hand():
+    """Two trees of three labels each, 0.6 and 0.4; what they share is certain."""
+    oracle = CKYOracle("S -> A C | B C\nA -> 'x' 'x'\nB -> 'x' 'x'\nC -> D\nD -> 'x'")
+    rule = [str(rule) for rule in oracle.grammar.features].index
+    w = np.zeros(oracle.n_features)
+    w[[k for k, one in enumerate(oracle.grammar.features) if one.lhs == "A"]] = math.log(1.5)
+    (found,) = oracle.parse_all(["xxx"], w, cost=0.5)
+    assert (str(found[0]), found[1]) == ("(S (A x x) (C (D x)))", pytest.approx(3 * 0.5 + 0.1))
+    (both,) = oracle.parse_all(["xxx"], w, cost=0.3)
+    assert str(both[0]) in ("(S (A (B x x)) (C (D x)))", "(S (B (A x x)) (C (D x)))")
+    (none,) = oracle.parse_all(["xxx"], w, cost=0.7)
+    assert str(none[0]) == "(S x x (C (D x)))"
+    w[rule("A -> 'x' 'x'")] = 8.0  # beyond e^-7 of the best tree there is nothing
+    (found,) = oracle.parse_all(["xxx"], w, cost=0.0)
+    assert (str(found[0]), found[1]) == ("(S (A x x) (C (D x)))", 4.0)
+    with pytest.raises(ValueError, match="too large for probabilities; decode='tree'"):
+        list(oracle.parse_all(["xxx"], np.full(oracle.n_features, 1e308), cost=0.4))
 
 
 def test_sentences_side_by_side_are_parsed_as_each_alone():

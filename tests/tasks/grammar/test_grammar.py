@@ -107,19 +107,19 @@ def test_threads_that_fail_stop_the_others(monkeypatch):
     assert model.predict(few, on_no_parse="flat", n_jobs=3) == model.predict(few, on_no_parse="flat")
     first, at_work = model.oracle.parse_all, threading.Event()
 
-    def parse_all(*arguments, words, parser):
+    def parse_all(*arguments, words, parser, cost):
         number = parsers.index(parser)  # in the order in which threads made them
         if number == 1:
             try:
                 while True:
-                    list(first(*arguments, words=words, parser=parser))
+                    list(first(*arguments, words=words, parser=parser, cost=cost))
                     at_work.set()
             except KeyboardInterrupt:
                 ended.set()
                 raise
         if number == 0 and at_work.wait():
             raise ValueError("no words")
-        yield from first(*arguments, words=words, parser=parser)
+        yield from first(*arguments, words=words, parser=parser, cost=cost)
 
     parsers, make, all_have_one = [], model.oracle.parser, threading.Barrier(3, timeout=60.0)
 
@@ -483,6 +483,24 @@ def test_what_the_grammar_does_not_cover():
     for predict in (parser.predict, lambda sentences: parser.predict_kbest(sentences, 2)):
         with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
             predict([SENTENCES[0], ["XX"]])
+
+
+def test_what_is_decoded():
+    """Brackets where scores are known to be logarithms of probabilities; files and threads keep the choice."""
+    parser = GrammarParser(C=0.1, max_iter=2, random_state=0).fit(TRAIN)
+    likely, best = (parser.set_params(decode=decode).predict(SENTENCES) for decode in ("brackets", "tree"))
+    assert best == [ranked[0][0] for ranked in parser.predict_kbest(SENTENCES, 1)] != likely
+    assert parser.set_params(decode=None, n_jobs=2).predict(SENTENCES) == likely
+    assert parser.model_.predict(SENTENCES) == likely
+    parser.model_.temperature = 1e-3
+    assert parser.predict(SENTENCES) == best
+    for params in ({"loss": "f1"}, {"rescaling": "slack"}, {"solver": LaRank(C=1.0, rescaling="slack"), "C": None}):
+        other = GrammarParser(**{"C": 1.0, "max_iter": None, "random_state": None} | params).fit(TRAIN[:20])
+        assert other.predict(SENTENCES) == other.set_params(decode="tree").predict(SENTENCES)
+        with pytest.raises(ValueError, match="decode='brackets' needs probabilities, and the scores of this model"):
+            other.set_params(decode="brackets").predict(SENTENCES)
+    pcfg = GrammarParser(solver="pcfg", C=None).fit(TRAIN)
+    assert pcfg.score(TEST) >= pcfg.set_params(decode="tree").score(TEST)
 
 
 @pytest.mark.parametrize("terminals", ["tags", "words"])
