@@ -704,7 +704,7 @@ cdef class DualState(WeightState):
                 n_patterns += 1
         self.n_near = n_patterns
         summed, self.summed = self.summed, None
-        sums, linear, ridge = summed or self.sums(0, self.n_samples, np.zeros(self.problem.n_features))
+        sums, linear, ridge = summed or self.total()
         exact = sums
         for k in range(self.n_signs):
             origin = 0.0 if base is None else base[self.signs[k]]
@@ -718,6 +718,10 @@ cdef class DualState(WeightState):
         self.weights[:] = sums      # at once: Ctrl-C leaves no half of them
         self.dual = dual
         return self.dual
+
+    def total(self):
+        """`sums` of all examples."""
+        return self.sums(0, self.n_samples, np.zeros(self.problem.n_features))
 
     cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact):
         """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`."""

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
-from structsvm._warnings import warn
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import copied, half_norm
-from structsvm.dual.parallel import Rounds, n_threads
+from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
+from structsvm.dual.parallel import Rounds, cluster_client, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
     CHECKPOINT,
@@ -162,6 +163,9 @@ class Run:
     def resume(self) -> None:
         """Start or resume."""
         self.status = "running"
+
+    def close(self) -> None:
+        """Release what workers of a cluster hold; a run that is resumed sends it again."""
 
     def interrupt(self) -> None:
         """End the run at Ctrl-C: no primal is claimed, and the dual is the sum of the steps' gains."""
@@ -348,6 +352,9 @@ class DualRun(WeightRun):
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, np.maximum(self.rounds.violations(w), self.state.known_violations(w)))
 
+    def close(self) -> None:
+        self.rounds.close()
+
     def interrupt(self) -> None:
         super().interrupt()
         self.use_average = False  # computing its sum could delay Ctrl-C too long
@@ -525,6 +532,7 @@ class Solver(Parameters, ABC):
             run.interrupt()
         finally:
             monitor.close()
+            run.close()
         if run.status == "max_iter" and self.gap_tol is not None:
             of_found = "" if run.problem.has_primal else " of the constraints found"
             warn(
@@ -592,6 +600,10 @@ class DualSolver(Solver):
         return {"rescaling": self.rescaling, "penalty": self.penalty}
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        client = None if self.deterministic else cluster_client()
+        why = None if client is None else why_rounds(problem)
+        if why is not None:
+            return self._in_rounds(why).start(problem, sample_weight=sample_weight, base=base)
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
@@ -600,30 +612,48 @@ class DualSolver(Solver):
                     f"sample_weight must be {len(C)} finite numbers >= 0, one per example, got shape {weight.shape}"
                 )
             C *= weight
-        rounds = Rounds(problem, self.n_jobs)
-        state = self.state_on(problem, C, base)
-        return self.run_type_on(problem)(self, problem, state, self.schedule_of(state, rounds, C), rounds, C=C)
+        rounds: Any
+        if client is not None:
+            state = SharedState(problem, C, self, **on_workers(client), **self._state_options(base))
+            rounds = MemberRounds(state)
+            schedule = ExchangeSchedule(state, self.schedule_on(state, rounds, C))
+        else:
+            rounds = Rounds(problem, self.n_jobs)
+            state = self.state_on(problem, C, base)
+            schedule = self.threads_on(state, rounds, C, 1 if self.deterministic else n_threads(self.n_jobs))
+        return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
+
+    def _in_rounds(self, why: str) -> DualSolver:
+        """The solver in rounds of the same problem; says so."""
+        from structsvm.solvers.cutting_plane import CuttingPlane
+
+        warn(
+            f"{type(self).__name__} trains by the rounds of CuttingPlane on this cluster: {why}. The optimum is the "
+            "same; solver=CuttingPlane(...) does so everywhere",
+            AdviceWarning,
+        )
+        shared = {name: getattr(self, name) for name in ("C", "rescaling", "penalty", "tol", "random_state", "n_jobs")}
+        return CuttingPlane(**shared)
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
         """The type of runs on a problem."""
         return self.run_type
 
-    def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
-        """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
-        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
-        if threads < 2:
+    def threads_on(self, state: Any, rounds: Any, C: Any, n_threads: int) -> Any:
+        """The schedule of `schedule_on` in so many threads."""
+        if min(n_threads, state.n_samples) < 2:
             return self.schedule_on(state, rounds, C)
-        return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C))
+        return ThreadedSchedule(
+            state, C, min(n_threads, state.n_samples), lambda part: self.schedule_on(part, rounds, C)
+        )
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""
-        return DualState(
-            problem,
-            C,
-            seed=seed_from(self.random_state),
-            averaging="linear" if self.average else None,
-            base=base,
-        )
+        return DualState(problem, C, **self._state_options(base))
+
+    def _state_options(self, base: Any) -> dict[str, Any]:
+        averaging = "linear" if self.average else None
+        return {"seed": seed_from(self.random_state), "averaging": averaging, "base": base}
 
     @abstractmethod
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
