@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._problem import Problem
+from structsvm.shards.storage import dumps_references
 
 try:
     from distributed import CancelledError, KilledWorker
@@ -78,7 +79,8 @@ class Cluster:
         outcome: dict[int, Any] = {}
         try:
             self._send(arguments)
-            weights = None if w is None else self._scatter(w, broadcast=True)
+            # To one worker, from which the others fetch it: where one dies, a broadcast may stop all later ones.
+            weights = None if w is None else self._scatter(w)
             futures = {}
             for k, rest in arguments.items():
                 home, data = self.places[k]
@@ -104,7 +106,7 @@ class Cluster:
         for k in numbers:
             if k not in self.places or self.places[k][0] not in homes:
                 home = homes[k % len(homes)]
-                self.places[k] = home, self._scatter(pickle.dumps(self.shards[k]), workers=[home])
+                self.places[k] = home, self._scatter(dumps_references(self.shards[k]), workers=[home])
 
     def _scatter(self, data: Any, **where: Any) -> Any:
         """A future of data on workers. TimeoutError if one dies meanwhile, for which Dask would wait forever."""

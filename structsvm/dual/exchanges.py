@@ -6,11 +6,12 @@ A d of w that a change d of its alphas makes, it maximises
     sum_i d_i b_i - <w, A d> - sigma / 2 |A d|^2     (less what a ridge adds).
 
 Times sigma this is the dual of alphas sigma alpha and of sigma C, started from w: the solver's own steps maximise it.
-With sigma = K the sum of all changes never lowers the dual (Ma and others 2015). A smaller sigma takes longer steps; an
-exact line search along the sum says whether to lower or to raise it, and a sum that would lower the dual is undone.
+With sigma = K the sum of all changes never lowers the dual (Ma and others 2015). A smaller sigma takes longer steps.
+The sum is taken as far as an exact line search says, and sigma follows it.
 
-Dual and w are recomputed from all alphas after each pass, so certificates are exact as ever. The alphas of a worker
-that is lost are those of the last checkpoint, or 0; training goes on from there.
+Dual and w are recomputed from all alphas for each certificate, which is exact as ever; in between the dual is the sum
+of what exchanges have gained. The alphas of a worker that is lost are those of the last checkpoint, or 0; training goes
+on from there.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualStat
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
 DEAR_SECONDS, N_TIMED = 1e-3, 5
-UNCHANGED = np.zeros(0, dtype=np.int64), np.zeros(0)
+UNCHANGED = np.zeros(0, dtype=np.uint8), np.zeros(0)
 
 
 class Member:
@@ -77,17 +78,17 @@ class Member:
 
         Returns
         -------
-        None if this is a copy that does not have the present w; else the change of w (indices, values), what it adds
-        to the dual but for 1/2 |A d|^2, and calls of the oracle.
+        None if this is a copy that does not have the present w; else the change of w (indices, values), the slope of
+        the dual along it, what a ridge adds to |A d|^2, and calls of the oracle.
         """
         number, accepted, indices, values, part, sigma, n_before = message
         if number != self.number:
             return None
-        self._decide(accepted)
+        self._decide(*accepted)
         self.number += 1
         self.w[indices] += values
         if part >= len(self.parts):
-            return *UNCHANGED, 0.0, 0
+            return *UNCHANGED, 0.0, 0.0, 0
         state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
         state.weights[:] = self.w
         schedule = self.solver.threads_on(state, None, sigma * self.C[part], self.n_threads)
@@ -98,30 +99,36 @@ class Member:
         arrays = state.get_state()
         self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
         moved = state.weights - self.w
-        indices = np.flatnonzero(moved)
+        indices = nonzeros(moved)
         values = moved[indices] / self.w.dtype.type(sigma)
-        added = self._linear(part, self.cuts[part]) - self._linear(part, self.undo[2])
-        return indices, values, added - float(self.w[indices].astype(float) @ values), state.n_argmax
-
-    def _decide(self, accepted: int) -> None:
-        """Undo the last exchange unless it was accepted."""
-        if self.undo is not None and self.undo[0] != accepted:
-            self.cuts[self.undo[1]] = self.undo[2]
-        self.undo = None
-
-    def _linear(self, part: int, cuts: Any) -> float:
-        """sum alpha b - 1/2 sum_i r_i t_i^2 of a part."""
-        alpha, b = cuts["cut_numbers"][:, 0], cuts["cut_numbers"][:, 1]
+        (linear, total), (linear_before, total_before) = map(self._sums, (part, part), (self.cuts[part], self.undo[2]))
+        slope = linear - linear_before - float(self.w[indices].astype(float) @ values)
         ridge = 0.0
         if self.parts[part].formulation["penalty"] == "quadratic":
-            total = np.zeros(len(self.C[part]))
-            np.add.at(total, cuts["cut_example"], alpha)
-            ridge = float(np.divide(total**2, self.C[part], out=total, where=total > 0.0).sum())
-        return float(alpha @ b) - 0.5 * ridge
+            total -= total_before
+            r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
+            slope, ridge = slope - float(r @ (total_before * total)), float(r @ total**2)
+        return indices, values, slope, ridge, state.n_argmax
 
-    def totals(self, _: Any, number: int, accepted: int) -> Any:
+    def _sums(self, part: int, cuts: Any) -> Any:
+        """Of a part: the sum of alpha b, and that of alpha by example."""
+        alpha, total = cuts["cut_numbers"][:, 0], np.zeros(len(self.C[part]))
+        np.add.at(total, cuts["cut_example"], alpha)
+        return float(alpha @ cuts["cut_numbers"][:, 1]), total
+
+    def _decide(self, accepted: int, share: float) -> None:
+        """Keep this share of the last exchange if it was accepted, else nothing."""
+        if self.undo is None:
+            return
+        (number, part, before), self.undo = self.undo, None
+        if number != accepted:
+            self.cuts[part] = before
+        elif share < 1.0:
+            self.cuts[part] = mixed(before, self.cuts[part], share)
+
+    def totals(self, _: Any, number: int, accepted: int, share: float) -> Any:
         """Exactly, of all alphas: the sum of alpha psi (indices, values), of alpha b, of r t^2; counts of both."""
-        self._decide(accepted)
+        self._decide(accepted, share)
         self.number, self.w = number, None
         sums, rows = np.zeros(self.parts[0].n_features), []
         for part in range(len(self.parts)):
@@ -129,7 +136,7 @@ class Member:
             more, linear, ridge = state.total()
             sums += more
             rows.append((linear, ridge, state.n_cuts, state.n_patterns))
-        indices = np.flatnonzero(sums)
+        indices = nonzeros(sums)
         return indices, sums[indices], np.sum(rows, axis=0)
 
     def begin(self, w: Any, number: int) -> bool:
@@ -147,9 +154,9 @@ class Member:
         """As `DualState.known_violations`, of all its examples."""
         return np.concatenate([self.state_of(part).known_violations(w) for part in range(len(self.parts))])
 
-    def collect(self, _: Any, accepted: int) -> Any:
+    def collect(self, _: Any, accepted: int, share: float) -> Any:
         """The cuts of all parts."""
-        self._decide(accepted)
+        self._decide(accepted, share)
         return list(self.cuts)
 
 
@@ -183,14 +190,15 @@ class SharedState(DualState):
         ]
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
-        self.number = self.accepted = 0  # of the next exchange, of the last one that counts
+        self.number = 0  # of the next exchange
+        self.accepted = 0, 1.0  # number of the last one that counts, and the share of it that does
         self.change: Any = UNCHANGED  # of w, which the members do not know yet
         self.step = np.zeros_like(self.weights)
         self.n_exchanged = self.n_lost = 0
         self.counts = [0, 0]
         self.objective = 0.0
         self._deal(super().get_state())
-        self.settle()
+        self.recompute()
 
     # What steps on own working sets would count.
     dual = property(lambda self: self.objective)
@@ -210,7 +218,7 @@ class SharedState(DualState):
         """Send the members to workers, unless they are there."""
         if self.cluster is None:
             self.cluster = self.connect(self.members)
-            self.settle()
+            self.recompute()
 
     def close(self) -> None:
         """Bring the alphas back, and release what workers hold."""
@@ -230,29 +238,30 @@ class SharedState(DualState):
         answers = self._map(Member.exchange, (number, self.accepted, *self.change, part, self.sigma, n_before))
         if any(answer is None for answer in answers):  # copies of lost ones: all start again from what they have
             self.n_lost += sum(answer is None for answer in answers)
-            self.settle()
+            self.recompute()
             return
         self.number, self.change = number + 1, UNCHANGED
         indices = np.unique(np.concatenate([answer[0] for answer in answers]))
-        added = 0.0
-        for where, values, more, n_argmax in answers:
+        slope = curvature = 0.0
+        for where, values, more, ridge, n_argmax in answers:
             self.step[where] += values
-            added += more
+            slope, curvature = slope + more, curvature + ridge
             self.count_argmax(n_argmax)
         values = self.step[indices]
         self.step[indices] = 0.0
-        curvature = float(np.square(values, dtype=float).sum())
-        if added > 0.5 * curvature:
-            self.accepted, self.change = number, (indices, values)
+        curvature += float(np.square(values, dtype=float).sum())
+        best = slope / curvature if curvature > 0.0 else 1.0
+        share = min(best, 1.0)
+        if share > 0.0:
+            values *= values.dtype.type(share)
+            self.accepted, self.change = (number, share), (indices, values)
             self.weights[indices] += values
-            self.objective += added - 0.5 * curvature
+            self.objective += share * (slope - 0.5 * share * curvature)
             if self.average_sum is not None:
                 t = self.n_exchanged
                 self.average_sum[indices] += self.weights.dtype.type(0.5 * t * (t + 1.0)) * values
         self.n_exchanged += 1
-        # The dual is highest at this share of the step.
-        share = added / curvature if curvature > 0.0 else 1.0
-        self.sigma = min(max(self.sigma * (1.0 / FACTOR if share >= 1.0 else FACTOR), 1.0), float(len(self.members)))
+        self.sigma = min(max(self.sigma * (1.0 / FACTOR if best >= 1.0 else FACTOR), 1.0), float(len(self.members)))
 
     def restart_average(self) -> None:
         super().restart_average()
@@ -265,10 +274,15 @@ class SharedState(DualState):
         return self.weights - self.average_sum / self.weights.dtype.type(0.5 * T * (T + 1.0))
 
     def settle(self) -> float:
+        """The dual objective, as far as exchanges have told."""
+        return self.objective
+
+    def recompute(self) -> float:
+        """Recompute w and the dual objective from all alphas, and let the members have w."""
         while True:
             self.number += 2  # which no member has
             sums = np.zeros(self.problem.n_features)
-            found = self._map(Member.totals, None, self.number, self.accepted)
+            found = self._map(Member.totals, None, self.number, *self.accepted)
             for indices, values, _ in found:
                 sums[indices] += values
             linear, ridge, *counts = sum(row for *_, row in found).tolist()
@@ -283,7 +297,7 @@ class SharedState(DualState):
 
     def _collect(self) -> None:
         """Let the members here have the cuts of those on workers: copies start from them."""
-        for member, cuts in zip(self.members, self._map(Member.collect, None, self.accepted), strict=True):
+        for member, cuts in zip(self.members, self._map(Member.collect, None, *self.accepted), strict=True):
             member.cuts = cuts
 
     def _deal(self, arrays: Any) -> None:
@@ -308,6 +322,7 @@ class SharedState(DualState):
         self.close()
         self._deal(found)
         super().set_state(state | cuts_of(found, 0, 0), adapt=adapt)
+        self.recompute()
 
 
 class MemberRounds(Rounds):
@@ -377,9 +392,31 @@ class ExchangeSchedule:
         self.alone.set_state(numbers)
 
 
+def nonzeros(vector: Any) -> Any:
+    """Where a vector is not 0, in the shortest integers."""
+    return np.flatnonzero(vector).astype(np.min_scalar_type(len(vector)))
+
+
 def scaled(cuts: Any, sigma: float) -> Any:
     """The same cuts, their alphas times sigma."""
     return cuts | {"cut_numbers": cuts["cut_numbers"] * [sigma, 1.0, 1.0]}
+
+
+def mixed(before: Any, after: Any, share: float) -> Any:
+    """The cuts of an exchange of which a share is kept: those of both ends."""
+    numbers: dict[tuple[int, bytes], Any] = {}
+    for cuts, part in ((before, 1.0 - share), (after, share)):
+        words = np.split(cuts["cut_words"], cuts["cut_bounds"][1:-1]) if len(cuts["cut_example"]) else []
+        for i, row, cut in zip(cuts["cut_example"].tolist(), cuts["cut_numbers"].tolist(), words, strict=True):
+            alpha = numbers.get((i, cut.tobytes()), (0.0,))[0]
+            numbers[i, cut.tobytes()] = alpha + part * row[0], *row[1:]
+    keys = sorted(numbers, key=lambda key: key[0])
+    return {
+        "cut_example": np.array([i for i, _ in keys], dtype=np.int64),
+        "cut_bounds": np.cumsum([0, *(len(text) // 4 for _, text in keys)], dtype=np.int64),
+        "cut_numbers": np.array([numbers[key] for key in keys]).reshape(-1, 3),
+        "cut_words": np.frombuffer(b"".join(text for _, text in keys), dtype=np.int32),
+    }
 
 
 def cuts_of(arrays: Any, start: int, stop: int) -> Any:

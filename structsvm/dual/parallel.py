@@ -22,7 +22,7 @@ from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
-LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 128
+LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
 
 
 def cut_points(n_samples: int, groups: Any, n_shards: int | None = None) -> Any:

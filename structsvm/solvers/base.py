@@ -328,6 +328,8 @@ class DualRun(WeightRun):
         inference it is unknown, except that of the constraints found.
         """
         begin = time.perf_counter()
+        if isinstance(self.state, SharedState):
+            self.dual = self.state.recompute()
         if not self.problem.has_primal:
             self.primal_found = self.primal_found_at(self.weights)
         else:

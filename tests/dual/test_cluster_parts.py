@@ -28,9 +28,9 @@ class Client:
         assert callback_timeout == module.WAIT_SECONDS  # Dask waits for ever for a worker that dies on the way
         return function()
 
-    def scatter(self, data, workers=None, broadcast=False, **options):
+    def scatter(self, data, workers=None, **options):
         assert options == {"hash": False, "asynchronous": True}  # equal data of two problems are two things
-        if not broadcast:
+        if workers is not None:
             self.homes.append(workers)
         return data
 

@@ -159,7 +159,7 @@ def test_the_dual_rises_with_each_exchange():
         for member in state.cluster.there:  # which apply the change with the next question
             np.testing.assert_array_equal(member.w, before)
     assert found == sorted(found) and len(set(found)) > 4
-    assert state.settle() == pytest.approx(found[-1], rel=1e-5)
+    assert state.recompute() == pytest.approx(found[-1], rel=1e-5)
 
 
 @pytest.mark.parametrize("average", [True, False])
@@ -174,23 +174,33 @@ def test_the_average_is_of_the_weights_after_exchanges(average):
     np.testing.assert_allclose(run.state.averaged(), expected, atol=1e-5)
 
 
-def test_a_sum_that_would_lower_the_dual_is_undone(workers):
+def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
     workers[:] = [1] * 8
     run = advance(start(LARANK))
     state = run.state
     run.start_pass()
+    for part, sigma in ((0, 0.2), (1, 0.01), (0, 8.0)):  # of which one is safe
+        dual, state.sigma = state.dual, sigma
+        state.exchange(part, 1)
+        assert state.dual > dual
+        assert (state.accepted[1] < 0.9) == (sigma < 1.0)
+        assert state.dual == pytest.approx(dual_of(run), rel=1e-5)
+    assert state.recompute() == pytest.approx(state.dual, abs=1e-9)
+
+
+def test_a_sum_in_the_wrong_direction_is_undone():
+    run = advance(start(LARANK))
+    state, cluster, ask = run.state, run.state.cluster, run.state.cluster.map
+    run.start_pass()
     before, w, dual = state.get_state(), state.weights.copy(), state.dual
-    state.sigma = 0.01  # far from safe
+    cluster.map = lambda *asked: [(*answer[:2], -1.0, *answer[3:]) for answer in ask(*asked)]
     state.exchange(0, 1)
-    assert state.sigma > 0.01 and state.dual == dual
+    cluster.map = ask
+    assert state.dual == dual
     np.testing.assert_array_equal(state.weights, w)
     after = state.get_state()
     for name in exchanges.CUTS:
         np.testing.assert_array_equal(after[name], before[name])
-    state.sigma = 8.0
-    state.exchange(0, 1)
-    assert state.dual > dual
-    assert state.settle() == pytest.approx(dual_of(run), rel=1e-6)
 
 
 def test_sigma_follows_the_line_search(workers):
@@ -248,7 +258,7 @@ def test_a_worker_that_is_lost_while_all_is_summed():
         return ask(function, shared, arguments)
 
     cluster.map = ask_and_lose
-    dual = state.settle()
+    dual = state.recompute()
     assert asked == [Member.totals, Member.begin] * 2
     assert dual == pytest.approx(dual_of(run), rel=1e-6)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm.dual.parallel import Rounds, parallel_map
+from structsvm.dual.parallel import Rounds, cut_points, parallel_map
 from structsvm.execution._stop import Job
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -77,6 +77,13 @@ def test_processes_are_asked_where_a_backend_has_no_shared_memory():
     assert here == [(me, 1, 5.0, k) for k in range(4)]
     assert [answer[1:] for answer in there] == [answer[1:] for answer in here]
     assert me not in {pid for pid, *_ in there}
+
+
+@pytest.mark.parametrize(("n", "shards"), [(10, 10), (2000, 16), (20000, 39), (10**6, 256)])
+def test_the_number_of_shards_follows_from_the_examples(n, shards):
+    bounds = cut_points(n, None)
+    assert len(bounds) == shards + 1 and bounds[0] == 0 and bounds[-1] == n
+    assert max(np.diff(bounds)) - min(np.diff(bounds)) <= 1
 
 
 def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
