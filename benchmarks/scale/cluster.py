@@ -1,5 +1,5 @@
-"""Training on a Dask cluster on this machine, in a process of its own, by exact rounds or by exchanges of changes:
-python -m scale.cluster rounds|exchanges|killed FOLDER N_WORKERS N_PASSES; prints JSON.
+"""Training on a Dask cluster on this machine, in a process of its own, by exact rounds or by exchanges of changes,
+undisturbed or with a worker killed: python -m scale.cluster WAY FOLDER N_WORKERS N_PASSES whole|killed; prints JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 import zlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +20,21 @@ from distributed import Client, LocalCluster
 from joblib import parallel_config
 
 from common.measure import peak
-from scale.exchange import C, Exchanges, Member
-from structsvm import CuttingPlane, SequenceShards
+from scale.logical import C
+from structsvm import CuttingPlane, LaRank, SequenceShards
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 
-N_PARTS = 8
+SOLVERS = {"rounds": CuttingPlane, "exchanges": partial(LaRank, deterministic=False)}
 
 
-def main(way, folder, n_workers, n_passes):
+def main(way, folder, n_workers, n_passes, fate):
     settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=n_workers, **settings) as cluster, Client(cluster) as client:
         warnings.simplefilter("ignore")  # of dask, about the size of what travels
         client.run(import_all)
         imports, begin = peak(), usage(client)
-        found = (exchanges if way == "exchanges" else rounds)(folder, client, n_passes, way == "killed")
+        found = train(SOLVERS[way], folder, client, n_passes, fate == "killed")
         used = usage(client) - begin
         peaks = client.run(peak).values()
         print(json.dumps(found | {
@@ -43,7 +44,8 @@ def main(way, folder, n_workers, n_passes):
 
 
 def import_all():
-    import scale.exchange  # noqa: F401
+    import scale.logical  # noqa: F401
+    import structsvm.dual.cluster  # noqa: F401
 
 
 def usage(client):
@@ -54,14 +56,14 @@ def usage(client):
     return np.array([time.process_time(), loopback, sum(seconds), max(seconds)])
 
 
-def rounds(folder, client, n_passes, kill):
-    """Rounds of `CuttingPlane`: the client has the data and the dual."""
-    shards = SequenceShards.open(folder, mmap=False)
+def train(solver, folder, client, n_passes, kill):
+    """Train on mapped shards; of `CuttingPlane`, the client has the dual."""
+    shards = SequenceShards.open(folder)
     oracle = ViterbiOracle(len(shards.labels), shards.tokens.n_features)
     problem = oracle.bind(shards.tokens, shards.label_ids)
     watch, begin = Watch(client if kill else None), time.perf_counter()
     with parallel_config(backend="dask"):
-        run = CuttingPlane(C, max_iter=n_passes, random_state=0).solve(problem, monitor=watch)
+        run = solver(C, max_iter=n_passes, tol=None, random_state=0).solve(problem, monitor=watch)
     return {
         "wall": (watch.ends[-1] - begin) / n_passes,
         "dual": run.dual,
@@ -83,33 +85,5 @@ class Watch(Monitor):
         return False
 
 
-def exchanges(folder, client, n_passes, kill):
-    """Exchanges between workers that have mapped the data."""
-    shards = SequenceShards.open(folder)
-    n_features = ViterbiOracle(len(shards.labels), shards.tokens.n_features).n_features
-    places = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    made = [
-        client.submit(Member, folder, bounds, actor=True, workers=[place], pure=False)
-        for place, bounds in zip(places, equal_parts(len(shards), len(places)), strict=True)
-    ]
-    training = Exchanges([future.result() for future in made], n_features, N_PARTS, results)
-    begin = time.perf_counter()
-    for _ in range(n_passes):
-        training.run_pass()
-    wall = (time.perf_counter() - begin) / n_passes
-    dual, n_bytes, _ = training.certificate()
-    return {"wall": wall, "dual": dual, "constraints": n_bytes}
-
-
-def equal_parts(n, n_members):
-    """Ends of the parts of each member."""
-    ends = np.linspace(0, n, n_members * N_PARTS + 1).astype(int).tolist()
-    return [ends[k : k + N_PARTS + 1] for k in range(0, len(ends) - 1, N_PARTS)]
-
-
-def results(futures):
-    return [future.result() for future in futures]
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:3], *map(int, sys.argv[3:5]))
+    main(*sys.argv[1:3], *map(int, sys.argv[3:5]), sys.argv[5])

@@ -1,8 +1,8 @@
 """Clusters that are not here: time and memory of 10^8 tokens on 8 to 64 workers, by constants measured on this machine.
 
-Two ways: rounds of `CuttingPlane` on Dask, whose client has data and dual; and workers that exchange changes of w
-(`scale.exchange`), which is a prototype. How many passes the latter need is measured with logical workers, one after
-the other in one process; what the engine costs, with one worker of a LocalCluster; two and four check the predictions.
+Two ways: rounds of `CuttingPlane` on Dask, whose client has the dual; and workers that exchange changes of w
+(`structsvm.dual.exchanges`). How many passes the latter need is measured with logical workers, one after the other in
+one process; what the engine costs, with few workers of a LocalCluster; more of them check the predictions.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ import pyarrow as pa
 
 from common.measure import Clock, run_module
 from common.report import Table, notes, verdict
-from scale.cluster import N_PARTS, equal_parts
-from scale.exchange import C, Exchanges, Member
+from scale.logical import C, Logical
 from sequence.data import FETCH, SEED, StopAtF1, Stopwatch, Task
 from sequence.scaling import exponent
 from structsvm import CuttingPlane, SequenceShards
 from structsvm.dual.cutting_plane_schedules import FIRST_PORTIONS
+from structsvm.dual.exchanges import N_PARTS
 from structsvm.dual.parallel import Rounds
 from structsvm.features.columns import read_columns
+from structsvm.oracles.viterbi import ViterbiOracle
 
 WORKERS, CHECKED = (1, 2, 4, 8, 16, 32, 64), (1, 2, 4)
 PASSES, MOST_PASSES = 4, 24
 WITHIN = 0.1  # points of F1
-OWN_PARTS = (2, 32)
-N_VECTORS = 6  # of float32 that a worker has at once: w, its state's, what it starts from, moved, and one of float64
+SHARES = (1, 4, 16)
+N_VECTORS = 6  # of float32 that a worker has at once: w, its state's, and two sums of float64
 CLUSTER_PASSES = 4
 LOGICAL, CLUSTER = "Logical workers that exchange changes of w", "A cluster on this machine"
 # The cluster to plan for.
@@ -67,7 +68,7 @@ class Corpus:
         self.folder, own = folder / "hashed", folder / "own"
         SequenceShards.make(rows, self.folder, templates="crf++", hash_bits=14)
         SequenceShards.make(rows, own, templates="crf++", min_count=1)
-        shards, self.own = SequenceShards.open(self.folder), own
+        shards = SequenceShards.open(self.folder)
         encoder, self.n_tokens, self.n = shards.encoder, shards.n_tokens, len(shards)
         self.bytes_per_token = sum(path.stat().st_size for path in self.folder.iterdir()) / shards.n_tokens
         self.task = Task(
@@ -76,47 +77,43 @@ class Corpus:
         )  # fmt: skip
         self.oracle = self.task.oracle("exact")
         self.stride = self.oracle.stride
-        self.n_own = Member(own, [0, 1]).w.size
-        self.sizes = {self.folder: self.oracle.n_features, own: self.n_own}
-
-    def members(self, folder, n):
-        return [Member(folder, bounds) for bounds in equal_parts(self.n, n)]
+        self.problem = self.oracle.bind(self.task.train, self.task.label_ids)
+        shards = SequenceShards.open(own)
+        oracle = ViterbiOracle(len(shards.labels), shards.tokens.n_features)
+        self.own = oracle.bind(shards.tokens, shards.label_ids)
 
     def f1(self, weights):
         return 100.0 * self.task.score(self.oracle, weights)["f1"]
 
     def logical(self, n, wanted):
         """Passes that n workers take to the F1 that one has after four, and what they send meanwhile."""
-        members = self.members(self.folder, n)
-        training, f1, duals = Exchanges(members, self.oracle.n_features, N_PARTS), [], []
+        training, f1, duals, client = Logical(self.problem, n), [], [], []
         while len(f1) < (PASSES if wanted is None else MOST_PASSES) and (wanted is None or max(f1, default=0) < wanted):
-            members[0].average()
-            training.run_pass()
-            training.apply()
-            f1.append(self.f1(members[0].average()))
-            duals.append(training.dual)
-        exact, n_bytes, _ = training.certificate()
-        log = training.log[N_PARTS:] or training.log
-        mean = means(log)
+            client.append(training.run_pass())
+            f1.append(self.f1(training.run.state.averaged()))
+            duals.append(training.run.dual)
+        exact, mean = training.run.state.recompute(), training.means(len(f1))
         return mean | {
             "workers": n,
             "passes": len(f1) if wanted is None or f1[-1] >= wanted else None,
             "f1": f1[-1],
             "wanted": wanted or f1[-1] - WITHIN,
             "dual": exact,
-            "drift": abs(1.0 - training.dual / exact),
+            "drift": abs(1.0 - duals[-1] / exact),
+            "sigma": training.run.state.sigma,
+            "turns": training.n_turns,
+            "summing": float(np.mean(client)),
             "dual_two": duals[min(1, len(duals) - 1)],
-            "token": N_PARTS * mean["workers"] / self.n_tokens,
-            "constraints": n_bytes / self.n,
+            "token": training.n_turns * mean["workers"] / self.n_tokens,
+            "constraints": training.cut_bytes() / self.n,
         }
 
     def rounds(self, wanted):
         """Rounds of `CuttingPlane` to an F1; per token and round, seconds of the oracle and of the rest, and bytes."""
-        problem = self.oracle.bind(self.task.train, self.task.label_ids)
         watch = Stopwatch(StopAtF1(self.task, self.oracle, wanted / 100.0))
-        run = CuttingPlane(C, max_iter=MOST_PASSES, random_state=SEED).solve(problem, monitor=watch)
+        run = CuttingPlane(C, max_iter=MOST_PASSES, random_state=SEED).solve(self.problem, monitor=watch)
         with Clock() as clock:
-            answers = Rounds(problem).collect(run.weights)
+            answers = Rounds(self.problem).collect(run.weights)
         size = sum(array.nbytes for _, arrays in answers for array in arrays)
         kept = sum(array.nbytes for array in run.state.get_state().values())
         return {
@@ -128,40 +125,30 @@ class Corpus:
         }
 
     def dense(self):
-        """What an exchange takes for its weights, and the law of how many of them change.
+        """What an exchange takes of a worker for its weights, and the law of how many of them change.
 
-        Of a worker the seconds with the hashed features here and the seconds per weight; of the client per weight.
+        The seconds with the hashed features here, and the seconds per weight.
         """
-        n_hashed = self.oracle.n_features
-        few = [turns([Member(folder, list(range(N_PARTS + 1)))], n) for folder, n in self.sizes.items()]
-        found = [turns(self.members(self.own, 1), self.n_own)]
-        changed = [found[0]["up"] / 8]
-        sizes = [self.n / N_PARTS]
-        for n_parts in OWN_PARTS:
-            member = Member(self.own, np.linspace(0, self.n, n_parts + 1).astype(int).tolist())
-            changed.append(turns([member], self.n_own, n_parts)["up"] / 8)
-            sizes.append(self.n / n_parts)
+        problems = self.problem, self.own
+        few = [turn(problem, 1)["worker"] for problem in problems]
+        sizes = [self.n // share for share in SHARES]
+        changed = [turn(self.own, size)["up"] / 8 for size in sizes]
         power = exponent(sizes, changed)
         scale = float(np.exp(np.mean(np.log(changed)) - power * np.mean(np.log(sizes))))
         return {
-            "here": few[0]["worker"],
-            "worker": (few[1]["worker"] - few[0]["worker"]) / (self.n_own - n_hashed),
-            "client": found[0]["summing"] / self.n_own,
+            "here": few[0],
+            "worker": (few[1] - few[0]) / (self.own.n_features - self.problem.n_features),
             "law": lambda n: scale * n**power,
             "power": power,
         }
 
 
-def turns(members, n_features, n_parts=N_PARTS):
-    """Means over the exchanges of a second pass."""
-    training = Exchanges(members, n_features, n_parts)
+def turn(problem, n):
+    """Means over a second pass of one worker on n examples, which is one exchange."""
+    training = Logical(problem.shard(0, n), 1)
     for _ in range(2):
         training.run_pass()
-    return means(training.log[n_parts:])
-
-
-def means(log):
-    return {key: float(np.mean([row[key] for row in log])) for key in log[0]}
+    return training.means(2)
 
 
 # ---- logical workers -----------------------------------------------------------------------------
@@ -185,14 +172,14 @@ def logical_table(corpus, rows):
         row["needed"] = row["passes"] or f"> {MOST_PASSES}"
         row |= {"token_us": 1e6 * row["token"], "up_mb": row["up"] / 1e6, "down_mb": row["down"] / 1e6}
     text = f"""
-    CoNLL-2000 ({corpus.n_tokens} tokens), features hashed to 2^14, C = {C}; {N_PARTS} exchanges a pass of changes of w
-    (indices and float32), with an adaptive sigma, scaled by an exact line search; all workers in one process, one after
-    the other
+    CoNLL-2000 ({corpus.n_tokens} tokens), features hashed to 2^14, C = {C}; {N_PARTS} exchanges a pass (one worker:
+    one) of changes of w (indices and float32), whose sigma follows an exact line search; all workers in one process,
+    one after the other
 
     passes: to an F1 on the test part of {rows[0]["wanted"]:.2f} %, that is {WITHIN} below that of one worker after
     {PASSES}, of w averaged over a pass
 
-    the dual is computed exactly from all alphas at the end; the sum of what line searches said is off by
+    the dual is computed exactly from all alphas at the end; the sum of what exchanges gained is off by
     {max(row["drift"] for row in rows):.0e} at most
     """
     return Table(LOGICAL, LOGICAL_COLUMNS, rows, notes(text))
@@ -216,61 +203,67 @@ CLUSTER_COLUMNS = {
     "worker_peak": ("worker: peak MB", ".0f"),
     "bits": ("weights", ""),
 }
+LEAST = {"rounds": 1, "exchanges": 2}  # workers, of those that tell what more take: one alone exchanges once a pass
 NAMES = {"wall": "seconds", "worker": "the busiest worker's CPU", "client": "the client's CPU", "sent": "bytes"}
 
 
 def cluster_rows(corpus, logical):
-    """Yield a row per way and number of workers; at last, one of two workers is killed in training."""
-    for way in ("rounds", "exchanges"):
-        one = None
+    """Yield a row per way and number of workers; then, one of two workers is killed in training."""
+    for way, least in LEAST.items():
+        base = None
         for n in CHECKED:
-            row = cluster_row(corpus, way, n)
-            one = one or row
-            planned = predicted(way, n, one, logical, corpus.oracle.n_features)
-            yield row | {f"{key}_planned": planned[key] for key in NAMES} | same_bits(row, one)
-        if way == "rounds":
-            killed = cluster_row(corpus, "killed", 2)
-            yield killed | {"way": "rounds, one of 2 workers killed"} | same_bits(killed, one)
+            row = cluster_row(corpus, way, n, "whole")
+            if n >= least:
+                base = base or row
+                planned = predicted(way, n, base, logical, corpus.oracle.n_features)
+                row |= {f"{key}_planned": planned[key] for key in NAMES}
+            yield row | same_bits(way, row, base)
+        killed = cluster_row(corpus, way, 2, "killed")
+        yield killed | {"way": f"{way}, one of 2 workers killed"} | same_bits(way, killed, base)
 
 
-def cluster_row(corpus, way, n):
-    row = run_module("scale.cluster", way, corpus.folder, n, CLUSTER_PASSES)
+def cluster_row(corpus, way, n, fate):
+    row = run_module("scale.cluster", way, corpus.folder, n, CLUSTER_PASSES, fate)
     for peak in ("client_peak", "worker_peak"):
         row[peak] -= row["imports"]
     return row | {"way": way, "workers": n, "sent": row.pop("bytes") / 1e6}
 
 
-def same_bits(row, one):
-    return {"bits": "equal, bit for bit" if row["weights"] == one["weights"] else "DIFFER"} if "weights" in row else {}
+def same_bits(way, row, one):
+    if way != "rounds":
+        return {}
+    return {"bits": "equal, bit for bit" if row["weights"] == one["weights"] else "DIFFER"}
 
 
 def predicted(way, n, one, logical, n_weights):
-    """What n workers of a LocalCluster take, by what one takes and, for exchanges, by logical workers."""
+    """What n workers of a LocalCluster take, by what fewer take and, for exchanges, by logical workers."""
     if way == "rounds":
         broadcasts = FIRST_PORTIONS + CLUSTER_PASSES
         worker, client = one["worker"] / n, one["client"]
         sent = one["sent"] + (n - 1) * broadcasts * 4e-6 * n_weights
     else:
-        turns = CLUSTER_PASSES * N_PARTS
-        here, alone = logical[n], logical[1]
-        worker = one["worker"] * here["worker"] / alone["worker"]
-        payload = (here["up"] + here["down"]) / (alone["up"] + alone["down"])
-        client = turns * here["summing"] + payload * (one["client"] - turns * alone["summing"])
+        here, there = logical[n], logical[one["workers"]]
+        worker = one["worker"] * here["worker"] / there["worker"]
+        payload = (here["up"] + here["down"]) / (there["up"] + there["down"])
+        client = CLUSTER_PASSES * here["summing"] + payload * (one["client"] - CLUSTER_PASSES * there["summing"])
         sent = payload * one["sent"]
-    waiting = max(one["wall"] - (one["worker"] + one["client"]) / CLUSTER_PASSES, 0.0)
-    wall = waiting + (worker * max(1.0, n / (os.cpu_count() or 1)) + client) / CLUSTER_PASSES
+    cores = os.cpu_count() or 1
+    busy = one["worker"] * max(1.0, one["workers"] / cores) + one["client"]
+    waiting = max(one["wall"] - busy / CLUSTER_PASSES, 0.0)
+    wall = waiting + (worker * max(1.0, n / cores) + client) / CLUSTER_PASSES
     return {"wall": wall, "worker": worker, "client": client, "sent": sent}
 
 
 def cluster_table(rows):
     text = f"""
-    rounds: CuttingPlane, {CLUSTER_PASSES} rounds on Dask as it is, whose client has data, constraints and dual;
-    exchanges: a prototype (benchmarks/scale/exchange.py) whose workers map their part of the data and own its alphas,
-    {CLUSTER_PASSES} passes with {N_PARTS} exchanges each. A LocalCluster of processes with one thread; CPU of all
-    passes, with what Dask takes; MB over the loopback device; peaks beyond imports
+    rounds: CuttingPlane, {CLUSTER_PASSES} rounds, whose client has constraints and dual; exchanges: LaRank with
+    deterministic=False, whose workers own the alphas of their part, {CLUSTER_PASSES} passes with {N_PARTS} exchanges
+    each (one worker: one). The data are mapped shards, which workers map themselves. A LocalCluster of processes with
+    one thread; CPU of all passes and the certificate, with what Dask takes; MB over the loopback device; peaks beyond
+    imports
 
-    predicted: from the row of one worker; of exchanges with the CPU time and bytes of logical workers. {max(CHECKED)}
-    workers share {os.cpu_count()} cores. Wall times have the other work of the machine in them
+    predicted: from the row of one worker, of exchanges from that of two with the CPU time and bytes of logical workers.
+    {max(CHECKED)} workers share {os.cpu_count()} cores. Wall times have the other work of the machine in them
     """
     worst = {
         key: max(max(r[key] / p, p / r[key]) for r in rows if (p := r.get(f"{key}_planned")) and r["workers"] > 1)
@@ -301,9 +294,10 @@ def plan_table(corpus, clusters, logical, workers):
     rounds, dense = corpus.rounds(logical[1]["wanted"]), corpus.dense()
     n_weights = FEATURES * corpus.stride
     sentences = TOKENS * corpus.n / corpus.n_tokens
-    alone = {row["way"]: row for row in clusters if row["workers"] == 1}
-    # CPU seconds of Dask's client per byte that it sends or receives.
-    byte = {way: row["client"] / (1e6 * row["sent"]) for way, row in alone.items()}
+    # CPU seconds of the client per byte that it sends or receives.
+    byte = {
+        row["way"]: row["client"] / (1e6 * row["sent"]) for row in clusters if LEAST.get(row["way"]) == row["workers"]
+    }
     rows = [
         {
             "way": ORDER[0],
@@ -343,9 +337,9 @@ def plan_table(corpus, clusters, logical, workers):
         size = n * (up + down)
         star = {
             "way": ORDER[2],
-            "client": n_turns * (dense["client"] * n_weights + byte["exchanges"] * size),
+            "client": n_turns * byte["exchanges"] * size,
             "network": n_turns * (size / NETWORK + LATENCY),
-            "client_mb": (4 * n_weights + n * up + down) / 1e6,
+            "client_mb": (12 * n_weights + n * up + down + 8 * TOKENS + sentences * here["constraints"]) / 1e6,
         }
         ring = {
             "way": ORDER[3],
@@ -375,13 +369,13 @@ def plan_notes(rows, dense):
     predicted for {TOKENS:.0e} tokens of chunking with {FEATURES:.0e} features, to the F1 of {PASSES} sequential passes
     less {WITHIN} points; hosts of {PER_HOST} cores, a worker per core, {NETWORK / 1.25e8:.0f} Gbit/s and
     {1e3 * LATENCY:.0f} ms a message. Passes, seconds per token, bytes per token and constraints as measured above,
-    however many tokens there are; per weight and exchange {1e9 * dense["worker"]:.1f} ns of a worker and
-    {1e9 * dense["client"]:.1f} ns of the client; the weights that change grow with the sentences to the power of
-    {dense["power"]:.2f}
+    however many tokens there are; per weight and exchange {1e9 * dense["worker"]:.1f} ns of a worker, of the client
+    what two workers' bytes took; the weights that change grow with the sentences to the power of {dense["power"]:.2f}
 
     workers: seconds of the busiest; client, network: what is beside that; a worker: without what its host shares;
-    "through the client": as the prototype does; "from host to host": a ring that passes parts of the sum twice, and a
-    turn that takes no time for weights that it leaves as they are: neither is built
+    "through the client": as it is, without certificates, all alphas at the client at the end; "from host to host": a
+    ring that passes parts of the sum twice, and a turn that takes no time for weights that it leaves as they are:
+    neither is built
     """
     best = [min((row for row in rows if row["way"] == way), key=lambda row: row["total"]) for way in ORDER[1:]]
     return [*notes(text)] + [

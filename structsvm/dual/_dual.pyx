@@ -735,6 +735,10 @@ cdef class DualState(WeightState):
         self.dual = dual
         return self.dual
 
+    def total(self):
+        """`sums` of all examples."""
+        return self.sums(0, self.n_samples, np.zeros(self.problem.n_features), 0)
+
     cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low):
         """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`.
 

@@ -1,7 +1,7 @@
-"""Rounds of the oracle on a Dask cluster: shards stay with the workers, weights and constraints travel.
+"""Shards of a problem on a Dask cluster: they stay with the workers, questions and answers travel.
 
-The shards of a lost worker are sent to the others, and its work is repeated. An answer depends on shard and weights
-alone, so the result is the same as without the loss.
+The shards of a lost worker are sent to the others, and its work is repeated. A round of the oracle depends on shard and
+weights alone, so the result is the same as without the loss; see `structsvm.dual.exchanges` for shards that learn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._problem import Problem
+from structsvm.shards.storage import dumps_references
 
 try:
     from distributed import CancelledError, KilledWorker
@@ -47,10 +48,11 @@ class Cluster:
         self.client, self.shards = client, shards
         self.name = uuid.uuid4().hex
         self.last: BaseException | None = None  # what was lost last
-        self.places: dict[int, Any] = {}  # number of a shard -> future of its pickled data
+        self.places: dict[int, Any] = {}  # number of a shard -> address of its worker, future of its pickled data
+        self.is_lost = False
 
     def map(self, function: Any, w: Any, arguments: Any) -> list[Any]:
-        """``[function(shard, w, *rest) for ...]``, each where its shard is."""
+        """``[function(shard, w, *rest) for ...]``, each where its shard is; w may be None, or a tuple with arrays."""
         outcome: dict[int, Any] = {}
         missing = list(range(len(self.shards)))
         for _ in range(ATTEMPTS):
@@ -60,21 +62,30 @@ class Cluster:
                 return [outcome[k] for k in range(len(self.shards))]
             for k in missing:
                 self.places.pop(k, None)
+        self.is_lost = True
         raise ClusterError(
             f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, the last by "
             f"{self.last!r:.200}"
         ) from self.last
+
+    def close(self) -> None:
+        """Release what the workers hold."""
+        self.places.clear()
+        if self.client.status == "running" and not self.is_lost:
+            self.client.run(release, self.name, on_error="ignore")
 
     def _ask(self, function: Any, w: Any, arguments: Any) -> Any:
         """The outcomes that arrive; those of lost workers are left out."""
         outcome: dict[int, Any] = {}
         try:
             self._send(arguments)
-            weights = self._scatter(w, broadcast=True)
-            futures = {
-                k: self.client.submit(answer, f"{self.name}-{k}", self.places[k], function, weights, *rest, pure=False)
-                for k, rest in arguments.items()
-            }
+            # To one worker, from which the others fetch it: where one dies, a broadcast may stop all later ones.
+            weights = None if w is None else self._scatter(w)
+            futures = {}
+            for k, rest in arguments.items():
+                home, data = self.places[k]
+                what = f"{self.name}-{k}", data, function, weights, *rest
+                futures[k] = self.client.submit(answer, *what, pure=False, workers=[home])
         except LOST as error:
             self.last = error
             return outcome
@@ -87,13 +98,15 @@ class Cluster:
 
     def _send(self, numbers: Any) -> None:
         """Assign the shards without a worker to workers, in turn."""
-        homeless = [k for k in numbers if k not in self.places]
-        if not homeless:
-            return
-        workers = self._workers()
-        for k in homeless:
-            home = workers[k % len(workers)]
-            self.places[k] = self._scatter(pickle.dumps(self.shards[k]), workers=[home])
+        try:
+            homes = list(workers(self.client))
+        except ClusterError:
+            self.is_lost = True
+            raise
+        for k in numbers:
+            if k not in self.places or self.places[k][0] not in homes:
+                home = homes[k % len(homes)]
+                self.places[k] = home, self._scatter(dumps_references(self.shards[k]), workers=[home])
 
     def _scatter(self, data: Any, **where: Any) -> Any:
         """A future of data on workers. TimeoutError if one dies meanwhile, for which Dask would wait forever."""
@@ -101,24 +114,25 @@ class Cluster:
             lambda: self.client.scatter(data, hash=False, asynchronous=True, **where), callback_timeout=WAIT_SECONDS
         )
 
-    def _workers(self) -> Any:
-        """Addresses of the workers; waits for one if there is none."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
-            except LOST:
-                workers = []
-            if workers:
-                return workers
-            if time.monotonic() > deadline:
-                raise ClusterError(f"the Dask cluster has had no worker for {WAIT_SECONDS:.0f} seconds")
-            time.sleep(0.2)
+
+def workers(client: Any) -> dict[str, int]:
+    """Addresses of the workers, in order, and their threads; waits for one if there is none."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            found = client.scheduler_info(n_workers=-1)["workers"]
+        except LOST:
+            found = {}
+        if found:
+            return {address: found[address]["nthreads"] for address in sorted(found)}
+        if time.monotonic() > deadline:
+            raise ClusterError(f"the Dask cluster has had no worker for {WAIT_SECONDS:.0f} seconds")
+        time.sleep(0.2)
 
 
 # On a worker: the shards in use, unpickled, each with a lock (its scratch memory serves one thread at a time).
 HELD: OrderedDict[str, tuple[threading.Lock, Problem]] = OrderedDict()
-MOST_HELD = 256
+MOST_HELD = 1024
 
 
 def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
@@ -131,6 +145,12 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
     lock, shard = held  # which another thread may have let go of by now
     with lock:
         return function(shard, *(aligned(item) for item in (w, *rest)))
+
+
+def release(name: str) -> None:
+    """On a worker: let go of the shards of a `Cluster`."""
+    for key in [key for key in HELD if key.startswith(name)]:
+        HELD.pop(key, None)
 
 
 def aligned(item: Any) -> Any:

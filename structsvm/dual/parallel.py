@@ -1,7 +1,7 @@
 """Rounds of the oracle over all examples, in parallel: threads, or any backend of joblib.
 
-The examples are split into a fixed number of shards, for any number of jobs; the shards' results are combined
-in their order. So a model is bit-identical for every `n_jobs` and backend.
+The examples are split into shards, whose number follows from theirs, not from that of jobs; the shards' results are
+combined in their order. So a model is bit-identical for every `n_jobs` and backend.
 
 Threads share the data. Other backends get the shards by pickle with each round; on a Dask cluster
 (``joblib.parallel_config(backend="dask")``) they stay with the workers, and only weights and constraints travel.
@@ -21,11 +21,14 @@ import numpy as np
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
 
-N_SHARDS = 16
+# Shards: so many at least and at most, and between them as many as have so many examples each.
+LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
 
 
-def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
+def cut_points(n_samples: int, groups: Any, n_shards: int | None = None) -> Any:
     """Bounds of the shards: about equal, never empty, and never through a group (see `Problem.groups`)."""
+    if n_shards is None:
+        n_shards = min(max(LEAST_SHARDS, n_samples // SHARD_EXAMPLES), MOST_SHARDS)
     bounds = np.unique(np.linspace(0, n_samples, min(n_shards, max(n_samples, 1)) + 1).astype(np.int64))
     if groups is not None:
         bounds = np.unique(np.asarray(groups)[np.searchsorted(groups, bounds)])
@@ -89,16 +92,16 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     from joblib import effective_n_jobs
 
-    return 1 if on_cluster() else effective_n_jobs(n_jobs)
+    return 1 if cluster_client() is not None else effective_n_jobs(n_jobs)
 
 
-def on_cluster() -> bool:
-    """Whether `joblib.parallel_config` names a cluster, whose workers are no threads."""
+def cluster_client() -> Any:
+    """The client of the cluster that `joblib.parallel_config` names, whose workers are no threads; else None."""
     if "joblib" not in sys.modules:
-        return False
+        return None
     from joblib.parallel import get_active_backend
 
-    return hasattr(get_active_backend()[0], "client")
+    return getattr(get_active_backend()[0], "client", None)
 
 
 class Rounds:
@@ -156,19 +159,27 @@ class Rounds:
             return [(a, collect(self.problem, w, a, a + stop - start)) for a, (start, stop) in zip(firsts, spans)]
         return list(zip(firsts, self._map(collect, w, spans)))
 
+    def close(self) -> None:
+        """Release the shards that workers of a cluster hold; the next round sends them again."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
     def _alone(self) -> Any:
-        return not on_cluster() and n_threads(self.n_jobs) == 1
+        return cluster_client() is None and n_threads(self.n_jobs) == 1
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         from joblib import Parallel, delayed, effective_n_jobs
         from joblib.parallel import get_active_backend
 
         backend = get_active_backend(prefer="threads")[0]
-        if hasattr(backend, "client"):
+        client = cluster_client()
+        if client is not None:
             from structsvm.dual.cluster import Cluster
 
-            if self._cluster is None or self._cluster.client is not backend.client:
-                self._cluster = Cluster(backend.client, self.shards)
+            if self._cluster is None or self._cluster.client is not client:
+                self.close()
+                self._cluster = Cluster(client, self.shards)
             return self._cluster.map(function, w, arguments)
         try:
             if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
+import pickle
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +103,7 @@ class Vector:
         if not is_mapped or not size:
             self.array = np.fromfile(path, dtype=kind)
             return
-        with open(path, "rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._map = map_file(path)
         self.array = np.frombuffer(self._map, dtype=kind)
 
     def release(self, start: int, stop: int) -> None:
@@ -112,3 +114,43 @@ class Vector:
         first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
         if stop * self.array.itemsize > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)
+
+
+# The files of all mappings that are in use.
+PATHS: WeakKeyDictionary[mmap.mmap, Path] = WeakKeyDictionary()
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """A file, mapped."""
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    PATHS[mapped] = path.absolute()
+    return mapped
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, item: Any) -> Any:
+        if type(item) is not np.ndarray or not item.size or not item.flags.c_contiguous:
+            return NotImplemented
+        base: Any = item
+        while isinstance(base, np.ndarray | memoryview):
+            base = base.base if isinstance(base, np.ndarray) else base.obj
+        if not isinstance(base, mmap.mmap) or base not in PATHS:
+            return NotImplemented
+        offset = item.ctypes.data - np.frombuffer(base, dtype=np.uint8).ctypes.data
+        return mapped_array, (PATHS[base], item.dtype.str, offset, item.shape)
+
+
+def dumps_references(item: Any) -> bytes:
+    """A pickle in which arrays in mapped files are references to these: who loads it maps them anew."""
+    out = io.BytesIO()
+    _Pickler(out, pickle.HIGHEST_PROTOCOL).dump(item)
+    return out.getvalue()
+
+
+def mapped_array(path: Path, dtype: str, offset: int, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A part of a file, mapped. ValueError, naming the file, if it is not there."""
+    try:
+        return np.frombuffer(map_file(path), dtype, int(np.prod(shape)), offset).reshape(shape)
+    except OSError as error:
+        raise ValueError(f"workers must find mapped shards under the same path: {error}") from None

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
-from structsvm._warnings import warn
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import copied, half_norm
-from structsvm.dual.parallel import Rounds, n_threads
+from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
+from structsvm.dual.parallel import Rounds, cluster_client, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
     CHECKPOINT,
@@ -163,6 +164,9 @@ class Run:
     def resume(self) -> None:
         """Start or resume."""
         self.status = "running"
+
+    def close(self) -> None:
+        """Release what workers of a cluster hold; a run that is resumed sends it again."""
 
     def interrupt(self) -> None:
         """End the run at Ctrl-C: no primal is claimed, and the dual is the sum of the steps' gains."""
@@ -325,6 +329,8 @@ class DualRun(WeightRun):
         inference it is unknown, except that of the constraints found.
         """
         begin = time.perf_counter()
+        if isinstance(self.state, SharedState):
+            self.dual = self.state.recompute()
         if not self.problem.has_primal:
             self.primal_found = self.primal_found_at(self.weights)
         else:
@@ -348,6 +354,9 @@ class DualRun(WeightRun):
         """
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, np.maximum(self.rounds.violations(w), self.state.known_violations(w)))
+
+    def close(self) -> None:
+        self.rounds.close()
 
     def interrupt(self) -> None:
         super().interrupt()
@@ -440,9 +449,13 @@ class Solver(Parameters, ABC):
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
 
-    def in_threads(self, state: Any, C: Any, schedule_on: Callable[[Any], Any]) -> Any:
-        """The schedule of a state; in `n_jobs` threads if the solver need not be deterministic."""
-        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
+    def in_threads(
+        self, state: Any, C: Any, schedule_on: Callable[[Any], Any], threads: int | None = None
+    ) -> Any:
+        """The schedule of a state in so many threads; None: `n_jobs`, if the solver need not be deterministic."""
+        if threads is None:
+            threads = 1 if self.deterministic else n_threads(self.n_jobs)
+        threads = min(threads, state.n_samples)
         return schedule_on(state) if threads < 2 else ThreadedSchedule(state, C, threads, schedule_on)
 
     def check(self, problem: BoundProblem) -> None:
@@ -533,6 +546,7 @@ class Solver(Parameters, ABC):
             run.interrupt()
         finally:
             monitor.close()
+            run.close()
         if run.status == "max_iter" and self.gap_tol is not None:
             of_found = "" if run.problem.has_primal else " of the constraints found"
             warn(
@@ -598,6 +612,10 @@ class DualSolver(Solver):
         return {"rescaling": self.rescaling, "penalty": self.penalty}
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        client = None if self.deterministic else cluster_client()
+        why = None if client is None else why_rounds(problem)
+        if why is not None:
+            return self._in_rounds(why).start(problem, sample_weight=sample_weight, base=base)
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
@@ -606,27 +624,44 @@ class DualSolver(Solver):
                     f"sample_weight must be {len(C)} finite numbers >= 0, one per example, got shape {weight.shape}"
                 )
             C *= weight
-        rounds = Rounds(problem, self.n_jobs)
-        state = self.state_on(problem, C, base)
-        return self.run_type_on(problem)(self, problem, state, self.schedule_of(state, rounds, C), rounds, C=C)
+        rounds: Any
+        if client is not None:
+            state = SharedState(problem, C, self, **on_workers(client), **self._state_options(base))
+            rounds = MemberRounds(state)
+            schedule = ExchangeSchedule(state, self.schedule_on(state, rounds, C))
+        else:
+            rounds = Rounds(problem, self.n_jobs)
+            state = self.state_on(problem, C, base)
+            schedule = self.schedule_of(state, rounds, C)
+        return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
+
+    def _in_rounds(self, why: str) -> DualSolver:
+        """The solver in rounds of the same problem; says so."""
+        from structsvm.solvers.cutting_plane import CuttingPlane
+
+        warn(
+            f"{type(self).__name__} trains by the rounds of CuttingPlane on this cluster: {why}. The optimum is the "
+            "same; solver=CuttingPlane(...) does so everywhere",
+            AdviceWarning,
+        )
+        shared = {name: getattr(self, name) for name in ("C", "rescaling", "penalty", "tol", "random_state", "n_jobs")}
+        return CuttingPlane(**shared)
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
         """The type of runs on a problem."""
         return self.run_type
 
-    def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
-        """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
-        return self.in_threads(state, C, lambda part: self.schedule_on(part, rounds, C))
+    def schedule_of(self, state: Any, rounds: Any, C: Any, threads: int | None = None) -> Any:
+        """The schedule of `schedule_on`, in threads as `in_threads` has them."""
+        return self.in_threads(state, C, lambda part: self.schedule_on(part, rounds, C), threads)
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""
-        return DualState(
-            problem,
-            C,
-            seed=seed_from(self.random_state),
-            averaging="linear" if self.average else None,
-            base=base,
-        )
+        return DualState(problem, C, **self._state_options(base))
+
+    def _state_options(self, base: Any) -> dict[str, Any]:
+        averaging = "linear" if self.average else None
+        return {"seed": seed_from(self.random_state), "averaging": averaging, "base": base}
 
     @abstractmethod
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:

@@ -55,7 +55,8 @@ class LaRank(DualSolver):
         cores.
     deterministic : bool, default=True
         Whether the model is bit-identical for every `n_jobs`. Training itself then uses one thread.
-        False: `n_jobs` threads train (see `structsvm.dual.threads`), to the same optimum with other bits.
+        False: `n_jobs` threads train (see `structsvm.dual.threads`), or the workers of a Dask cluster (see
+        `structsvm.dual.exchanges`), to the same optimum with other bits.
     checkpoint : path-like, optional
         File that stores the state of training. If it exists, training resumes from it and ends with a model that is
         bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.

@@ -267,6 +267,7 @@ class LatentRun(DualRun):
             arrays = self.inner.get_state() | self.state.without(others) | inner.schedule_arrays()
             inner.set_state(arrays, adapt=True)
         inner.state.count_argmax(problem.n_samples)
+        self.inner.close()
         self.inner, self.first = inner, inner.n_iter
         self.under, self.objective, self.stays = w, objective, is_comparable
 
@@ -310,6 +311,10 @@ class LatentRun(DualRun):
         return dataclasses.replace(super().result(), n_rounds=max(self.round, 1))
 
     # ---- state ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        self.rounds.close()
+        self.inner.close()
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """The state of the inner run, and what determines the completions: weights, or the seed of the first ones."""

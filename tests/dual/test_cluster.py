@@ -1,5 +1,5 @@
-"""Rounds on a real Dask cluster of two workers, the same one for all tests: one of them is killed, and Dask starts
-another; in the last test both go.
+"""Rounds and exchanges on a real Dask cluster of two workers, the same one for all tests: one of them is killed, and
+Dask starts another; in the last test both go.
 """
 
 import os
@@ -14,9 +14,12 @@ from python_oracles import Data
 
 from structsvm import CuttingPlane, LaRank, OracleError
 from structsvm.dual import cutting_plane_schedules
+from structsvm.dual._dual import DualState
+from structsvm.dual.exchanges import SharedState
 from structsvm.oracles.viterbi import ViterbiOracle
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+module = pytest.importorskip("structsvm.dual.cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # dask warns of much that is not ours
 
 
@@ -67,6 +70,33 @@ def test_two_workers_train_the_same_model(client, solver):
         same(solver.solve(problem()), alone)
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
+    solver = LaRank(C=0.1, tol=5e-2, random_state=0, deterministic=False)
+    alone = LaRank(C=0.1, tol=5e-2, random_state=0).solve(problem())
+    victim, exchange = next(iter(client.run(os.getpid).values())), SharedState.exchange
+    seen, held = [], []
+    n_held = lambda: len(module.HELD)  # noqa: E731 (pickled by value)
+
+    def exchange_and_kill(self, part, n_before):
+        seen.append(self.n_lost)
+        if len(seen) == 10:
+            held.extend(client.run(n_held).values())
+            if killed:
+                os.kill(victim, signal.SIGKILL)
+        exchange(self, part, n_before)
+
+    monkeypatch.setattr(SharedState, "exchange", exchange_and_kill)
+    with parallel_config(backend="dask"):
+        run = solver.solve(problem())
+    assert run.status == "converged" and run.dual == pytest.approx(alone.dual, rel=0.1)
+    assert (run.state.n_lost > 0) == killed
+    assert held == [1, 1] and not any(client.run(n_held).values())  # released
+    whole = DualState(run.problem, run.C)
+    whole.set_state(run.get_state())
+    assert run.dual == pytest.approx(whole.settle(), rel=1e-5)
+
+
 def test_an_error_of_the_oracle_comes_out(client):
     data = Data(0, n=40)
     data.X[30] = np.nan
@@ -75,12 +105,10 @@ def test_an_error_of_the_oracle_comes_out(client):
 
 
 def test_a_worker_that_is_killed_in_the_middle(client, monkeypatch):
-    from structsvm.dual.cluster import Cluster
-
     solver = CuttingPlane(C=0.1, tol=1e-2, random_state=0)
     alone = solver.solve(problem())
     victim = next(iter(client.run(os.getpid).values()))
-    lost, ask = [], Cluster._ask
+    lost, ask = [], module.Cluster._ask
 
     def ask_and_kill(self, function, w, arguments):
         if len(lost) == 2:
@@ -89,7 +117,7 @@ def test_a_worker_that_is_killed_in_the_middle(client, monkeypatch):
         lost.append(len(arguments) - len(outcome))
         return outcome
 
-    monkeypatch.setattr(Cluster, "_ask", ask_and_kill)
+    monkeypatch.setattr(module.Cluster, "_ask", ask_and_kill)
     with parallel_config(backend="dask"):
         run = solver.solve(problem())
     same(run, alone)
@@ -99,8 +127,6 @@ def test_a_worker_that_is_killed_in_the_middle(client, monkeypatch):
 
 
 def test_a_cluster_that_vanishes(client, monkeypatch):
-    from structsvm.dual import cluster as module
-
     monkeypatch.setattr(module, "WAIT_SECONDS", 1.0)
     with parallel_config(backend="dask"), warnings.catch_warnings():
         run = CuttingPlane(C=0.1, random_state=0).start(problem())

@@ -18,24 +18,25 @@ class Client:
     """Two workers that answer at once; `faults` are what the next answers raise instead, None: nothing."""
 
     def __init__(self, faults=()):
-        self.faults, self.homes, self.asked = list(faults), [], []
+        self.faults, self.homes, self.asked, self.asked_at = list(faults), [], [], []
 
     def scheduler_info(self, n_workers):
         assert n_workers == -1
-        return {"workers": {"tcp://b": {}, "tcp://a": {}}}
+        return {"workers": {"tcp://b": {"nthreads": 2}, "tcp://a": {"nthreads": 1}}}
 
     def sync(self, function, callback_timeout):
         assert callback_timeout == module.WAIT_SECONDS  # Dask waits for ever for a worker that dies on the way
         return function()
 
-    def scatter(self, data, workers=None, broadcast=False, **options):
+    def scatter(self, data, workers=None, **options):
         assert options == {"hash": False, "asynchronous": True}  # equal data of two problems are two things
-        if not broadcast:
+        if workers is not None:
             self.homes.append(workers)
         return data
 
-    def submit(self, function, name, data, *arguments, pure):
+    def submit(self, function, name, data, *arguments, pure, workers):
         assert pure is False  # the same question later is asked again
+        self.asked_at.append(workers)
         self.asked.append(int(name.rpartition("-")[2]))
         return Future(self.faults.pop(0) if self.faults else None, lambda: function(name, data, *arguments))
 
@@ -69,6 +70,7 @@ def test_shards_stay_with_workers_in_turn():
     assert client.homes == [["tcp://a"], ["tcp://b"], ["tcp://a"]]
     assert cluster.map(double, W, [(1,), (2,), (3,)]) == expected
     assert len(client.homes) == 3 and client.asked == [0, 1, 2] * 2
+    assert client.asked_at == client.homes * 2  # nowhere else, whoever is idle
     assert Cluster(client, []).name != cluster.name
 
 

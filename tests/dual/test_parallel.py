@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm.dual.parallel import Rounds, parallel_map
+from structsvm.dual.parallel import Rounds, cut_points, parallel_map
 from structsvm.execution._stop import Job
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -79,9 +79,16 @@ def test_processes_are_asked_where_a_backend_has_no_shared_memory():
     assert me not in {pid for pid, *_ in there}
 
 
+@pytest.mark.parametrize(("n", "shards"), [(10, 10), (2000, 16), (20000, 39), (10**6, 256)])
+def test_the_number_of_shards_follows_from_the_examples(n, shards):
+    bounds = cut_points(n, None)
+    assert len(bounds) == shards + 1 and bounds[0] == 0 and bounds[-1] == n
+    assert max(np.diff(bounds)) - min(np.diff(bounds)) <= 1
+
+
 def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
     joblib = pytest.importorskip("joblib")
-    made = []
+    made, closed = [], []
 
     class Cluster:
         def __init__(self, client, shards):
@@ -91,10 +98,16 @@ def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
         def map(self, function, w, arguments):
             return [(self.client, function, w, *rest) for rest in arguments]
 
+        def close(self):
+            closed.append(self.client)
+
     monkeypatch.setitem(sys.modules, "structsvm.dual.cluster", SimpleNamespace(Cluster=Cluster))
     rounds = Rounds(Data().bind(), 2)
     for client in ("one", "one", "other", "one"):
         backend = SimpleNamespace(client=client)
         monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda prefer=None, b=backend: (b, 2))
         assert rounds._map("function", "w", [(1,), (2,)]) == [(client, "function", "w", k) for k in (1, 2)]
-    assert made == ["one", "other", "one"]
+    assert made == ["one", "other", "one"] and closed == ["one", "other"]
+    for _ in range(2):  # the second time nothing is held
+        rounds.close()
+        assert closed == made

@@ -1,5 +1,6 @@
 """Training on shards in files: the same model, bit for bit, as in memory; what is refused."""
 
+import pickle
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from structsvm.features.template_features import TemplateVocabulary
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import read_model, write_model
 from structsvm.shards.pieces import column_pieces
-from structsvm.shards.storage import Vector
+from structsvm.shards.storage import Vector, dumps_references
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.tasks import SequenceLabeler
 
@@ -391,3 +392,18 @@ def test_released_pages_leave_memory(tmp_path):
     vector.release(0, 1 << 19)
     assert resident() == 4096
     assert vector.array[5] == 5
+
+
+def test_mapped_arrays_travel_as_references(tmp_path):
+    np.arange(1 << 16).tofile(tmp_path / "vector")
+    mapped, read = (Vector(tmp_path / "vector", "<i8", 1 << 16, is_mapped=on).array for on in (True, False))
+    parts = mapped[100:60000], mapped[8:24].reshape(4, 4), np.frombuffer(mapped[5:9].data, "<i8")
+    others = mapped[::2], mapped[:0], read[5:]  # in no file, or in no piece of one
+    text = dumps_references(parts)
+    assert len(text) < 1000 < len(dumps_references(others[0]))
+    for part, found in zip((*parts, *others), pickle.loads(dumps_references((*parts, *others))), strict=True):
+        np.testing.assert_array_equal(found, part, strict=True)
+    assert not pickle.loads(text)[0].flags.writeable
+    (tmp_path / "vector").unlink()
+    with pytest.raises(ValueError, match=r"workers must find mapped shards under the same path: .*vector"):
+        pickle.loads(text)

@@ -1,0 +1,350 @@
+"""Workers that exchange changes of w, as copies in this process: the optimum of one thread, certificates, losses."""
+
+import pickle
+
+import numpy as np
+import pytest
+from python_oracles import Data, Multiclass
+
+from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
+from structsvm.dual import exchanges
+from structsvm.dual._dual import DualState
+from structsvm.dual.exchanges import ExchangeSchedule, Member, SharedState
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import base
+
+
+def chains(n=60, oracle=ViterbiOracle, **formulation):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(t, 6)) for t in rng.integers(1, 9, n)]
+    w = rng.normal(size=(6, 3))
+    labels = [np.argmax(x @ w + rng.normal(size=(len(x), 3)), axis=1) for x in X]
+    return oracle(3, 6).bind(X, labels, **formulation)
+
+
+class Copies:
+    """Workers without a cluster: what is sent to them is pickled."""
+
+    made: list["Copies"] = []
+    is_lost = False
+
+    def __init__(self, members):
+        self.members, self.is_open = members, True
+        self.there = [self.copy(k) for k in range(len(members))]
+        self.made.append(self)
+
+    def copy(self, k):
+        return pickle.loads(pickle.dumps(self.members[k]))
+
+    def lose(self, k):
+        """As `Cluster` does: who is asked next is a copy of what the client has."""
+        self.there[k] = self.copy(k)
+
+    def map(self, function, shared, arguments):
+        assert self.is_open and len(arguments) == len(self.there)
+        return [function(member, shared, *rest) for member, rest in zip(self.there, arguments, strict=True)]
+
+    def close(self):
+        self.is_open = False
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch):
+    """Lets solvers find a cluster of three workers, one of which has two threads."""
+    threads = [1, 2, 1]
+    monkeypatch.setattr(Copies, "made", [])
+    monkeypatch.setattr(base, "cluster_client", lambda: "a client")
+    monkeypatch.setattr(base, "on_workers", lambda client: {"n_threads": threads, "connect": Copies})
+    monkeypatch.setattr(exchanges, "DEAR_SECONDS", 10.0)  # whatever else the machine does
+    return threads
+
+
+def free(solver):
+    return type(solver)(**solver.get_params() | {"deterministic": False})
+
+
+def start(solver, problem=None):
+    run = free(solver).start(chains(**solver.formulation()) if problem is None else problem)
+    assert isinstance(run.state, SharedState) and isinstance(run.schedule, ExchangeSchedule)
+    return run
+
+
+def advance(run, n_passes=1):
+    last = run.n_iter + n_passes
+    while run.n_iter < last:
+        run.advance()
+    return run
+
+
+def dual_of(run):
+    """The dual at the alphas, by a state that knows nothing of members."""
+    state = DualState(run.problem, run.C)
+    state.set_state(run.state.get_state())
+    return state.settle()
+
+
+LARANK = LaRank(C=0.3, tol=2e-2, max_iter=1000, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        LARANK,
+        LaRank(C=0.3, tol=5e-2, max_iter=1000, penalty="quadratic", schedule="fixed", random_state=0),
+        LaRank(C=0.3, tol=5e-2, max_iter=1000, rescaling="slack", average=False, random_state=0),
+        FrankWolfe(C=0.3, tol=5e-2, random_state=0),
+    ],
+    ids=repr,
+)
+def test_the_optimum_is_that_of_one_thread(solver):
+    problem = chains(**solver.formulation())
+    alone = solver.solve(problem)
+    run = free(solver).solve(problem)
+    assert run.status == "converged"
+    assert run.dual == pytest.approx(alone.dual, rel=2.0 * solver.tol)
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-6)
+    assert run.primal == pytest.approx(run.primal_at(run.weights), rel=1e-9)
+    assert run.result().n_argmax >= run.n_iter * problem.n_samples
+    assert [copies.is_open for copies in Copies.made] == [False]
+    assert run.state.cluster is None
+
+
+@pytest.mark.parametrize("threads", [[1], [1] * 5, [1] * 100], ids=len)
+def test_any_number_of_workers(workers, threads):
+    workers[:] = threads
+    run = advance(start(LARANK))
+    assert len(run.state.members) == min(len(threads), 60)
+    assert [span for part in run.state.spans for span in part][-1][1] == 60
+    assert run.state.n_argmax == 60
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-6)
+
+
+def test_weights_of_python_oracles_and_hard_margins(workers):
+    workers[:] = [1, 1]  # users' classes are asked by one thread at a time
+    for penalty in ("linear", None):
+        solver = LaRank(C=0.5, penalty=penalty, max_iter=3, random_state=0)
+        run = free(solver).solve(Data(0, n=30, penalty=penalty, separable=True).bind())
+        assert run.dual == pytest.approx(dual_of(run), rel=1e-9)
+        assert 0.0 < run.dual <= run.primal
+
+
+def test_weights_to_start_from_and_weights_of_examples():
+    rng = np.random.default_rng(1)
+    problem = chains()
+    w, weight = 0.1 * rng.normal(size=problem.n_features), rng.integers(0, 3, 60).astype(float)
+    runs = [s.solve(problem, base=w, sample_weight=weight) for s in (LARANK, free(LARANK))]
+    assert runs[1].dual == pytest.approx(runs[0].dual, rel=0.04) and runs[1].status == "converged"
+
+
+def test_approximate_inference_claims_no_gap(workers):
+    workers[:] = [1, 1]
+    data = Data(0, n=30)
+    data.oracle.inference = "approximate"
+    problem = data.bind()
+    run = free(LaRank(C=0.3, max_iter=4, random_state=0)).solve(problem)
+    assert np.isnan(run.primal) and run.dual <= run.primal_found
+    known = DualState(problem, run.C)
+    known.set_state(run.state.get_state())
+    np.testing.assert_array_equal(run.state.known_violations(run.weights), known.known_violations(run.weights))
+
+
+def test_the_dual_rises_with_each_exchange():
+    run = advance(start(LARANK))
+    state, found = run.state, []
+    run.start_pass()
+    for part in range(state.n_parts):
+        before = state.weights.copy()
+        state.exchange(part, 1)
+        found.append(state.dual)
+        for member in state.cluster.there:  # which apply the change with the next question
+            np.testing.assert_array_equal(member.w, before)
+    assert found == sorted(found) and len(set(found)) > 4
+    assert state.recompute() == pytest.approx(found[-1], rel=1e-5)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_the_average_is_of_the_weights_after_exchanges(average):
+    run = advance(start(LaRank(C=0.3, average=average, random_state=0)))
+    run.start_pass()
+    seen = []
+    for part in range(run.state.n_parts):
+        run.state.exchange(part, 1)
+        seen.append(run.state.weights.copy())
+    expected = np.average(seen, axis=0, weights=np.arange(1, len(seen) + 1)) if average else seen[-1]
+    np.testing.assert_allclose(run.state.averaged(), expected, atol=1e-5)
+
+
+def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
+    workers[:] = [1] * 8
+    run = advance(start(LARANK))
+    state = run.state
+    run.start_pass()
+    for part, sigma in ((0, 0.2), (1, 0.01), (0, 8.0)):  # of which one is safe
+        dual, state.sigma = state.dual, sigma
+        state.exchange(part, 1)
+        assert state.dual > dual
+        assert (state.accepted[1] < 0.9) == (sigma < 1.0)
+        assert state.dual == pytest.approx(dual_of(run), rel=1e-5)
+    assert state.recompute() == pytest.approx(state.dual, abs=1e-9)
+
+
+def test_a_sum_in_the_wrong_direction_is_undone():
+    run = advance(start(LARANK))
+    state, cluster, ask = run.state, run.state.cluster, run.state.cluster.map
+    run.start_pass()
+    before, w, dual = state.get_state(), state.weights.copy(), state.dual
+    cluster.map = lambda *asked: [(*answer[:2], -1.0, *answer[3:]) for answer in ask(*asked)]
+    state.exchange(0, 1)
+    cluster.map = ask
+    assert state.dual == dual
+    np.testing.assert_array_equal(state.weights, w)
+    after = state.get_state()
+    for name in exchanges.CUTS:
+        np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_sigma_follows_the_line_search(workers):
+    workers[:] = [1] * 8
+    run = start(LARANK)
+    assert run.state.sigma == 8.0
+    seen = set()
+    for _ in range(3):
+        advance(run)
+        seen.add(run.state.sigma)
+    assert min(seen) < 8.0 and all(1.0 <= sigma <= 8.0 for sigma in seen)
+
+
+def test_a_question_that_comes_twice_is_answered_once():
+    run = advance(start(LARANK))
+    run.start_pass()
+    state, member = run.state, run.state.cluster.there[0]
+    message = state.number, state.accepted, *state.change, 0, 1.0, 1
+    assert member.exchange(message) is not None
+    assert member.exchange(message) is None
+    assert member.begin(state.weights, -1) is False
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_lost_worker_loses_its_alphas_alone(stored):
+    run = advance(start(LARANK), 2)
+    state = run.state
+    kept = run.get_state() if stored else {"cut_example": np.zeros(0)}
+    first, stop = state.spans[1][0][0], state.spans[1][-1][1]
+    own = (kept["cut_example"] >= first) & (kept["cut_example"] < stop)
+    before = state.dual
+    run.start_pass()
+    state.cluster.lose(1)
+    state.exchange(0, 2)
+    assert state.n_lost == 1
+    arrays = state.get_state()
+    left = (arrays["cut_example"] >= first) & (arrays["cut_example"] < stop)
+    assert left.sum() == own.sum() and (own.sum() > 0) == stored
+    assert (~left).sum() > 0
+    assert state.dual == pytest.approx(dual_of(run), rel=1e-6)
+    assert state.dual == pytest.approx(before, rel=1e-5) if stored else state.dual < before
+    run = free(LARANK).solve(run.problem, run=run)
+    assert run.status == "converged" and run.state.n_lost == 1
+
+
+def test_a_worker_that_is_lost_while_all_is_summed():
+    run = advance(start(LARANK))
+    state, cluster, asked = run.state, run.state.cluster, []
+    ask = cluster.map
+
+    def ask_and_lose(function, shared, arguments):
+        asked.append(function)
+        if len(asked) == 2:
+            cluster.lose(2)
+        return ask(function, shared, arguments)
+
+    cluster.map = ask_and_lose
+    dual = state.recompute()
+    assert asked == [Member.totals, Member.begin] * 2
+    assert dual == pytest.approx(dual_of(run), rel=1e-6)
+
+
+def test_ctrl_c_in_the_middle_of_an_exchange():
+    run = advance(start(LARANK))
+    state, cluster = run.state, run.state.cluster
+    ask, dual = cluster.map, []
+
+    def ask_and_stop(function, shared, arguments):
+        outcome = ask(function, shared, arguments)
+        if function is Member.exchange and shared[4] == 3:
+            dual.append(state.dual)
+            raise KeyboardInterrupt
+        return outcome
+
+    cluster.map = ask_and_stop
+    solver = free(LARANK)
+    solver.solve(run.problem, run=run)
+    assert run.status == "interrupted" and not cluster.is_open
+    assert state.dual == dual[0] == pytest.approx(dual_of(run), rel=1e-5)  # of all that was answered before
+    assert solver.solve(run.problem, run=run).status == "converged"
+
+
+def test_nobody_is_asked_for_what_a_lost_cluster_had():
+    run = advance(start(LARANK))
+    kept = run.get_state()
+    advance(run)
+    run.state.cluster.is_lost = True
+    run.close()
+    assert not Copies.made[0].is_open
+    arrays = run.state.get_state()
+    for name in exchanges.CUTS:
+        np.testing.assert_array_equal(arrays[name], kept[name])
+
+
+def test_checkpoints_are_those_of_one_thread(tmp_path):
+    path = tmp_path / "run.ckpt"
+    problem = chains()
+    first = LaRank(C=0.3, max_iter=3, random_state=0, checkpoint=path).solve(problem)
+    on_workers = LaRank(C=0.3, max_iter=6, random_state=0, checkpoint=path, deterministic=False).solve(problem)
+    assert on_workers.n_iter == 6 and on_workers.dual > first.dual
+    alone = LaRank(C=0.3, max_iter=8, random_state=0, checkpoint=path).solve(problem)
+    assert alone.n_iter == 8 and alone.dual > on_workers.dual
+    run = start(LARANK, problem)
+    with pytest.raises(ValueError, match="'cut_numbers' of the training state"):
+        run.state.set_state(alone.state.get_state() | {"cut_numbers": np.zeros((1, 3))})
+    run.set_state(alone.get_state())
+    assert run.state.dual == pytest.approx(alone.state.settle(), rel=1e-6)
+
+
+class Candidates(Multiclass):
+    """What is known are the classes that it may be."""
+
+    def complete(self, x, known, w):
+        return max(known, key=lambda y: w.reshape(self.n_classes, -1)[y] @ x)
+
+
+def test_passive_aggressive_and_completions(workers):
+    run = free(PassiveAggressive(C=0.3, random_state=0)).solve(chains())
+    assert run.n_iter == 1 and run.dual > 0.0
+    workers[:] = [1, 1]
+    oracle, X = Candidates(3, 4), np.random.default_rng(0).normal(size=(24, 4))
+    known = [(0,) if x[0] > 0.5 else (1, 2) for x in X]
+    run = LatentSVM(free(LARANK)).solve(oracle.bind(X, known))
+    assert run.status == "converged" and run.round > 1
+    assert len(Copies.made) > 2 and not any(copies.is_open for copies in Copies.made)
+
+
+def test_dear_oracles_are_asked_in_rounds(monkeypatch):
+    monkeypatch.setattr(exchanges, "DEAR_SECONDS", 0.0)
+    problem = chains()
+    with pytest.warns(AdviceWarning, match="rounds of CuttingPlane on this cluster: a call of the oracle takes"):
+        run = free(LARANK).start(problem, sample_weight=np.full(60, 0.5))
+    assert isinstance(run.solver, CuttingPlane) and run.C[0] == 0.15
+    shared = ("C", "rescaling", "penalty", "tol")
+    assert [getattr(run.solver, name) for name in shared] == [getattr(LARANK, name) for name in shared]
+
+
+def test_weights_with_signs_are_trained_in_rounds():
+    data = Data(0)
+    data.oracle.nonnegative = [1]
+    problem = data.bind()
+    with pytest.warns(AdviceWarning, match="some weights must be >= 0"):
+        assert isinstance(free(LARANK).start(problem).solver, CuttingPlane)
+
+
+def test_deterministic_training_stays_here():
+    assert type(LARANK.start(chains()).state) is DualState
