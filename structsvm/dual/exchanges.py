@@ -265,6 +265,8 @@ class SharedState(DualState):
 
     def restart_average(self) -> None:
         super().restart_average()
+        if self.average_sum is not None:  # what it sums are exchanges, not visits
+            self.average_sum[:] = 0.0
         self.n_exchanged = 0
 
     def averaged(self) -> Any:
