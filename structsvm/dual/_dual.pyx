@@ -735,7 +735,7 @@ cdef class DualState(WeightState):
         self.dual = dual
         return self.dual
 
-    def total(self):
+    def all_sums(self):
         """`sums` of all examples."""
         return self.sums(0, self.n_samples, np.zeros(self.problem.n_features), 0)
 

@@ -133,7 +133,7 @@ class Member:
         sums, rows = np.zeros(self.parts[0].n_features), []
         for part in range(len(self.parts)):
             state = self.state_of(part)
-            more, linear, ridge = state.total()
+            more, linear, ridge = state.all_sums()
             sums += more
             rows.append((linear, ridge, state.n_cuts, state.n_patterns))
         indices = nonzeros(sums)

@@ -449,9 +449,7 @@ class Solver(Parameters, ABC):
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
 
-    def in_threads(
-        self, state: Any, C: Any, schedule_on: Callable[[Any], Any], threads: int | None = None
-    ) -> Any:
+    def in_threads(self, state: Any, C: Any, schedule_on: Callable[[Any], Any], threads: int | None = None) -> Any:
         """The schedule of a state in so many threads; None: `n_jobs`, if the solver need not be deterministic."""
         if threads is None:
             threads = 1 if self.deterministic else n_threads(self.n_jobs)
