@@ -35,7 +35,7 @@ def run(options):
         for passes in (1, 2) if options.quick else (1, 3, 6):
 
             def fit(train, make=make, passes=passes):
-                return DependencyParser(None, solver=make(passes)).fit(train).predict
+                return DependencyParser(None, solver=make(passes), order=1).fit(train).predict
 
             row = measured(name, train, data.dev[:100] if options.quick else data.dev, fit)
             table.rows.append(row | {"passes": passes})
@@ -43,7 +43,7 @@ def run(options):
     few = some(data.train, 20 if options.quick else FEW)
     table = Table(f"UD English EWT: to one optimum, {len(few)} sentences", optimum.COLUMNS, notes=notes(OF_OPTIMUM))
     for row in optimum.rows(
-        SAME_C, TOL, lambda solver: DependencyParser(None, solver=solver).fit(few), options.only or ""
+        SAME_C, TOL, lambda solver: DependencyParser(None, solver=solver, order=1).fit(few), options.only or ""
     ):
         table.rows.append(row)
         yield table

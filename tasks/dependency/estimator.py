@@ -43,7 +43,8 @@ class DependencyParser(StructureEstimator):
     order : {1, 2}, default=2
         2: a second stage scores pairs of arcs, too: neighbours below one head, and words with their head's head. It is
         trained after the first one, on trees that are wholly known, if there are at least 20, and searches among the
-        arcs that score best by themselves: inference is then approximate. 1: arcs alone, exactly.
+        arcs that score best by themselves: inference is then approximate. 1, and with the loss "log": arcs alone,
+        exactly.
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
         trees.

@@ -18,11 +18,12 @@ from structsvm.features.ranges import take_ranges
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.tasks.common.parameters import bits_for, described
 
-# How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where half and twice of each
-# is within 0.1 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
+# How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
+# within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
 # candidates may be, in units of the loss, what scores of arcs are multiplied by, lest regularisation hold them back.
 C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 FEWEST = 20  # sentences
@@ -109,7 +110,10 @@ def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: i
 def train_pairs(
     oracle: DependencyOracle, templates: PairTemplates, projective: bool, solver: Any, run: Any, weight: Any
 ) -> Pairs | None:
-    """The second stage around a run that has trained arcs; None if there are too few sentences."""
+    """The second stage around a run that has trained arcs; None if there are too few sentences.
+
+    Raises KeyboardInterrupt on Ctrl-C.
+    """
     problem = run.problem
     known = problem.outputs_array if problem.known_array is None else problem.known_array
     every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
@@ -129,4 +133,5 @@ def train_pairs(
     second = LaRank(C=C, max_iter=PASSES, random_state=0).solve(
         pairs.bind((data.codes, data.offsets, TreeCandidates.together(found)), data.outputs), sample_weight=data.weight
     )
+    raise_if_interrupted(second)
     return Pairs(pairs, second.weights)

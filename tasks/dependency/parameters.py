@@ -40,7 +40,7 @@ def make_templates(params: Any, own: tuple[str, ...]) -> ArcTemplates:
 
 def make_pair_templates(params: Any, own: tuple[str, ...]) -> PairTemplates | None:
     """The templates of pairs of arcs that parameters ask for; None: no second stage."""
-    if params.order == 1:
+    if params.order == 1 or params.loss == "log":
         return None
     wanted = PAIRS if params.pair_templates is None else params.pair_templates
     return PairTemplates(COLUMNS + own, lines(wanted) if isinstance(wanted, str) else tuple(wanted))

@@ -249,6 +249,7 @@ def test_when_there_is_no_second_stage(monkeypatch):
     y = [tree.arcs for tree in TRAIN]
     y[19] = [(None, label) for _, label in y[19]]
     assert DependencyParser(C=0.1, max_iter=1).fit(TRAIN[:20], y[:20]).model_.pairs is None
+    assert DependencyParser(C=1.0, loss="log", max_iter=1).fit(TRAIN[:20]).model_.pairs is None
     stream = DependencyParser(C=0.1, random_state=0).partial_fit(TRAIN, classes=["root", *parser_labels()])
     assert stream.model_.pairs is None
     stream = trained()
