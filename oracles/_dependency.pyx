@@ -57,6 +57,7 @@ cdef extern from "kernels.h" nogil:
         float* arc
         float* around
         pairs_part* parts
+        uint32_t* base
         int32_t* others
     int64_t eisner_size(int64_t n)
     int64_t eisner_sums_size(int64_t n)
@@ -486,6 +487,7 @@ cdef class PairDecoder:
         p.arc = <float*>self.room((longest + 1) * sizeof(float))
         p.around = <float*>self.room((longest + 1) * sizeof(float))
         p.parts = <pairs_part*>self.room((2 * longest + 4) * sizeof(pairs_part))
+        p.base = <uint32_t*>self.room(p.width * sizeof(uint32_t))
         p.others = <int32_t*>self.room(2 * longest * sizeof(int32_t))
         KERNELS.pairs_begin(&self.model, p)
 

@@ -16,7 +16,7 @@
 
 #include "arcs.h"
 
-enum { PAIRS_ROLES = 5, PAIRS_SIDES = 4, PAIRS_SEE_SIDES = 1 << PAIRS_ROLES };
+enum { PAIRS_ROLES = 5, PAIRS_ROWS = 2 * PAIRS_ROLES + 1, PAIRS_SHARED = 5, PAIRS_SIDES = 4, PAIRS_SEE_SIDES = 1 << PAIRS_ROLES };
 enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16 };
 
 /* What a template sees of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
@@ -39,6 +39,7 @@ typedef struct {
     int64_t bits;                 /* of the number of weights */
     float *arc, *around;          /* (n + 1,): of words, the scores of their arcs, and F */
     pairs_part *parts;            /* (2 n + 4,) */
+    uint32_t *base;               /* (width,) */
     int32_t *others;              /* (2 n,): heads and labels of another tree */
     const int32_t *heads, *labels; /* of the true tree, or NULL */
     float weight, crossing;       /* of the scores of arcs, of a pair of arcs that cross */
@@ -89,47 +90,22 @@ static int64_t pairs_around(const arcs_model *a, int64_t n, const int32_t *heads
     return end - out;
 }
 
-/* The hashes whose sum is the key of a part's features. */
+/* The hashes whose sum is the key of a part's features: first those that the parts on one side of h share. */
 ROWS_INLINE void pairs_rows(const arcs_model *a, int64_t n, const pairs_search *p, const pairs_part *part, const uint32_t **rows) {
+    rows[0] = p->side_keys + part->side * p->width;
     for (int64_t r = 0; r < PAIRS_ROLES; r++) {
-        rows[2 * r] = p->word_keys + (r * (n + 2) + part->word[r]) * p->width;
-        rows[2 * r + 1] = p->label_keys + (r * (a->n_labels + 1) + part->label[r]) * p->width;
+        rows[1 + 2 * r] = p->word_keys + (r * (n + 2) + part->word[r]) * p->width;
+        rows[2 + 2 * r] = p->label_keys + (r * (a->n_labels + 1) + part->label[r]) * p->width;
     }
-    rows[2 * PAIRS_ROLES] = p->side_keys + part->side * p->width;
-}
-
-ROWS_INLINE float pairs_score(const arcs_model *a, const float *W, int64_t n, const pairs_search *p, const pairs_part *part) {
-    const uint32_t *rows[2 * PAIRS_ROLES + 1];
-    int shift = (int)(32 - p->bits);
-    int64_t t = 0;
-    float total = 0.0f;
-    pairs_rows(a, n, p, part, rows);
-#ifdef __AVX2__
-    __m256 sum = _mm256_setzero_ps();
-    __m128i count = _mm_cvtsi32_si128(shift);
-    for (; t + LANES <= p->n; t += LANES) {
-        __m256i key = _mm256_loadu_si256((const __m256i *)(rows[0] + t));
-        for (int r = 1; r < 2 * PAIRS_ROLES + 1; r++) key = _mm256_add_epi32(key, _mm256_loadu_si256((const __m256i *)(rows[r] + t)));
-        sum = _mm256_add_ps(sum, _mm256_i32gather_ps(W, _mm256_srl_epi32(key, count), 4));
-    }
-    rows_v lanes = (rows_v)sum;
-    for (int l = 0; l < LANES; l++) total += lanes[l];
-#endif
-    for (; t < p->n; t++) {
-        uint32_t key = 0;
-        for (int r = 0; r < 2 * PAIRS_ROLES + 1; r++) key += rows[r][t];
-        total += W[key >> shift];
-    }
-    return total;
 }
 
 /* The indices of a part's features; their number. */
 static int64_t pairs_features(const arcs_model *a, int64_t n, const pairs_search *p, const pairs_part *part, int32_t *at) {
-    const uint32_t *rows[2 * PAIRS_ROLES + 1];
+    const uint32_t *rows[PAIRS_ROWS];
     pairs_rows(a, n, p, part, rows);
     for (int64_t t = 0; t < p->n; t++) {
         uint32_t key = 0;
-        for (int r = 0; r < 2 * PAIRS_ROLES + 1; r++) key += rows[r][t];
+        for (int r = 0; r < PAIRS_ROWS; r++) key += rows[r][t];
         at[t] = (int32_t)(key >> (32 - p->bits));
     }
     return p->n;
@@ -185,12 +161,45 @@ static void pairs_differences(const arcs_model *a, int64_t n, const pairs_search
     }
 }
 
+/* The score of a part; `base` is the sum of those of its rows that the parts on one side of a head share. */
+ROWS_INLINE float pairs_score(const float *W, const pairs_search *p, const uint32_t *base, const uint32_t **rows) {
+    int shift = (int)(32 - p->bits);
+    int64_t t = 0;
+    float total = 0.0f;
+#ifdef __AVX2__
+    __m256 sum = _mm256_setzero_ps();
+    __m128i count = _mm_cvtsi32_si128(shift);
+    for (; t + LANES <= p->n; t += LANES) {
+        __m256i key = _mm256_loadu_si256((const __m256i *)(base + t));
+        for (int r = PAIRS_SHARED; r < PAIRS_ROWS; r++) key = _mm256_add_epi32(key, _mm256_loadu_si256((const __m256i *)(rows[r] + t)));
+        sum = _mm256_add_ps(sum, _mm256_i32gather_ps(W, _mm256_srl_epi32(key, count), 4));
+    }
+    rows_v lanes = (rows_v)sum;
+    for (int l = 0; l < LANES; l++) total += lanes[l];
+#endif
+    for (; t < p->n; t++) {
+        uint32_t key = base[t];
+        for (int r = PAIRS_SHARED; r < PAIRS_ROWS; r++) key += rows[r][t];
+        total += W[key >> shift];
+    }
+    return total;
+}
+
 /* F(h) */
 static float pairs_sum(const arcs_model *a, const float *W, const pairs_search *p, int64_t n, const int32_t *heads,
                        const int32_t *labels, int64_t h) {
+    const uint32_t *rows[PAIRS_ROWS];
     float total = 0.0f;
     int64_t count = pairs_around(a, n, heads, labels, h, p->parts);
-    for (int64_t i = 0; i < count; i++) total += pairs_score(a, W, n, p, p->parts + i);
+    for (int64_t i = 0; i < count; i++) {
+        pairs_rows(a, n, p, p->parts + i, rows);
+        if (i == 0 || p->parts[i].side != p->parts[i - 1].side)
+            for (int64_t t = 0; t < p->n; t++) {
+                p->base[t] = 0;
+                for (int r = 0; r < PAIRS_SHARED; r++) p->base[t] += rows[r][t];
+            }
+        total += pairs_score(W, p, p->base, rows);
+    }
     return total;
 }
 
@@ -263,6 +272,7 @@ typedef struct {
     int64_t n;
     int32_t word[2];
     const pairs_choice *to[2];
+    float *left;                  /* F of the head that the only word leaves, NAN: not known yet; the same whereto it goes */
     float gain;
 } pairs_move;
 
@@ -298,7 +308,10 @@ static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int
     crossings = pairs_touched(n, found, move->n, move->word) - crossings;
     gain = projective && crossings > 0 ? -INFINITY : gain + 0.5f * (float)crossings * p->crossing;
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
-        sums[k] = pairs_sum(a, W, p, n, found, found + n, touched[k]);
+        int leaves = k == 1 && move->n == 1 && move->to[0]->head != old[0][0];
+        if (leaves && !isnan(*move->left)) sums[k] = *move->left;
+        else sums[k] = pairs_sum(a, W, p, n, found, found + n, touched[k]);
+        if (leaves) *move->left = sums[k];
         gain += sums[k] - p->around[touched[k]];
     }
     if (stay) {
@@ -339,10 +352,11 @@ static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_sea
         moved = 0;
         for (int64_t m = 1; m <= n; m++) {
             const pairs_choice *own = choices + (m - 1) * PAIRS_CHOICES;
-            pairs_move best = {0, {0, 0}, {NULL, NULL}, 1e-4f};
+            float left = NAN;
+            pairs_move best = {0, {0, 0}, {NULL, NULL}, &left, 1e-4f};
             int is_root = found[m - 1] == 0;
             for (int64_t c = 0; c < n_choices[m - 1]; c++) {
-                pairs_move move = {1, {(int32_t)m, 0}, {own + c, NULL}, 0.0f};
+                pairs_move move = {1, {(int32_t)m, 0}, {own + c, NULL}, &left, 0.0f};
                 int64_t h = own[c].head;
                 if (h == found[m - 1] ? own[c].label != found[n + m - 1] : h > 0 && !pairs_below(found, h, m)) {
                     pairs_better(a, W, p, n, projective, &move, &best, found);
