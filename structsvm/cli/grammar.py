@@ -153,6 +153,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     "--span-bits", click.IntRange(1, 24), "Rows of their weights, a power of two.  [default: by the trees' words]"
 )
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
+@optional("--decode", click.Choice(["brackets", "tree"]), "Likely brackets, or the best tree.  [default: by the loss]")
 @optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
 @count("--max-length", 500, "Longest sentence.")
