@@ -110,9 +110,12 @@ class Cluster:
 
     def _scatter(self, data: Any, **where: Any) -> Any:
         """A future of data on workers. TimeoutError if one dies meanwhile, for which Dask would wait forever."""
-        return self.client.sync(
-            lambda: self.client.scatter(data, hash=False, asynchronous=True, **where), callback_timeout=WAIT_SECONDS
-        )
+        try:
+            return self.client.sync(
+                lambda: self.client.scatter(data, hash=False, asynchronous=True, **where), callback_timeout=WAIT_SECONDS
+            )
+        except KeyError as error:  # the scheduler has already forgotten it
+            raise TimeoutError(f"worker {error} is gone") from error
 
 
 def workers(client: Any) -> dict[str, int]:

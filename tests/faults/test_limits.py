@@ -132,7 +132,8 @@ for share in shares:
 
 def outcome(case, *arguments):
     code = CHILD.replace("{case}", textwrap.dedent(case))
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # One arena: where it is full, glibc would try to map another at each of the allocations that still find room.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     command = [sys.executable, "-P", "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr[-2000:])
