@@ -605,6 +605,24 @@ cdef class ArcsProblem(Problem):
                 size += 1
         return size
 
+    cdef int cut_found(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        """The constraint of the tree in `found`; the zero one where the true tree is better.
+
+        It may be: one that crosses where none may, or one that a search has missed.
+        """
+        cdef Py_ssize_t size = self.list_words(i)
+        cdef double score
+        if size == 0:
+            return 0
+        cut.n_words = 3 * size
+        cut_terms(self.rescaling, self.penalty, <double>size, cut)
+        self.c_dots(i, cut, 1, w, True, &score)
+        violation[0] = cut.b - score
+        if (0.0 if self.rescaling == RESCALE_NONE else cut.b) < score:
+            cut.n_words = 0
+            cut.b = violation[0] = 0.0
+        return 0
+
     cdef void new_cut(self, Cut* cut) noexcept nogil:
         cut.words = &self.words[0]
         cut.alpha = cut.drift = cut.b = 0.0
@@ -785,10 +803,8 @@ cdef class DependencyProblem(ArcsProblem):
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         cdef const int32_t* heads = self.look(i)
         cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef Py_ssize_t size
         cdef bint plain = self.rescaling == RESCALE_NONE, found
         cdef float top
-        cdef double score
         self.new_cut(cut)
         violation[0] = 0.0
         if heads[0] < 0:
@@ -801,17 +817,7 @@ cdef class DependencyProblem(ArcsProblem):
         if not found:
             violation[0] = NAN      # which the caller reports
             return 0
-        size = self.list_words(i)
-        if size == 0:
-            return 0
-        cut.n_words = 3 * size
-        cut_terms(self.rescaling, self.penalty, <double>size, cut)
-        self.c_dots(i, cut, 1, w, True, &score)
-        violation[0] = cut.b - score
-        if (0.0 if plain else cut.b) < score:   # a true tree that crosses, and beats all that do not
-            cut.n_words = 0
-            cut.b = violation[0] = 0.0
-        return 0
+        return self.cut_found(i, w, cut, violation)
 
     cdef bint by_losses(self, Py_ssize_t i, const float* w) except -1 with gil:
         """Find the most violated tree where no sum over arcs tells it; whether there is one of a finite score."""
@@ -1047,9 +1053,8 @@ cdef class PairProblem(ArcsProblem):
         return first
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
-        cdef Py_ssize_t first = self.look(i), n = self.offsets[i + 1] - first, m, size
+        cdef Py_ssize_t first = self.look(i), n = self.offsets[i + 1] - first, m
         cdef bint plain = self.rescaling == RESCALE_NONE
-        cdef double score
         self.new_cut(cut)
         violation[0] = 0.0
         for m in range(n):
@@ -1058,17 +1063,7 @@ cdef class PairProblem(ArcsProblem):
                             self.arcs + first * PAIRS_CHOICES, &self.counts[first],
                             NULL if plain else &self.heads[first], NULL if plain else &self.labels[first],
                             &self.found[0])
-        size = self.list_words(i)
-        if size == 0:
-            return 0
-        cut.n_words = 3 * size
-        cut_terms(self.rescaling, self.penalty, <double>size, cut)
-        self.c_dots(i, cut, 1, w, True, &score)
-        violation[0] = cut.b - score
-        if (0.0 if plain else cut.b) < score:   # the search has missed the true tree, which is better
-            cut.n_words = 0
-            cut.b = violation[0] = 0.0
-        return 0
+        return self.cut_found(i, w, cut, violation)
 
     cdef float score_of(self, Py_ssize_t word, int32_t head, int32_t label) noexcept nogil:
         cdef const pairs_choice* arc = self.arcs + word * PAIRS_CHOICES
