@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
-from structsvm.features.ranges import take_ranges
 from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
@@ -30,7 +29,7 @@ from structsvm.tasks.common.parameters import bits_for, check_unchanged, describ
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.dependency.pairs import Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
-from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
+from structsvm.tasks.dependency.words import COLUMNS, encoded, taken, words_of
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
 
@@ -325,13 +324,6 @@ class LeastSearch(Search):
 
 
 # ---- what parameters ask for --------------------------------------------------------------------
-
-
-def taken(data: Any, sentences: Any) -> Any:
-    """Encoded data of some sentences."""
-    codes, offsets, outputs = data
-    new, words = take_ranges(offsets, sentences)
-    return codes[words], new, outputs[words]
 
 
 def check_lengths(offsets: Any, max_length: int) -> None:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.arc_templates import PairTemplates
-from structsvm.features.ranges import take_ranges
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.tasks.common.parameters import bits_for, described
+from structsvm.tasks.dependency.words import taken
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -91,9 +91,8 @@ class Sentences(NamedTuple):
     weight: Any
 
     def some(self, chosen: Any) -> Self:
-        offsets, words = take_ranges(self.offsets, chosen)
         weight = None if self.weight is None else self.weight[chosen]
-        return type(self)(self.codes[words], offsets, self.outputs[words], weight)
+        return type(self)(*taken((self.codes, self.offsets, self.outputs), chosen), weight)
 
 
 def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int) -> Any:

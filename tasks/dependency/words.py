@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.ranges import take_ranges
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
 
@@ -86,3 +87,10 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
     width = len(COLUMNS) + max(own.n, 0)
     codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * width)
     return codes.reshape(-1, width), np.array(ends, dtype=np.int64)
+
+
+def taken(data: Any, sentences: Any) -> Any:
+    """Encoded data of some sentences."""
+    codes, offsets, outputs = data
+    new, words = take_ranges(offsets, sentences)
+    return codes[words], new, outputs[words]
