@@ -92,7 +92,8 @@ class Sentences(NamedTuple):
 
     def some(self, chosen: Any) -> Self:
         weight = None if self.weight is None else self.weight[chosen]
-        return type(self)(*taken((self.codes, self.offsets, self.outputs), chosen), weight)
+        codes, offsets, outputs = taken((self.codes, self.offsets, self.outputs), chosen)
+        return type(self)(codes, offsets, outputs, weight)
 
 
 def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int) -> Any:
