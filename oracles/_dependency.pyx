@@ -7,7 +7,7 @@ than to look it up in memory.
 """
 
 from libc.math cimport INFINITY, NAN, exp, isfinite, log
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
@@ -39,8 +39,10 @@ cdef extern from "kernels.h" nogil:
         float* above_rows
         float* row
         float* scores
-    enum: PAIRS_CHOICES, PAIRS_SIDES, PAIRS_ROLES
+    enum: PAIRS_CHOICES, PAIRS_SIDES, PAIRS_ROLES, PAIRS_MEMO
     ctypedef struct pairs_part:
+        pass
+    ctypedef struct pairs_memo:
         pass
     ctypedef struct pairs_choice:
         int32_t head, label
@@ -56,6 +58,8 @@ cdef extern from "kernels.h" nogil:
         int64_t bits
         float* arc
         float* around
+        uint64_t* keys
+        pairs_memo* memo
         pairs_part* parts
         uint32_t* base
         int32_t* others
@@ -486,6 +490,8 @@ cdef class PairDecoder:
         p.bits = oracle.bits
         p.arc = <float*>self.room((longest + 1) * sizeof(float))
         p.around = <float*>self.room((longest + 1) * sizeof(float))
+        p.keys = <uint64_t*>self.room((longest + 1) * sizeof(uint64_t))
+        p.memo = <pairs_memo*>self.room(PAIRS_MEMO * sizeof(pairs_memo))
         p.parts = <pairs_part*>self.room((2 * longest + 4) * sizeof(pairs_part))
         p.base = <uint32_t*>self.room(p.width * sizeof(uint32_t))
         p.others = <int32_t*>self.room(2 * longest * sizeof(int32_t))

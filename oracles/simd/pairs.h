@@ -9,7 +9,9 @@
  *
  * The search (Zhang, Lei, Barzilay and Jaakkola 2014) climbs from the best tree of the arcs alone: it gives a word
  * another head, or label, of those that score best, or two words where one alone would close a cycle or leave no root, for
- * as long as the score rises. F is computed again for the words that a move touches.
+ * as long as the score rises. A move changes the F of a few words, mostly to what another move has had computed. So
+ * values of F are kept under a key of all that F(h) depends on, h, its head and label, and the words below it with theirs:
+ * a sum of a random number for each (Zobrist 1970), which a move changes by its own.
  */
 #ifndef STRUCTSVM_PAIRS_H
 #define STRUCTSVM_PAIRS_H
@@ -17,7 +19,7 @@
 #include "arcs.h"
 
 enum { PAIRS_ROLES = 5, PAIRS_ROWS = 2 * PAIRS_ROLES + 1, PAIRS_SHARED = 5, PAIRS_SIDES = 4, PAIRS_SEE_SIDES = 1 << PAIRS_ROLES };
-enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16 };
+enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16, PAIRS_MEMO = 1 << 12 };
 
 /* What a template sees of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
 typedef struct {
@@ -30,6 +32,11 @@ typedef struct {
 } pairs_choice;
 
 typedef struct {
+    uint64_t key;
+    float value;
+} pairs_memo;
+
+typedef struct {
     int64_t n, width;             /* the number of templates, and that as a multiple of LANES */
     const int32_t *ptr, *seen;    /* (PAIRS_ROLES width + 1,): what they see of the words, pairs (offset, column) */
     const int32_t *sees;          /* (width,): bit r: the label of word r; PAIRS_SEE_SIDES */
@@ -38,6 +45,8 @@ typedef struct {
     uint32_t *word_keys;          /* (PAIRS_ROLES, n + 2, width): hashes of the sentence's words; the last one: none */
     int64_t bits;                 /* of the number of weights */
     float *arc, *around;          /* (n + 1,): of words, the scores of their arcs, and F */
+    uint64_t *keys, n_climbs;     /* (n + 1,): of what F depends on */
+    pairs_memo *memo;             /* (PAIRS_MEMO,) */
     pairs_part *parts;            /* (2 n + 4,) */
     uint32_t *base;               /* (width,) */
     int32_t *others;              /* (2 n,): heads and labels of another tree */
@@ -203,6 +212,32 @@ static float pairs_sum(const arcs_model *a, const float *W, const pairs_search *
     return total;
 }
 
+/* F(h) of the tree that the keys stand for, which is `found`. */
+static float pairs_known(const arcs_model *a, const float *W, const pairs_search *p, int64_t n, const int32_t *found, int64_t h) {
+    pairs_memo *memo = p->memo + (p->keys[h] & (PAIRS_MEMO - 1));
+    if (memo->key != p->keys[h]) *memo = (pairs_memo){p->keys[h], pairs_sum(a, W, p, n, found, found + n, h)};
+    return memo->value;
+}
+
+ROWS_INLINE uint64_t pairs_random(uint64_t m, uint64_t head, uint64_t label) {
+    uint64_t x = (m << 48) + (head << 24) + label;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* Add an arc to the keys of the words that it joins (sign 1), or take it away (-1). */
+ROWS_INLINE void pairs_join(pairs_search *p, int64_t m, int64_t head, int64_t label, uint64_t sign) {
+    p->keys[head] += sign * pairs_random(m, 1, label);
+    p->keys[m] += sign * pairs_random(m, head + 2, label);
+}
+
+/* Give word m another head and label. */
+ROWS_INLINE void pairs_set(pairs_search *p, int64_t n, int32_t *found, int64_t m, int32_t head, int32_t label) {
+    pairs_join(p, m, found[m - 1], found[n + m - 1], -1);
+    pairs_join(p, m, found[m - 1] = head, found[n + m - 1] = label, 1);
+}
+
 /* The best labelled heads of each word by their arcs (after arcs_fill without a loss), those of the tree `found` among them, and
  * those of the true tree, if it is given. */
 static void pairs_choose(const arcs_model *a, const float *W, const arcs_sentence *s, const int32_t *heads, const int32_t *labels,
@@ -272,7 +307,6 @@ typedef struct {
     int64_t n;
     int32_t word[2];
     const pairs_choice *to[2];
-    float *left;                  /* F of the head that the only word leaves, NAN: not known yet; the same whereto it goes */
     float gain;
 } pairs_move;
 
@@ -301,28 +335,17 @@ static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int
         old[i][0] = found[m - 1];
         old[i][1] = found[n + m - 1];
     }
-    for (int64_t i = 0; i < move->n; i++) {
-        found[move->word[i] - 1] = move->to[i]->head;
-        found[n + move->word[i] - 1] = move->to[i]->label;
-    }
+    for (int64_t i = 0; i < move->n; i++) pairs_set(p, n, found, move->word[i], move->to[i]->head, move->to[i]->label);
     crossings = pairs_touched(n, found, move->n, move->word) - crossings;
     gain = projective && crossings > 0 ? -INFINITY : gain + 0.5f * (float)crossings * p->crossing;
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
-        int leaves = k == 1 && move->n == 1 && move->to[0]->head != old[0][0];
-        if (leaves && !isnan(*move->left)) sums[k] = *move->left;
-        else sums[k] = pairs_sum(a, W, p, n, found, found + n, touched[k]);
-        if (leaves) *move->left = sums[k];
+        sums[k] = pairs_known(a, W, p, n, found, touched[k]);
         gain += sums[k] - p->around[touched[k]];
     }
     if (stay) {
         for (int64_t k = 0; k < many; k++) p->around[touched[k]] = sums[k];
         for (int64_t i = 0; i < move->n; i++) p->arc[move->word[i]] = pairs_arc(p, move->word[i], move->to[i]);
-    } else {
-        for (int64_t i = 0; i < move->n; i++) {
-            found[move->word[i] - 1] = old[i][0];
-            found[n + move->word[i] - 1] = old[i][1];
-        }
-    }
+    } else for (int64_t i = 0; i < move->n; i++) pairs_set(p, n, found, move->word[i], old[i][0], old[i][1]);
     return gain;
 }
 
@@ -336,8 +359,7 @@ ROWS_INLINE void pairs_better(const arcs_model *a, const float *W, pairs_search 
  * ones scores 1 more. Returns -1 once `stop_poll` has. */
 static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_search *p, int projective, const pairs_choice *choices,
                        const int32_t *n_choices, const int32_t *heads, const int32_t *labels, int32_t *found) {
-    int64_t work = 0;
-    int moved = 1;
+    int64_t work = 0, still = 0;
     p->weight = W[(int64_t)1 << p->bits];
     p->crossing = W[((int64_t)1 << p->bits) + 1];
     p->heads = heads;
@@ -347,38 +369,38 @@ static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_sea
             const pairs_choice *choice = choices + (m - 1) * PAIRS_CHOICES + c;
             if (choice->head == found[m - 1] && choice->label == found[n + m - 1]) p->arc[m] = pairs_arc(p, m, choice);
         }
-    for (int64_t h = 0; h <= n; h++) p->around[h] = pairs_sum(a, W, p, n, found, found + n, h);
-    for (int sweep = 0; sweep < PAIRS_SWEEPS && moved; sweep++) {
-        moved = 0;
-        for (int64_t m = 1; m <= n; m++) {
-            const pairs_choice *own = choices + (m - 1) * PAIRS_CHOICES;
-            float left = NAN;
-            pairs_move best = {0, {0, 0}, {NULL, NULL}, &left, 1e-4f};
-            int is_root = found[m - 1] == 0;
-            for (int64_t c = 0; c < n_choices[m - 1]; c++) {
-                pairs_move move = {1, {(int32_t)m, 0}, {own + c, NULL}, &left, 0.0f};
-                int64_t h = own[c].head;
-                if (h == found[m - 1] ? own[c].label != found[n + m - 1] : h > 0 && !pairs_below(found, h, m)) {
-                    pairs_better(a, W, p, n, projective, &move, &best, found);
-                    continue;
-                }
-                if (h == found[m - 1] || h == 0) continue;
-                move.n = 2;     /* a word between h and m, or h, takes a head outside: the root if m leaves it */
-                for (int64_t k = h; k != m; k = found[k - 1]) {
-                    const pairs_choice *others = choices + (k - 1) * PAIRS_CHOICES;
-                    move.word[1] = (int32_t)k;
-                    for (int64_t d = 0; d < n_choices[k - 1]; d++) {
-                        move.to[1] = others + d;
-                        if (is_root ? others[d].head == 0 : others[d].head > 0 && !pairs_below(found, others[d].head, m))
-                            pairs_better(a, W, p, n, projective, &move, &best, found);
-                    }
+    p->n_climbs++;      /* which gives other keys to all that was kept under other weights */
+    for (int64_t h = 0; h <= n; h++) p->keys[h] = pairs_random(h, 0, p->n_climbs);
+    for (int64_t m = 1; m <= n; m++) pairs_join(p, m, found[m - 1], found[n + m - 1], 1);
+    for (int64_t h = 0; h <= n; h++) p->around[h] = pairs_known(a, W, p, n, found, h);
+    for (int64_t visit = 0; visit < PAIRS_SWEEPS * n && still < n; visit++, still++) {
+        int64_t m = 1 + visit % n;
+        const pairs_choice *own = choices + (m - 1) * PAIRS_CHOICES;
+        pairs_move best = {0, {0, 0}, {NULL, NULL}, 1e-4f};
+        int is_root = found[m - 1] == 0;
+        for (int64_t c = 0; c < n_choices[m - 1]; c++) {
+            pairs_move move = {1, {(int32_t)m, 0}, {own + c, NULL}, 0.0f};
+            int64_t h = own[c].head;
+            if (h == found[m - 1] ? own[c].label != found[n + m - 1] : h > 0 && !pairs_below(found, h, m)) {
+                pairs_better(a, W, p, n, projective, &move, &best, found);
+                continue;
+            }
+            if (h == found[m - 1] || h == 0) continue;
+            move.n = 2;     /* a word between h and m, or h, takes a head outside: the root if m leaves it */
+            for (int64_t k = h; k != m; k = found[k - 1]) {
+                const pairs_choice *others = choices + (k - 1) * PAIRS_CHOICES;
+                move.word[1] = (int32_t)k;
+                for (int64_t d = 0; d < n_choices[k - 1]; d++) {
+                    move.to[1] = others + d;
+                    if (is_root ? others[d].head == 0 : others[d].head > 0 && !pairs_below(found, others[d].head, m))
+                        pairs_better(a, W, p, n, projective, &move, &best, found);
                 }
             }
-            if (stop_count(&work, 1000 * n_choices[m - 1]) < 0) return -1;
-            if (best.n > 0) {
-                pairs_try(a, W, p, n, projective, &best, 1, found);
-                moved = 1;
-            }
+        }
+        if (stop_count(&work, 1000 * n_choices[m - 1]) < 0) return -1;
+        if (best.n > 0) {
+            pairs_try(a, W, p, n, projective, &best, 1, found);
+            still = -1;
         }
     }
     return 0;
