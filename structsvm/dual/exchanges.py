@@ -310,12 +310,8 @@ class SharedState(DualState):
     def get_state(self) -> Any:
         self._collect()
         cuts = [cuts for member in self.members for cuts in member.cuts]
-        starts = [a for part in self.spans for a, _ in part]
-        joined = {name: np.concatenate([part[name] for part in cuts]) for name in ("cut_numbers", "cut_words")}
-        joined["cut_example"] = np.concatenate([part["cut_example"] + a for part, a in zip(cuts, starts, strict=True)])
-        sizes = np.concatenate([np.diff(part["cut_bounds"]) for part in cuts])
-        joined["cut_bounds"] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return super().get_state() | joined
+        spans = [np.arange(a, b) for part in self.spans for a, b in part]
+        return super().get_state() | joined(zip(spans, cuts, strict=True))
 
     def set_state(self, state: Any, *, adapt: bool = False) -> None:
         checked = DualState(self.problem, self.C)
@@ -418,6 +414,18 @@ def mixed(before: Any, after: Any, share: float) -> Any:
         "cut_bounds": np.cumsum([0, *(len(text) // 4 for _, text in keys)], dtype=np.int64),
         "cut_numbers": np.array([numbers[key] for key in keys]).reshape(-1, 3),
         "cut_words": np.frombuffer(b"".join(text for _, text in keys), dtype=np.int32),
+    }
+
+
+def joined(parts: Any) -> Any:
+    """The cuts of parts of the examples, each given as their indices among all, and its cuts."""
+    examples, cuts = zip(*parts, strict=True)
+    sizes = np.concatenate([np.diff(part["cut_bounds"]) for part in cuts])
+    return {
+        "cut_example": np.concatenate([where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True)]),
+        "cut_bounds": np.cumsum([0, *sizes], dtype=np.int64),
+        "cut_numbers": np.concatenate([part["cut_numbers"] for part in cuts]),
+        "cut_words": np.concatenate([part["cut_words"] for part in cuts]),
     }
 
 

@@ -191,6 +191,7 @@ class TaskModel(ABC):
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
             base = self.prior()
+            run = self.begun(solver, problem, weight) if passes is None else None
         else:
             if passes is None:
                 run = resumed(solver, problem, self.state_for(problem), self.fingerprint, sample_weight=weight)
@@ -235,6 +236,10 @@ class TaskModel(ABC):
     def state_after(self, run: Any, passes: int | None) -> Any:
         """The training state to store after a run, or after `passes` passes over a batch of a stream."""
         return run.get_state() if passes is None else None
+
+    def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
+        """The run that a first training resumes; None: a fresh one."""
+        return
 
     def prior(self) -> Any:
         """The weights that a first training starts from and stays close to; None: 0."""

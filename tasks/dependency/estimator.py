@@ -65,7 +65,8 @@ class DependencyParser(StructureEstimator):
     max_length : int, default=1000
         Longest sentence, in words.
     max_iter : int, optional
-        None: the solver's own; 6 passes of LaRank.
+        None: the solver's own; 6 passes of LaRank, or 4 that start from where 3 over each half of the trees have come,
+        if there is a second stage.
     tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own.
     warm_start : bool, default=False

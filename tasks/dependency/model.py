@@ -20,6 +20,7 @@ from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
+from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
@@ -27,7 +28,7 @@ from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
-from structsvm.tasks.dependency.pairs import Pairs, candidates_of, train_pairs
+from structsvm.tasks.dependency.pairs import Halves, Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded, taken, words_of
 
@@ -72,12 +73,15 @@ class DependencyModel(CalibratedStructures):
         Of the second stage that training is to find, if it is.
     pairs_cross : bool
         Whether that may let arcs cross even where the first stage does not.
+    halves : Halves or None
+        While it is trained: what it will be trained on.
     """
 
     kind = "dependency"
     estimator = "DependencyParser"
     pair_templates: PairTemplates | None = None
     pairs_cross = False
+    halves: Halves | None = None
     most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
@@ -126,8 +130,20 @@ class DependencyModel(CalibratedStructures):
         whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
         return self.some(data, sample_weight, whole)
 
+    def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
+        """A run from where those on halves of the sentences, which the second stage needs, have come."""
+        if self.pair_templates is None or not isinstance(solver, DualSolver) or solver.state_kind != "dual":
+            return None
+        self.halves = Halves.trained(self.oracle, solver, problem, sample_weight, solver.n_passes)
+        if self.halves is None:
+            return None
+        run = solver.start(problem, sample_weight=sample_weight)
+        self.halves.start(run)
+        return run
+
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
         """Fit the temperature, and train the second stage, but not by a batch of a stream."""
+        halves, self.halves = self.halves, None
         super().finish(solver, run, weight, before)
         if self.state is None:
             return
@@ -135,8 +151,11 @@ class DependencyModel(CalibratedStructures):
         if self.pair_templates is None or run.status == "interrupted":
             return
         try:
-            projective = self.oracle.projective and not self.pairs_cross
-            self.pairs = train_pairs(self.oracle, self.pair_templates, projective, solver, run, weight)
+            if halves is None:
+                halves = Halves.trained(self.oracle, solver, run.problem, weight, run.n_iter)
+            if halves is not None:
+                projective = self.oracle.projective and not self.pairs_cross
+                self.pairs = train_pairs(self.oracle.n_labels, self.pair_templates, projective, halves)
         except KeyboardInterrupt:
             run.status = "interrupted"
 

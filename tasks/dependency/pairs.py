@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.dual.exchanges import joined, scaled
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.tasks.common.parameters import bits_for, described
 from structsvm.tasks.dependency.words import taken
@@ -96,42 +96,72 @@ class Sentences(NamedTuple):
         return type(self)(codes, offsets, outputs, weight)
 
 
-def arcs_after(some: Sentences, oracle: DependencyOracle, solver: Any, passes: int) -> Any:
-    """The weights of arcs that some passes over sentences find."""
+class Halves(NamedTuple):
+    """What a second stage is trained on.
+
+    Parameters
+    ----------
+    data : Sentences
+        Those with whole trees, half by half.
+    candidates : TreeCandidates
+        Theirs, by the arcs that the others have taught.
+    parts : list of (ndarray of int, dict of ndarray)
+        The others of each half, by their indices in the problem, and the state of training on them.
+    """
+
+    data: Sentences
+    candidates: TreeCandidates
+    parts: Any
+
+    @classmethod
+    def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any, n_passes: int) -> Self | None:
+        """Those of a problem, by at most so many passes; None if it has too few sentences.
+
+        Raises KeyboardInterrupt on Ctrl-C.
+        """
+        known = problem.outputs_array if problem.known_array is None else problem.known_array
+        every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
+        unknown = np.concatenate([[0], np.cumsum((every.outputs < 0).any(axis=1))])
+        whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
+        if len(whole) < FEWEST:
+            return None
+        found, parts = [], []
+        for k in range(PARTS):
+            others = np.delete(whole, np.s_[k::PARTS])
+            rest, some = every.some(others), every.some(whole[k::PARTS])
+            bound = oracle.bind((rest.codes, rest.offsets), rest.outputs, **solver.formulation())
+            run = after(min(PASSES, n_passes), solver, bound, rest.weight)
+            found.append(candidates_of(oracle, run.weights, some.codes, some.offsets, some.outputs))
+            parts.append((others, run.state.get_state()))
+        data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
+        return cls(data, TreeCandidates.together(found), parts)
+
+    def start(self, run: Any) -> None:
+        """Let a fresh run start from the alphas of all halves, times what makes its dual greatest."""
+        cuts = joined(self.parts)
+        run.state.count_argmax(sum(int(part["counters"][0]) for _, part in self.parts))
+        state = run.state.get_state()
+        run.state.set_state(state | cuts, adapt=True)
+        linear = float(cuts["cut_numbers"][:, 0] @ cuts["cut_numbers"][:, 1])
+        quadratic = linear - run.state.dual
+        if linear < 2.0 * quadratic:
+            run.state.set_state(state | scaled(cuts, linear / (2.0 * quadratic)), adapt=True)
+
+
+def after(n_passes: int, solver: Any, problem: Any, weight: Any) -> Any:
+    """A run of so many passes, without a certificate."""
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0
-    problem = oracle.bind((some.codes, some.offsets), some.outputs, **solver.formulation())
-    run = solver.start(problem, sample_weight=some.weight)
-    while run.n_iter < passes and not run.is_solved:
+    run = solver.start(problem, sample_weight=weight)
+    while run.n_iter < n_passes and not run.is_solved:
         run.advance()
-    return run.weights
+    return run
 
 
-def train_pairs(
-    oracle: DependencyOracle, templates: PairTemplates, projective: bool, solver: Any, run: Any, weight: Any
-) -> Pairs | None:
-    """The second stage around a run that has trained arcs; None if there are too few sentences.
-
-    Raises KeyboardInterrupt on Ctrl-C.
-    """
-    problem = run.problem
-    known = problem.outputs_array if problem.known_array is None else problem.known_array
-    every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
-    unknown = np.concatenate([[0], np.cumsum((every.outputs < 0).any(axis=1))])
-    whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
-    if len(whole) < FEWEST:
-        return None
-    found = []
-    for k in range(PARTS):
-        rest = every.some(np.delete(whole, np.s_[k::PARTS]))
-        weights = arcs_after(rest, oracle, solver, min(PASSES, run.n_iter))
-        some = every.some(whole[k::PARTS])
-        found.append(candidates_of(oracle, weights, some.codes, some.offsets, some.outputs))
-    data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
+def train_pairs(n_labels: int, templates: PairTemplates, projective: bool, halves: Halves) -> Pairs:
+    """The second stage. Raises KeyboardInterrupt on Ctrl-C."""
+    data = halves.data
     bits = bits_for(len(data.codes), *BITS)
-    pairs = PairOracle(oracle.n_labels, templates, projective=projective, bits=bits)
-    second = LaRank(C=C, max_iter=PASSES, random_state=0).solve(
-        pairs.bind((data.codes, data.offsets, TreeCandidates.together(found)), data.outputs), sample_weight=data.weight
-    )
-    raise_if_interrupted(second)
-    return Pairs(pairs, second.weights)
+    oracle = PairOracle(n_labels, templates, projective=projective, bits=bits)
+    problem = oracle.bind((data.codes, data.offsets, halves.candidates), data.outputs)
+    return Pairs(oracle, after(PASSES, LaRank(C=C), problem, data.weight).weights)
