@@ -168,6 +168,18 @@ static void arcs_begin(const arcs_model *a, const float *R, arcs_sentence *s) {
     }
 }
 
+/* Let the weights of an arc come near, but for those of what is between. */
+ROWS_INLINE void arcs_fetch(const arcs_model *a, const float *W, const float *R, const arcs_sentence *s, int64_t h, int64_t m,
+                            int64_t n_plain) {
+    const uint32_t *hk = s->head_keys + h * a->width, *mk = s->below_keys + m * a->width;
+    const uint32_t *d = a->distance_keys + arcs_distance(h, m) * a->width;
+    int64_t first = a->n_arc + a->n_below + a->n_above;
+    int arc_shift = (int)(32 - a->arc_bits), row_shift = (int)(32 - a->row_bits);
+    for (int64_t t = 0; t < n_plain; t++) __builtin_prefetch(W + ((hk[t] + mk[t] + d[t]) >> arc_shift));
+    for (int64_t t = first; t < first + a->n_joint; t++)
+        rows_prefetch(R + (int64_t)((hk[t] + mk[t] + d[t]) >> row_shift) * a->stride, a->stride);
+}
+
 /* Fill s->scores with the score of the best label of each arc. With `heads` and `labels` (of words 1 .. n at 0 .. n - 1)
  * each arc but the true ones with their true labels scores 1 more. Returns -1 once `stop_poll` has. */
 static int arcs_fill(const arcs_model *a, const float *W, arcs_sentence *s, const int32_t *heads, const int32_t *labels) {
@@ -183,6 +195,8 @@ static int arcs_fill(const arcs_model *a, const float *W, arcs_sentence *s, cons
         for (int64_t j = i + 1; j <= n; j++) {
             for (int64_t t = n_plain; t < a->n_arc && j > i + 1 && i > 0; t++)
                 n_between[t - n_plain] = arcs_meet(between[t - n_plain], n_between[t - n_plain], arcs_code(a, s, j - 1, a->between[t]));
+            for (int side = 0; j < n && side < (i > 0 ? 2 : 1); side++)
+                arcs_fetch(a, W, R, s, side ? j + 1 : i, side ? i : j + 1, n_plain);
             for (int side = 0; side < (i > 0 ? 2 : 1); side++) {
                 int64_t h = side ? j : i, m = side ? i : j;
                 const uint32_t *hk = s->head_keys + h * a->width, *mk = s->below_keys + m * a->width;

@@ -20,7 +20,7 @@ from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
@@ -33,6 +33,7 @@ from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, 
 from structsvm.tasks.dependency.words import COLUMNS, encoded, taken, words_of
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
+RETURNING = CuttingPlane, FrankWolfe, LaRank  # they can take back what others have given to multipliers
 
 # From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
 # projective parser never finds them, but errs less elsewhere: on the development part of UD Dutch, of whose arcs 0.9 %
@@ -132,7 +133,7 @@ class DependencyModel(CalibratedStructures):
 
     def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
-        if self.pair_templates is None or not isinstance(solver, DualSolver) or solver.state_kind != "dual":
+        if self.pair_templates is None or not isinstance(solver, RETURNING) or solver.state_kind != "dual":
             return None
         self.halves = Halves.trained(self.oracle, solver, problem, sample_weight, solver.n_passes)
         if self.halves is None:

@@ -11,8 +11,8 @@ from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LAB
 from structsvm.tasks.dependency.words import COLUMNS
 
 DEFAULT_C = 0.1
-# Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy. With a second stage it
-# starts from what it has found on halves of the sentences, and the dual is as high after fewer.
+# Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy. With a second stage
+# it starts from what it has found on halves of the sentences, and the dual is as high after fewer.
 PASSES = {1: 6, 2: 4}  # by order
 # What features and loss depend on, beside the trees.
 SETTLED = ("projective", "subtypes", "arc_templates", "label_templates", "arc_bits", "row_bits", "loss", "max_length")
