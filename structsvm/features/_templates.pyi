@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Self, final
 
 import numpy as np
@@ -9,29 +8,35 @@ class TemplateTable:
     @property
     def n(self) -> int: ...
     def __new__(cls, sizes: list[int], direct_limit: int = ...) -> Self: ...
-    def expand(
-        self,
-        columns: list[NDArray[np.int32]],
-        rows: list[int],
-        offsets: NDArray[np.int64],
-        left: int,
-        right: int,
-        out: NDArray[np.int32],
-        grow: bool,
-        before: int = 0,
-    ) -> None: ...
     def insert(self, codes: NDArray[np.int32], ids: NDArray[np.int32]) -> None: ...
     def statistics(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 
-def pad_column(
-    ids: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    left: int,
-    right: int,
-) -> NDArray[np.int32]: ...
-def gather_templates(
-    locals_: Sequence[NDArray[np.int32]],
-    maps: Sequence[NDArray[np.int32] | None],
+@final
+class TemplateReader:
+    def __new__(
+        cls,
+        tables: list[TemplateTable],
+        seeds: NDArray[np.uint64],
+        starts: NDArray[np.int32],
+        items: NDArray[np.int32],
+        sources: NDArray[np.int32],
+        boundaries: NDArray[np.int64],
+        left: int,
+        of_bigrams: bool,
+        bits: int,
+    ) -> Self: ...
+    def read(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        codes: list[tuple[NDArray[np.int32], NDArray[np.int64]]],
+        grow: bool = False,
+        before: int = 0,
+    ) -> NDArray[np.int32]: ...
+
+def merge_templates(
+    found: NDArray[np.int32],
     n_tokens: int,
+    order: NDArray[np.int32],
+    maps: list[NDArray[np.int32]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]: ...

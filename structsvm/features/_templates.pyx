@@ -4,12 +4,13 @@
 # gives the leading codes a dense id, which then is the first digit of the next number.
 # Small products index an array directly, without hashing.
 #
-# Codes of a column: 0 .. left-1 stand for _B-1 .. _B-left (before the sequence),
-# left .. left+right-1 for _B+1 .. _B+right, and left + right + id for the string id.
-# A code of -1 is an absent or unknown string: its features do not exist.
-"""Tables of template features, for :mod:`structsvm.features.templates` and ``template_features`` beside it."""
+# The code of a string of a column is left + right + id; 0 .. left-1 stand for _B-1 .. _B-left (before the sequence),
+# left .. left+right-1 for _B+1 .. _B+right. Where names are hashed, codes are hashes of strings. A code of -1 is an
+# absent or unknown string: its features do not exist.
+"""Templates at tokens, for :mod:`structsvm.features.template_features`."""
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
@@ -19,46 +20,11 @@ import numpy as np
 
 from structsvm._prefetch cimport prefetch
 from structsvm.features._strings cimport SIGNALS, check_offsets, copied, reserve
-from structsvm.features._tokens cimport largest, merge_token
+from structsvm.features._tokens cimport merge_token
 
 cdef enum:
-    BLOCK = 256                 # tokens that one inner loop handles
+    BLOCK = 128                 # tokens that one inner loop handles
     DIRECT_LIMIT = 1 << 20      # largest array that is indexed without hashing
-
-
-def pad_column(const int32_t[:] ids, const int32_t[::1] codes, const int64_t[::1] offsets,
-               int left, int right):
-    """Codes of one column, every sequence between its `left` and `right` boundary codes.
-
-    Token t of sequence s is at ``t + s * (left + right) + left``, so that a template
-    reads at any offset from there without a test for the ends.
-    """
-    cdef int64_t n = ids.shape[0], n_sequences = offsets.shape[0] - 1, s, t, k = 0
-    cdef int64_t n_codes = codes.shape[0]
-    cdef int64_t bad = -1
-    cdef int d
-    check_offsets(offsets, n, "offsets")
-    out = np.empty(n + n_sequences * (left + right), dtype=np.int32)
-    cdef int32_t[::1] padded = out
-    with nogil:
-        for s in range(n_sequences):
-            for d in range(left):
-                padded[k] = left - 1 - d
-                k += 1
-            for t in range(offsets[s], offsets[s + 1]):
-                if ids[t] < 0 or ids[t] >= n_codes:
-                    bad = t
-                    break
-                padded[k] = codes[ids[t]]
-                k += 1
-            if bad >= 0:
-                break
-            for d in range(right):
-                padded[k] = left + d
-                k += 1
-    if bad >= 0:
-        raise ValueError(f"token {bad} of a column has an id outside its vocabulary")
-    return out
 
 
 cdef struct Entry:
@@ -196,8 +162,8 @@ cdef class TemplateTable:
         stage.n += 1
         return new_id
 
-    cdef int enter(self, const int32_t *codes, int64_t token) noexcept nogil:
-        """Note a feature that was given the id n. 0, or -1 without memory."""
+    cdef int enter(self, const int64_t **sources, int64_t i, int64_t token) noexcept nogil:
+        """Note a feature, token i of the sources, that was given the id n. 0, or -1 without memory."""
         cdef int64_t n = self.n
         cdef int k
         if (reserve(<void **>&self.counts, &self.counts_capacity, n + 1, sizeof(int64_t)) < 0
@@ -208,75 +174,15 @@ cdef class TemplateTable:
         self.counts[n] = 0
         self.firsts[n] = token
         for k in range(self.arity):
-            self.codes[n * self.arity + k] = codes[k]
+            self.codes[n * self.arity + k] = <int32_t>sources[k][i]
         self.n = n + 1
         return 0
 
-    def expand(self, list columns, list rows, const int64_t[::1] offsets, int left, int right,
-               int32_t[::1] out, bint grow, int64_t before=0):
-        """Feature ids of one template at every token.
-
-        Parameters
-        ----------
-        columns : list of int32 arrays
-            The padded column of each item.
-        rows : list of int
-            The offset of each item, -left <= row <= right.
-        offsets : int64 (n_sequences + 1,)
-        out : int32 (n_tokens,)
-            Written: the id, or -1 for no feature.
-        grow : bool
-            Give new tuples the next ids, and count.
-        before : int
-            Tokens of earlier pieces of the same columns.
-        """
-        cdef int64_t n_sequences = offsets.shape[0] - 1, n = out.shape[0]
-        cdef int64_t padded_size = n + n_sequences * (left + right)
-        cdef const int32_t **sources = <const int32_t **>calloc(self.arity + 1, sizeof(int32_t *))
-        cdef int32_t *tuple_ = <int32_t *>calloc(self.arity + 1, sizeof(int32_t))
-        cdef int64_t s, t, first, last
-        cdef const int32_t[::1] column
-        cdef int k, row, status = 0
-        try:
-            if sources == NULL or tuple_ == NULL:
-                raise MemoryError
-            check_offsets(offsets, n, "offsets")
-            if len(columns) != self.arity or len(rows) != self.arity:
-                raise ValueError("a template needs one column and one row an item")
-            for k in range(self.arity):
-                column = columns[k]
-                row = rows[k]
-                if column.shape[0] != padded_size or not -left <= row <= right:
-                    raise ValueError("columns must be padded for the rows")
-                # Codes index direct tables, so they must be below their size.
-                if n and largest(&column[0], padded_size) >= <int64_t>self.sizes[k]:
-                    raise ValueError("a column has a code outside the table")
-                sources[k] = &column[0] + left + row if n else NULL
-            with nogil:
-                for s in range(n_sequences):
-                    first = offsets[s]
-                    last = offsets[s + 1]
-                    t = first
-                    while t < last and status == 0:
-                        status = self.expand_block(
-                            sources, s * (left + right) + t, t + before, min(last - t, <int64_t>BLOCK),
-                            &out[t], grow, tuple_)
-                        t += BLOCK
-                    if status != 0:
-                        break
-            if status == -1:
-                raise MemoryError
-            if status == -2:
-                raise OverflowError("more than 2**31 - 1 features")
-        finally:
-            free(sources)
-            free(tuple_)
-
-    cdef int expand_block(self, const int32_t **sources, int64_t place, int64_t token, int64_t n,
-                          int32_t *out, bint grow, int32_t *tuple_) noexcept nogil:
-        """expand() for n <= BLOCK tokens of a sequence. 0, -1 no memory, -2 too many."""
+    cdef int find(self, const int64_t **sources, int64_t n, int64_t token, int32_t *out, int64_t stride,
+                  bint grow) noexcept nogil:
+        """The features of n <= BLOCK tokens, to every stride-th item of out. 0, -1 no memory, -2 too many."""
         cdef int64_t keys[BLOCK]        # -1: no feature
-        cdef const int32_t *source
+        cdef const int64_t *source
         cdef Stage *stage = self.stages
         cdef int64_t i, id_, new_id
         cdef int64_t size
@@ -286,7 +192,7 @@ cdef class TemplateTable:
         for m in range(self.n_stages):
             stage = self.stages + m
             for k in range(stage.first, stage.last):
-                source = sources[k] + place
+                source = sources[k]
                 size = <int64_t>self.sizes[k]
                 for i in range(n):
                     keys[i] = -1 if (source[i] | keys[i]) < 0 else keys[i] * size + source[i]
@@ -303,20 +209,18 @@ cdef class TemplateTable:
                             return -1
         for i in range(n):
             if keys[i] < 0:
-                out[i] = -1
+                out[i * stride] = -1
                 continue
             new_id = self.n if grow else -1
             id_ = self.locate(stage, keys[i], new_id)
             if id_ == -2:
                 return -1
-            out[i] = <int32_t>id_
+            out[i * stride] = <int32_t>id_
             if grow:
                 if id_ == new_id:
                     if new_id >= INT32_MAX - 1:
                         return -2
-                    for k in range(self.arity):
-                        tuple_[k] = sources[k][place + i]
-                    if self.enter(tuple_, token + i) < 0:
+                    if self.enter(sources, i, token + i) < 0:
                         return -1
                 self.counts[id_] += 1
                 # Another template of this space may have met it at a later token.
@@ -363,110 +267,258 @@ cdef inline uint64_t _spread(uint64_t key) noexcept nogil:
     return key ^ (key >> 32)
 
 
-def gather_templates(list locals_, list maps, int64_t n_tokens):
-    """CSR arrays (indptr, indices, values or None) of one id a template and token.
+cdef struct Column:
+    const int32_t *rows         # by string, the row of its codes
+    int64_t n_strings
+    const int64_t *codes
+    int64_t width
+
+
+@cython.final
+cdef class TemplateReader:
+    """Finds the features of all templates of a layout at tokens.
 
     Parameters
     ----------
-    locals_ : list of int32 (n_tokens,) arrays
-        Ids of each template's feature in its own space; -1: none.
-    maps : list of int32 arrays or None
-        From there to features; -1: dropped. None: locals_ are the features.
+    tables : list of TemplateTable
+        Those of the templates. None: features are hashed to `bits` bits.
+    seeds : uint64 (n_templates,)
+        Where features are hashed: the hash that a template's begins with.
+    starts : int32 (n_templates + 1,)
+        Template k has items ``starts[k]:starts[k + 1]``.
+    items : int32 (n_items, 2)
+        The source and the offset, -left <= offset <= right, of each.
+    sources : int32 (n_sources, 2)
+        The column of each, and which of that column's codes.
+    boundaries : int64 (left + right,)
+        The codes outside a sequence, those before it first.
+    of_bigrams : bool
+        Whether first tokens of sequences have no features.
     """
-    cdef int n_templates = len(locals_), k
-    cdef bint with_values = False
+    cdef list tables
+    cdef int left, right, bits
+    cdef bint of_bigrams
+    cdef const uint64_t[::1] seeds
+    cdef const int32_t[::1] starts
+    cdef const int32_t[:, ::1] items, sources
+    cdef const int64_t[::1] boundaries
+
+    def __cinit__(self, list tables, const uint64_t[::1] seeds, const int32_t[::1] starts,
+                  const int32_t[:, ::1] items, const int32_t[:, ::1] sources, const int64_t[::1] boundaries,
+                  int left, bint of_bigrams, int bits):
+        self.tables, self.seeds, self.starts, self.items, self.sources = tables, seeds, starts, items, sources
+        self.boundaries, self.left, self.right = boundaries, left, <int>boundaries.shape[0] - left
+        self.of_bigrams, self.bits = of_bigrams, bits
+
+    def __reduce__(self):
+        raise TypeError("a TemplateReader is rebuilt from its layout, not pickled")
+
+    def read(self, const int32_t[:, :] ids, const int64_t[::1] offsets, list codes, bint grow=False,
+             int64_t before=0):
+        """The feature of each template at each token, -1 for none: int32 (n_tokens * n_templates,).
+
+        Parameters
+        ----------
+        ids : int32 (n_tokens, n_columns)
+        offsets : int64 (n_sequences + 1,)
+        codes : list of (int32 (n_strings,), int64 (n_rows, n_sources)), one per column
+            The row of each string, and codes by row; these are below the sizes of the tables.
+        grow : bool
+            Give new tuples the next ids, and count.
+        before : int
+            Tokens of earlier pieces of the same columns.
+        """
+        cdef int64_t n = ids.shape[0], n_sequences = offsets.shape[0] - 1, s, t, looked = 0
+        cdef Py_ssize_t n_templates = self.seeds.shape[0], j
+        cdef int status = 0
+        cdef const int32_t[::1] rows
+        cdef const int64_t[:, ::1] its
+        cdef list keep = []             # the buffers behind the pointers
+        cdef Column *columns = <Column *>calloc(ids.shape[1] + 1, sizeof(Column))
+        # Of each column the row of each token, of each source its codes.
+        cdef int64_t size = BLOCK + self.left + self.right
+        cdef int64_t *room = <int64_t *>malloc((self.sources.shape[0] + 1) * size * sizeof(int64_t))
+        cdef const int64_t **places = <const int64_t **>calloc(self.items.shape[0] + 1, sizeof(int64_t *))
+        cdef PyObject **tables = <PyObject **>calloc(n_templates + 1, sizeof(PyObject *))
+        out = np.empty(n * n_templates, dtype=np.int32)
+        cdef int32_t[::1] found = out
+        try:
+            if columns == NULL or room == NULL or places == NULL or tables == NULL:
+                raise MemoryError
+            check_offsets(offsets, n, "offsets")
+            for j in range(ids.shape[1]):
+                rows, its = codes[j]
+                keep += rows, its
+                columns[j].rows = &rows[0] if rows.shape[0] else NULL
+                columns[j].n_strings = rows.shape[0]
+                columns[j].codes = &its[0, 0] if its.shape[0] and its.shape[1] else room
+                columns[j].width = its.shape[1]
+            for j in range(len(self.tables)):
+                tables[j] = <PyObject *>self.tables[j]
+            with nogil:
+                for s in range(n_sequences if n_templates else 0):
+                    t = offsets[s]
+                    if self.of_bigrams and t < offsets[s + 1]:
+                        for j in range(n_templates):
+                            found[t * n_templates + j] = -1
+                        t += 1
+                    while t < offsets[s + 1] and status == 0:
+                        status = self.read_block(columns, ids, offsets[s], offsets[s + 1], t, room, places,
+                                                 tables, &found[t * n_templates], grow, t + before)
+                        t += BLOCK
+                    if status != 0:
+                        break
+                    if t - looked > SIGNALS:
+                        looked = t
+                        with gil:
+                            PyErr_CheckSignals()
+            if status == -1:
+                raise MemoryError
+            if status == -2:
+                raise OverflowError("more than 2**31 - 1 features")
+            if status == -3:
+                raise ValueError(f"a column of sequence {s} has an id outside its vocabulary")
+        finally:
+            free(columns)
+            free(room)
+            free(places)
+            free(tables)
+        return out
+
+    cdef int read_block(self, const Column *columns, const int32_t[:, :] ids, int64_t first, int64_t last, int64_t t,
+                        int64_t *room, const int64_t **places, PyObject **tables, int32_t *out, bint grow,
+                        int64_t number) noexcept nogil:
+        """Up to BLOCK tokens from t on of the sequence first .. last - 1. 0, -1 memory, -2 many, -3 a bad id."""
+        cdef int64_t n = min(<int64_t>BLOCK, last - t), size = n + self.left + self.right, i, p, k
+        cdef int64_t n_templates = self.seeds.shape[0], column = -1, x, j
+        cdef int64_t *rows = room       # of a token outside the sequence: -1 - its code
+        cdef int64_t *to = room
+        cdef const int64_t *source
+        cdef int status
+        cdef uint64_t h
+        for k in range(self.sources.shape[0]):
+            j = self.sources[k, 0]
+            if j != column:
+                column = j
+                for i in range(size):
+                    p = t + i - self.left
+                    if p < first:
+                        rows[i] = p - first
+                    elif p >= last:
+                        rows[i] = last - p - 1 - self.left
+                    else:
+                        x = ids[p, j]
+                        if x < 0 or x >= columns[j].n_strings:
+                            return -3
+                        rows[i] = columns[j].rows[x] * columns[j].width
+            to += size
+            source = columns[j].codes + self.sources[k, 1]
+            for i in range(size):
+                to[i] = source[rows[i]] if rows[i] >= 0 else self.boundaries[-1 - rows[i]]
+        for k in range(self.items.shape[0]):
+            places[k] = room + (self.items[k, 0] + 1) * size + self.left + self.items[k, 1]
+        for k in range(n_templates):
+            if self.bits == 0:
+                status = (<TemplateTable>tables[k]).find(
+                    places + self.starts[k], n, number, out + k, n_templates, grow)
+                if status != 0:
+                    return status
+                continue
+            for i in range(n):
+                h = self.seeds[k]
+                x = 0
+                for j in range(self.starts[k], self.starts[k + 1]):
+                    x |= places[j][i] == -1
+                    h ^= <uint64_t>places[j][i]
+                    h *= <uint64_t>0x9E3779B97F4A7C15
+                    h ^= h >> 29
+                out[i * n_templates + k] = -1 if x else <int32_t>(h >> (64 - self.bits))
+        return 0
+
+
+def merge_templates(int32_t[::1] found, int64_t n_tokens, const int32_t[::1] order, list maps=None):
+    """CSR arrays (indptr, indices, values or None) of what `TemplateReader.read` returned, which is overwritten.
+
+    Parameters
+    ----------
+    found : int32 (n_tokens * n_templates,)
+    order : int32 (n_templates,)
+        In which a token's features are taken: sorting them is quick when they nearly are.
+    maps : list of int32 arrays, optional
+        By template, from what was found to features; -1: dropped.
+    """
+    cdef Py_ssize_t n_templates = order.shape[0], k
+    cdef int64_t t = 0, end
     cdef const int32_t[::1] view
-    cdef const int32_t **sources = <const int32_t **>calloc(n_templates + 1, sizeof(int32_t *))
-    cdef const int32_t **targets = <const int32_t **>calloc(n_templates + 1, sizeof(int32_t *))
-    cdef int32_t *block = <int32_t *>malloc((BLOCK * n_templates + 1) * sizeof(int32_t))
     cdef int64_t[::1] ptr
-    cdef int32_t[::1] ind
     cdef float[::1] val
-    cdef int64_t total, begin
+    cdef float *values = NULL
+    cdef list keep = []         # the buffers behind the pointers
+    cdef const int32_t **targets = <const int32_t **>calloc(n_templates + 1, sizeof(int32_t *))
+    cdef int32_t *row = <int32_t *>malloc((n_templates + 1) * sizeof(int32_t))
     indptr = np.zeros(n_tokens + 1, dtype=np.int64)
-    indices = np.empty(n_tokens * n_templates + 1, dtype=np.int32)
-    values = None
-    keep = []           # keeps the buffers behind the pointers alive
+    made = None
     ptr = indptr
-    ind = indices
     try:
-        if sources == NULL or targets == NULL or block == NULL:
+        if targets == NULL or row == NULL:
             raise MemoryError
-        for k in range(n_templates):
-            view = locals_[k]
-            if view.shape[0] != n_tokens:
-                raise ValueError("one id a token")
-            sources[k] = &view[0] if n_tokens else NULL
+        if found.shape[0] != n_tokens * n_templates:
+            raise ValueError("one feature a token and template")
+        for k in range(n_templates if maps is not None else 0):
+            view = maps[k]
             keep.append(view)
-            if maps[k] is not None:
-                view = maps[k]
-                if n_tokens and largest(sources[k], n_tokens) >= view.shape[0]:
-                    raise ValueError("a map is too short")
-                targets[k] = &view[0] if view.shape[0] else sources[k]
-                keep.append(view)
-        while True:
-            total = 0
-            begin = 0
-            while begin < n_tokens and total >= 0:
-                with nogil:
-                    total = _gather(sources, targets, n_templates, begin,
-                                    min(begin + SIGNALS, n_tokens), total, block, &ptr[0], &ind[0],
-                                    &val[0] if with_values else NULL)
-                PyErr_CheckSignals()
-                begin += SIGNALS
-            if total != -2:
-                break
-            with_values = True
-            values = np.empty(indices.shape[0], dtype=np.float32)
-            val = values
-        if total < 0:
-            raise MemoryError
+            targets[k] = &view[0] if view.shape[0] else row     # of no features: nothing was found
+        while t < n_tokens and n_templates:
+            end = min(t + SIGNALS, n_tokens)
+            with nogil:
+                t = _merge(&found[0], &order[0], n_templates, targets if maps is not None else NULL, t, end, row,
+                           &ptr[0], values)
+            if t < 0:
+                raise MemoryError
+            if t < end:
+                made = np.ones(found.shape[0], dtype=np.float32)
+                val = made
+                values = &val[0]
+            PyErr_CheckSignals()
     finally:
-        free(sources)
         free(targets)
-        free(block)
+        free(row)
+    indices = found.base
     view = None
-    ind = None
+    found = None
     val = None
-    indices.resize(total, refcheck=False)
-    if with_values:
-        values.resize(total, refcheck=False)
-    return indptr, indices, values
+    indices.resize(ptr[n_tokens], refcheck=False)
+    if made is not None:
+        made.resize(ptr[n_tokens], refcheck=False)
+    return indptr, indices, made
 
 
-cdef int64_t _gather(const int32_t **sources, const int32_t **targets, int n_templates,
-                     int64_t begin, int64_t end, int64_t total, int32_t *block, int64_t *indptr,
-                     int32_t *indices, float *values) noexcept nogil:
-    """Tokens begin .. end - 1, after `total` entries: the entries then, or an error < 0."""
-    cdef int64_t n, i, m, made
-    cdef int k
+cdef int64_t _merge(int32_t *found, const int32_t *order, int64_t n, const int32_t **targets, int64_t t, int64_t end,
+                    int32_t *row, int64_t *indptr, float *values) noexcept nogil:
+    """Merge tokens t .. end - 1, in place. Where it ends: before a token that needs values, or -1 without memory."""
+    cdef int64_t total = indptr[t], m, k, made
     cdef int32_t x
-    cdef const int32_t *source
-    cdef const int32_t *target
-    while begin < end:
-        n = min(<int64_t>BLOCK, end - begin)
-        for k in range(n_templates):
-            source = sources[k] + begin
-            target = targets[k]
-            if target == NULL:
-                for i in range(n):
-                    block[i * n_templates + k] = source[i]
-            else:
-                for i in range(n):
-                    block[i * n_templates + k] = target[source[i]] if source[i] >= 0 else -1
-        for i in range(n):
-            m = total
-            for k in range(n_templates):    # without a branch: -1 is overwritten
-                x = block[i * n_templates + k]
-                indices[m] = x
-                m += x >= 0
-            if values != NULL:
-                for k in range(m - total):
-                    values[total + k] = 1.0
-            made = merge_token(indices + total, values + total if values != NULL else NULL, m - total)
-            if made < 0:
-                return made
-            total += made
-            indptr[begin + i + 1] = total
-        begin += n
-    return total
+    while t < end:
+        for k in range(n):
+            row[k] = found[t * n + order[k]]
+        m = total
+        for k in range(n):      # without a branch: -1 is overwritten
+            x = row[k]
+            if targets != NULL and x >= 0:
+                x = targets[order[k]][x]
+            found[m] = x
+            m += x >= 0
+        if values != NULL:
+            for k in range(total, m):
+                values[k] = 1.0
+        made = merge_token(found + total, values + total if values != NULL else NULL, m - total)
+        if made == -2:
+            for k in range(n):
+                found[t * n + order[k]] = row[k]
+            return t
+        if made < 0:
+            return -1
+        total += made
+        t += 1
+        indptr[t] = total
+    return t

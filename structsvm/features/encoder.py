@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from structsvm.features.attributes import AttributeVocabulary, hash_attributes
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
-from structsvm.features.template_features import TemplateVocabulary, hash_templates
+from structsvm.features.template_features import HashedTemplates, TemplateEncoder, TemplateVocabulary
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
@@ -111,9 +111,9 @@ class FeatureEncoder:
         self.kind: str | None = None
         self.n_features = self.n_bigrams = 0
         self._layout: TemplateLayout | None = None
-        self._vocabulary: AttributeVocabulary | TemplateVocabulary | None = None
+        self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
-        self._bigrams: TemplateVocabulary | NDArray[np.int32] | None = None  # or the features that `bigrams` names
+        self._bigrams: TemplateEncoder | NDArray[np.int32] | None = None  # or the features that `bigrams` names
 
     # ---------------------------------------------------------------- public verbs
 
@@ -175,7 +175,7 @@ class FeatureEncoder:
         else:
             layout = cast(TemplateLayout, fresh._layout)
             fresh._vocabulary = TemplateVocabulary.fit_pieces(layout, chain([first], pieces), self.min_count)
-            fresh.n_features = len(fresh._vocabulary)
+            fresh.n_features = fresh._vocabulary.n_features
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -208,10 +208,10 @@ class FeatureEncoder:
     @property
     def bigram_names(self) -> list[str]:
         """Names of the attributes that are conjoined with pairs of labels, by index (built on each call)."""
-        if isinstance(self._bigrams, TemplateVocabulary):
+        if isinstance(self._bigrams, TemplateEncoder):
             return self._bigrams.names
         if self._bigrams is None:
-            return [f"hash:{j}" for j in range(self.n_bigrams)]
+            return []
         names = self.feature_names
         return [names[j] for j in self._bigrams.tolist()]
 
@@ -323,12 +323,20 @@ class FeatureEncoder:
             raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
         self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
         self._bigram_layout = self._layout.for_bigrams("templates")
+        self._hash_templates()
 
     def _expand(self, layout: TemplateLayout, vocabulary: Any, X: Columns, fit: bool) -> tuple[Any, Tokens]:
-        """A layout's vocabulary (None, if names are hashed) and the tokens."""
+        """A layout's features and the tokens."""
+        if fit and self.hash_bits is None:
+            return TemplateVocabulary.fit(layout, X, self.min_count)
+        return vocabulary, vocabulary.transform(X)
+
+    def _hash_templates(self) -> None:
+        """Where names are hashed, no vocabulary is learnt."""
         if self.hash_bits is not None:
-            return None, hash_templates(layout, X, self.hash_bits)
-        return TemplateVocabulary.fit(layout, X, self.min_count) if fit else (vocabulary, vocabulary.transform(X))
+            self._vocabulary = HashedTemplates(cast(TemplateLayout, self._layout), self.hash_bits)
+            if self._bigram_layout is not None:
+                self._bigrams = HashedTemplates(self._bigram_layout, self.hash_bits)
 
     # -------------------------------------------------------------- serialisation
 
@@ -347,7 +355,7 @@ class FeatureEncoder:
             meta["template_text"] = self._layout.text
             meta["n_columns"] = self._layout.n_columns
         arrays = {} if self._vocabulary is None else self._vocabulary.to_arrays()
-        if isinstance(self._bigrams, TemplateVocabulary):
+        if isinstance(self._bigrams, TemplateEncoder):
             arrays |= {f"bigrams.{name}": array for name, array in self._bigrams.to_arrays().items()}
         elif self._bigrams is not None:
             arrays["bigrams"] = self._bigrams
@@ -409,6 +417,7 @@ class FeatureEncoder:
             self._bigrams = TemplateVocabulary.from_arrays(
                 self._bigram_layout, under(arrays, "bigrams."), self.n_bigrams
             )
+        self._hash_templates()
         if self.hash_bits is None:
             self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, self.n_features)
 

@@ -2,31 +2,149 @@
 
 A feature is a space of its layout and one code per source of the space: codes below
 left + right are the boundaries of a sequence, the others are strings of the source.
+
+Encoding has two steps: the codes of each distinct string under all functions, which are remembered, and all templates
+at all tokens, from these codes (:class:`~structsvm.features._templates.TemplateReader`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._strings import Interner, hash_strings
-from structsvm.features._templates import TemplateTable, gather_templates
+from structsvm.features._templates import TemplateReader, TemplateTable, merge_templates
+from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.numbering import number_features
 from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
 
-FEW = 10_000  # features that are hashed at once: more, space by space, take less memory
-FEW_TOKENS = 256  # for which the order of templates does not pay
+REMEMBERED = 2**15  # strings of a column whose codes are kept
+
+# From the function of a source, and what it makes of some strings (None: nothing), to their codes; -1: no feature.
+Coder = Callable[[int, list[str | None]], NDArray[np.int64]]
 
 
-class TemplateVocabulary:
+class CodesOfStrings:
+    """The codes of a column's strings under each function of the templates, remembered by string.
+
+    Parameters
+    ----------
+    layout : TemplateLayout
+    column : int
+    coder : function
+        From a source, and what its function makes of some strings (None: nothing), to codes; -1: no feature.
+    """
+
+    def __init__(self, layout: TemplateLayout, column: int, coder: Coder) -> None:
+        self._sources = [(i, function) for i, (function, j) in enumerate(layout.sources) if j == column]
+        self._coder, self._lock = coder, Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        # A new array: readers may have the one before.
+        self._known, self._codes = Interner(), np.empty((REMEMBERED, len(self._sources)), dtype=np.int64)
+
+    def __call__(self, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The row of each string, and codes by row."""
+        with self._lock:
+            if len(vocabulary) > REMEMBERED:
+                return np.arange(len(vocabulary), dtype=np.int32), self._code(vocabulary.tolist())
+            rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
+            if not are_within(rows, REMEMBERED):
+                new = vocabulary.take(np.flatnonzero(rows < 0)).tolist()
+                if len(self._known) + len(new) > REMEMBERED:
+                    self._forget()
+                    new = vocabulary.tolist()
+                new = list(dict.fromkeys(new))
+                first = len(self._known)
+                self._codes[first : first + len(new)] = self._code(new)
+                self._known.intern(new)
+                rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
+            return rows, self._codes
+
+    def _code(self, words: list[str]) -> NDArray[np.int64]:
+        codes = np.empty((len(words), len(self._sources)), dtype=np.int64)
+        for place, (i, function) in enumerate(self._sources):
+            codes[:, place] = self._coder(i, words if function == "x" else FUNCTIONS[function](words))
+        return codes
+
+
+class TemplateEncoder:
+    """Finds the features of columns by what it knows of templates: base of those with a vocabulary and of hashed ones.
+
+    It is made ready at its first use, and again after pickling.
+    """
+
+    n_features: int
+
+    def __init__(self, layout: TemplateLayout) -> None:
+        self._layout = layout
+        self._ready: tuple[TemplateReader, list[CodesOfStrings], NDArray[np.int32]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ready": None}
+
+    @property
+    def names(self) -> list[str]:
+        """The features, by index."""
+        return [f"hash:{j}" for j in range(self.n_features)]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Named arrays, for model files."""
+        return {}
+
+    def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
+        """What reads features, what codes strings, and the order in which features of a token nearly ascend."""
+        raise NotImplementedError
+
+    def prepare(self) -> tuple[TemplateReader, list[CodesOfStrings], NDArray[np.int32]]:
+        """Make it ready."""
+        reader, coder, order = self.make_ready()
+        codes = [CodesOfStrings(self._layout, j, coder) for j in range(self._layout.n_columns)]
+        self._ready = reader, codes, order
+        return self._ready
+
+    def transform(self, X: Columns) -> Tokens:
+        """Encode columns; features that are not known are dropped."""
+        reader, codes_of, order = self._ready or self.prepare()
+        found = reader.read(X.ids, X.offsets, [of(v) for of, v in zip(codes_of, X.vocabularies, strict=True)])
+        return Tokens(X.offsets, *merge_templates(found, X.n_tokens, order), self.n_features)
+
+
+class HashedTemplates(TemplateEncoder):
+    """Templates whose features are hashed to 2**bits indices: a chained hash of template text and strings."""
+
+    def __init__(self, layout: TemplateLayout, bits: int) -> None:
+        super().__init__(layout)
+        self._bits, self.n_features = bits, 2**bits
+
+    def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
+        layout = self._layout
+        seeds = _hashes([repr(layout.keys[space]) for space in layout.template_space])
+        reader = layout.reader([], seeds, _hashes(layout.boundaries).view(np.int64), self._bits)
+        return reader, self._code, np.arange(len(seeds), dtype=np.int32)
+
+    @staticmethod
+    def _code(source: int, strings: list[str | None]) -> NDArray[np.int64]:
+        codes = np.full(len(strings), -1, dtype=np.int64)
+        codes[[s is not None for s in strings]] = _hashes([s for s in strings if s is not None]).view(np.int64)
+        return codes
+
+
+def _hashes(strings: list[str]) -> NDArray[np.uint64]:
+    coded = Vocabulary.from_strings(strings)
+    return hash_strings(coded.data, coded.starts)
+
+
+class TemplateVocabulary(TemplateEncoder):
     """The features of templates, as codes.
 
     Parameters
@@ -47,20 +165,15 @@ class TemplateVocabulary:
         ids: list[NDArray[np.int32]],
         codes: list[NDArray[np.int32]],
     ) -> None:
-        self._layout, self._strings, self._ids, self._codes = layout, strings, ids, codes
-        self._lookup: tuple[list[Interner], list[TemplateTable]] | None = None  # built at the first use
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lookup": None}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._ids))
+        super().__init__(layout)
+        self._strings, self._ids, self._codes = strings, ids, codes
+        self.n_features = sum(map(len, ids))
 
     @property
     def names(self) -> list[str]:
         """The features as CRF++ writes them, by index."""
         layout = self._layout
-        names = [""] * len(self)
+        names = [""] * self.n_features
         words = [[*layout.boundaries, *v.tolist()] for v in self._strings]
         for (literals, _), space, ids, codes in zip(layout.keys, layout.spaces, self._ids, self._codes, strict=True):
             columns = [
@@ -77,7 +190,8 @@ class TemplateVocabulary:
         met = _Met(layout, X.vocabularies)
         found = met.add(X)
         vocabulary, maps = met.numbered(min_count)
-        return vocabulary, _gather(layout, X, found, maps, len(vocabulary))
+        arrays = merge_templates(found, X.n_tokens, vocabulary.order(), [maps[space] for space in layout.template_space])
+        return vocabulary, Tokens(X.offsets, *arrays, vocabulary.n_features)
 
     @classmethod
     def fit_pieces(cls, layout: TemplateLayout, pieces: Iterable[Columns], min_count: int) -> TemplateVocabulary:
@@ -90,23 +204,12 @@ class TemplateVocabulary:
             raise ValueError("there are no columns")
         return met.numbered(min_count)[0]
 
-    def transform(self, X: Columns) -> Tokens:
-        """Encode columns; unknown features are dropped."""
-        if self._lookup is None:
-            self._lookup = self._build_lookup()
-        interners, tables = self._lookup
-        padded = []
-        for (j, made), interner in zip(_source_strings(self._layout, X.vocabularies), interners, strict=True):
-            vocabulary = X.vocabularies[j]
-            if made is None:
-                ids = interner.lookup_arrays(vocabulary.data, vocabulary.starts)
-            else:
-                ids = interner.lookup(made)
-            padded.append(self._layout.pad(X, j, ids))
-        found = self._layout.expand(X, padded, tables, False)
-        return _gather(self._layout, X, found, None, len(self))
+    def order(self) -> NDArray[np.int32]:
+        """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""
+        typical = [len(ids) / (1.0 / (ids + 1.0)).sum() if len(ids) else 0.0 for ids in self._ids]
+        return np.argsort(np.array(typical)[self._layout.template_space], kind="stable").astype(np.int32)
 
-    def _build_lookup(self) -> tuple[list[Interner], list[TemplateTable]]:
+    def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
         interners = [Interner.from_arrays(v.data, v.starts) for v in self._strings]
         margin = self._layout.left + self._layout.right
         tables = []
@@ -115,7 +218,11 @@ class TemplateVocabulary:
             table = TemplateTable([len(interners[i]) + margin for i in space], 64 + 64 * len(ids))
             table.insert(codes, ids)
             tables.append(table)
-        return interners, tables
+
+        def code(source: int, strings: list[str | None]) -> NDArray[np.int64]:
+            return _after(margin, interners[source].lookup(strings))
+
+        return self._layout.reader(tables), code, self.order()
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Named arrays, for model files."""
@@ -154,43 +261,13 @@ class TemplateVocabulary:
         if len(everything) != n_features or len(np.unique(everything)) != n_features:
             raise ValueError(f"arrays 'feature_ids_...' are not each of the {n_features} features once")
         self = cls(layout, words, all_ids, all_codes)
-        self._lookup = self._build_lookup()  # checks every code
+        self.prepare()  # checks every code
         return self
 
 
-def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
-    """Encode columns with features hashed to 2**bits indices: a chained hash of template text and strings."""
-    met = _Met(layout, X.vocabularies)
-    found, statistics = met.add(X), met.statistics()
-    # Of all sources in one array: boundaries and strings of each.
-    ends = np.array([_hash_of(text) for text in layout.boundaries], dtype=np.uint64)
-    hashes = np.concatenate([part for v in met.strings for part in (ends, hash_strings(v.data, v.starts))])
-    first = np.cumsum([0, *(len(ends) + len(v) for v in met.strings)], dtype=np.int32)
-    maps: list[Any] = [None] * len(layout.spaces)
-    # Small spaces at once, those of more items first: n of them have an item k.
-    order = sorted(range(len(maps)), key=lambda i: -len(layout.spaces[i]))
-    few = sum(len(codes) for _, _, codes in statistics) < FEW
-    for group in [order] if order and few else [[i] for i in order]:
-        codes = [statistics[i][2] for i in group]
-        ends_of = np.cumsum([0, *map(len, codes)])
-        h = np.repeat(np.array([_hash_of(repr(layout.keys[i])) for i in group], dtype=np.uint64), np.diff(ends_of))
-        for k in range(len(layout.spaces[group[0]])):
-            n = sum(len(layout.spaces[i]) > k for i in group)
-            part = h[: ends_of[n]]
-            shift = np.repeat([first[layout.spaces[i][k]] for i in group[:n]], np.diff(ends_of[: n + 1]))
-            part ^= hashes[np.concatenate([c[:, k] for c in codes[:n]]) + shift]
-            part *= np.uint64(0x9E3779B97F4A7C15)
-            part ^= part >> np.uint64(29)
-        numbers = (h >> np.uint64(64 - bits)).astype(np.int32)
-        for i, (a, b) in zip(group, pairwise(ends_of.tolist()), strict=True):
-            maps[i] = numbers[a:b]
-    return _gather(layout, X, found, maps, 2**bits)
-
-
-@lru_cache(maxsize=1024)
-def _hash_of(text: str) -> np.uint64:
-    one = Vocabulary.from_strings([text])
-    return np.uint64(hash_strings(one.data, one.starts)[0])
+def _after(margin: int, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The codes of strings with these ids, behind those of boundaries; -1 stays."""
+    return np.where(ids < 0, -1, ids.astype(np.int64) + margin)
 
 
 class _Met:
@@ -212,44 +289,37 @@ class _Met:
     def __init__(self, layout: TemplateLayout, vocabularies: Sequence[Vocabulary]) -> None:
         self.layout, self.n_tokens = layout, 0
         self.strings: list[Vocabulary] = []
-        self._ids: list[tuple[int, NDArray[np.int32]]] = []  # by source: its column, the id of each string there
-        for j, made in _source_strings(layout, vocabularies):
+        margin = layout.left + layout.right
+        widths = [sum(column == j for _, column in layout.sources) for j in range(layout.n_columns)]
+        self._codes = [
+            (np.arange(len(v), dtype=np.int32), np.empty((len(v), width), dtype=np.int64))
+            for v, width in zip(vocabularies, widths, strict=True)
+        ]
+        words: dict[int, list[str]] = {}
+        for (function, j), (_, place) in zip(layout.sources, layout.places, strict=True):
             vocabulary = vocabularies[j]
             ids = np.arange(len(vocabulary), dtype=np.int32)
-            if made is not None:
+            if function != "x":
+                if j not in words:
+                    words[j] = vocabulary.tolist()
                 interner = Interner()
-                ids = interner.intern(made)
+                ids = interner.intern(FUNCTIONS[function](words[j]))
                 vocabulary = Vocabulary(*interner.to_arrays())
             self.strings.append(vocabulary)
-            self._ids.append((j, ids))
-        sizes = [len(v) + layout.left + layout.right for v in self.strings]
+            self._codes[j][1][:, place] = _after(margin, ids)
+        sizes = [len(v) + margin for v in self.strings]
         self._tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
-        self._counts: list[Any] = [np.zeros(0, dtype=np.int64)] * len(layout.spaces)  # of bigrams
+        self._reader = layout.reader(self._tables)
 
-    def add(self, X: Columns) -> list[NDArray[np.int32]]:
+    def add(self, X: Columns) -> NDArray[np.int32]:
         """The feature of each template at each token."""
-        padded = [self.layout.pad(X, j, ids) for j, ids in self._ids]
-        found = self.layout.expand(X, padded, self._tables, True, self.n_tokens)
+        found = self._reader.read(X.ids, X.offsets, self._codes, True, self.n_tokens)
         self.n_tokens += X.n_tokens
-        if self.layout.of_bigrams:  # the tables count those of first tokens, too
-            for space, ids in zip(self.layout.template_space, found, strict=True):
-                counts = np.bincount(ids[ids >= 0], minlength=self._tables[space].n)
-                counts[: len(self._counts[space])] += self._counts[space]
-                self._counts[space] = counts
-        return found
-
-    def statistics(self) -> list[Any]:
-        """Counts, first tokens and codes of each space's features."""
-        found = [table.statistics() for table in self._tables]
-        if self.layout.of_bigrams:
-            for (counts, _, _), own in zip(found, self._counts, strict=True):
-                counts[:] = 0
-                counts[: len(own)] = own
         return found
 
     def numbered(self, min_count: int) -> tuple[TemplateVocabulary, list[NDArray[np.int32]]]:
         """The vocabulary, and the index there of each space's features."""
-        none, statistics = np.zeros(0, np.int64), self.statistics()
+        none, statistics = np.zeros(0, np.int64), [table.statistics() for table in self._tables]
         _, index_of = number_features(
             np.concatenate([none, *(counts for counts, _, _ in statistics)]),
             min_count,
@@ -261,20 +331,6 @@ class _Met:
         codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
         strings, codes = _without_unused(self.layout, self.strings, codes)
         return TemplateVocabulary(self.layout, strings, ids, codes), maps
-
-
-def _source_strings(
-    layout: TemplateLayout, vocabularies: Sequence[Vocabulary]
-) -> Iterator[tuple[int, list[str | None] | None]]:
-    """The column of each source, and the strings that its function returns for it (None: unchanged)."""
-    words: dict[int, list[str]] = {}
-    for function, j in layout.sources:
-        if function == "x":
-            yield j, None
-        else:
-            if j not in words:
-                words[j] = vocabularies[j].tolist()
-            yield j, FUNCTIONS[function](words[j])
 
 
 def _without_unused(
@@ -297,25 +353,3 @@ def _without_unused(
             new[:, k] = renumber[source][table[:, k]]
         renumbered.append(new)
     return kept, renumbered
-
-
-def _gather(
-    layout: TemplateLayout, X: Columns, found: list[Any], maps: list[NDArray[np.int32]] | None, n_features: int
-) -> Tokens:
-    """Tokens of the features found, mapped by space."""
-    chosen = [None if maps is None else maps[space] for space in layout.template_space]
-    if X.n_tokens > FEW_TOKENS:
-        # A token's entries are sorted by insertion, which is quick when they nearly are. Templates of frequent features
-        # give low numbers: take them first.
-        order = sorted(range(len(found)), key=lambda j: _typical(found[j], chosen[j]))
-        found, chosen = [found[j] for j in order], [chosen[j] for j in order]
-    return Tokens(X.offsets, *gather_templates(found, chosen, X.n_tokens), n_features)
-
-
-def _typical(ids: NDArray[np.int32], chosen: NDArray[np.int32] | None) -> float:
-    """The mean feature number of a template at the first tokens; order only, never results."""
-    ids = ids[:2048]
-    if chosen is not None:
-        ids = chosen[ids[ids >= 0]]
-    ids = ids[ids >= 0]
-    return float(ids.mean()) if ids.size else 0.0

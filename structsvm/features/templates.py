@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.features._templates import TemplateTable, pad_column
-from structsvm.features.columns import Columns
+from structsvm.features._templates import TemplateReader, TemplateTable
 
 __all__ = ["Item", "Template", "TemplateError", "built_in_templates", "parse_templates", "read_templates"]
 
@@ -435,25 +433,35 @@ class TemplateLayout:
         before = [f"_B-{d + 1}" for d in range(self.left)]
         return before + [f"_B+{d + 1}" for d in range(self.right)]
 
-    def pad(self, X: Columns, j: int, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The codes of column j, when string i of its vocabulary has the id ids[i]."""
-        codes = np.where(ids < 0, np.int32(-1), ids + np.int32(self.left + self.right))
-        return pad_column(X.ids[:, j], codes, X.offsets, self.left, self.right)
+    def reader(
+        self, tables: list[TemplateTable], seeds: Any = None, boundaries: Any = None, bits: int = 0
+    ) -> TemplateReader:
+        """What finds the features: in a table per space; or hashed, from the hashes of templates and boundaries."""
+        n = len(self.templates)
+        starts = np.cumsum([0, *(len(template.items) for template in self.templates)], dtype=np.int32)
+        items = [
+            (source, item.row)
+            for template, space in zip(self.templates, self.template_space, strict=True)
+            for source, item in zip(self.spaces[space], template.items, strict=True)
+        ]
+        return TemplateReader(
+            [tables[space] for space in self.template_space] if tables else [],
+            np.zeros(n, dtype=np.uint64) if seeds is None else seeds,
+            starts,
+            np.array(items, dtype=np.int32).reshape(-1, 2),
+            np.array(self.places, dtype=np.int32).reshape(-1, 2),
+            np.arange(self.left + self.right, dtype=np.int64) if boundaries is None else boundaries,
+            self.left,
+            self.of_bigrams,
+            bits,
+        )
 
-    def expand(
-        self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool, before: int = 0
-    ) -> list[NDArray[np.int32]]:
-        """The feature of each template at each token; of bigram templates none at the first token of a sequence.
-
-        `before` is the number of tokens in earlier pieces of the same columns.
-        """
-        found = []
-        for template, space in zip(self.templates, self.template_space, strict=True):
-            out = np.empty(X.n_tokens, dtype=np.int32)
-            columns = [padded[source] for source in self.spaces[space]]
-            rows = [item.row for item in template.items]
-            tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow, before)
-            if self.of_bigrams:
-                out[X.offsets[:-1][np.diff(X.offsets) > 0]] = -1
-            found.append(out)
-        return found
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The column of each source, and its place among the sources of this column."""
+        met = [0] * self.n_columns
+        places = []
+        for _, j in self.sources:
+            places.append((j, met[j]))
+            met[j] += 1
+        return places

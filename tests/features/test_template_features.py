@@ -2,6 +2,8 @@
 
 import io
 import os
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structsvm.features import template_features
-from structsvm.features.columns import Columns, read_columns
+from structsvm.features._strings import hash_strings
+from structsvm.features.columns import Columns, Vocabulary, read_columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.templates import TemplateError
+from structsvm.features.templates import FUNCTIONS, TemplateError, TemplateLayout
 
 
 @given(st.sampled_from(TEMPLATES), row_lists, row_lists, st.integers(1, 3))
@@ -145,13 +148,67 @@ def test_hashed_templates():
     assert tiny.values.sum() == len(exact.indices)
 
 
-def test_hashed_templates_are_the_same_by_space(monkeypatch):
-    columns = Columns.from_sequences([[(f"w{i % 7}", f"N{i % 3}") for i in range(20)]] * 2)
-    encoder = FeatureEncoder("U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]/%x[1,0]\nU2\nU3:%x[0,1]/%x[1,0]", hash_bits=18)
-    at_once = encoder.fit_transform(columns)
-    monkeypatch.setattr(template_features, "FEW", 0)
-    assert same(encoder.transform(columns), at_once)
-    assert len(np.unique(at_once.indices)) > 7
+def hashed(*strings):
+    """The hash that is made of a template's key and of the strings of its items, in Python's numbers."""
+
+    def of(text):
+        one = Vocabulary.from_strings([text])
+        return int(hash_strings(one.data, one.starts)[0])
+
+    h = of(strings[0])
+    for text in strings[1:]:
+        h = (h ^ of(text)) * 0x9E3779B97F4A7C15 % 2**64
+        h ^= h >> 29
+    return h
+
+
+@given(row_lists, st.integers(1, 30))
+def test_hashed_templates_against_python(rows, bits):
+    text = "U0:%x[0,0]\nU1:%lower[-1,0]/%prefix2[1,0]|%x[-2,0]\nU2\nU1:%lower[0,0]/%prefix2[0,0]|%x[1,0]\n"
+    layout = TemplateLayout.build(text, "templates", len(rows[0][0]))
+    wanted = []
+    for row in rows:
+        for t in range(len(row)):
+            found = []
+            for template in layout.templates:
+                places = [t + item.row for item in template.items]
+                strings = [
+                    f"_B{p}" if p < 0
+                    else f"_B+{p - len(row) + 1}" if p >= len(row)
+                    else row[p][0] if item.function == "x"
+                    else FUNCTIONS[item.function]([row[p][0]])[0]
+                    for p, item in zip(places, template.items)
+                ]  # fmt: skip
+                if None not in strings:
+                    found.append(hashed(repr(template.space), *strings) >> (64 - bits))
+            wanted.append(Counter(found))
+    tokens = FeatureEncoder(text, hash_bits=bits).fit_transform(Columns.from_sequences(rows))
+    values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values
+    spans = list(pairwise(tokens.indptr.tolist()))
+    assert [dict(zip(tokens.indices[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in spans] == wanted
+    assert all((np.diff(tokens.indices[a:b]) > 0).all() for a, b in spans)
+
+
+@pytest.mark.parametrize("settings", [{}, {"hash_bits": 16}])
+def test_codes_of_strings_are_forgotten_and_found_again(settings, monkeypatch):
+    rows = [[(f"w{i % 7}", "N") for i in range(20)], [(f"v{i}", "V") for i in range(9)]]
+    encoder = FeatureEncoder("rich", **settings)
+    tokens = encoder.fit_transform(Columns.from_sequences(rows))
+    for remembered in (5, 8, 10):  # more strings than that at once, and after one another
+        monkeypatch.setattr(template_features, "REMEMBERED", remembered)
+        again = copied_by_arrays(encoder)
+        assert same(again.transform(rows), tokens)
+        for i in (0, 1, 1, 0):
+            assert same(again.transform(rows[i : i + 1]), tokens[i : i + 1])
+
+
+def test_functions_see_each_string_once(monkeypatch):
+    seen = []
+    monkeypatch.setitem(FUNCTIONS, "lower", lambda words: seen.extend(words) or [word.lower() for word in words])
+    encoder = FeatureEncoder("U:%lower[0,0]", hash_bits=16)
+    encoder.fit_transform([["a", "B"]])
+    encoder.transform([["B", "c", "a"], ["c"]])
+    assert seen == ["a", "B", "c"]
 
 
 def test_hashed_bigrams():
