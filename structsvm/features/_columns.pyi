@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,4 +12,7 @@ def parse_columns(
     data: bytes,
     wanted: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], list[Interner]]: ...
+class RowError(Exception): ...
+
+def intern_rows(rows: list[Any]) -> tuple[NDArray[np.int32], list[Interner]]: ...
 def width(data: bytes | bytearray) -> int: ...

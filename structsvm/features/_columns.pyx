@@ -153,6 +153,48 @@ def parse_columns(const uint8_t[::1] data, int64_t wanted=0):
         free(columns)
 
 
+class RowError(Exception):
+    """args: the index of a row, and how many columns it has; -1: it is not made of strings."""
+
+
+def intern_rows(list rows):
+    """The strings of rows, each a str or a sequence of str.
+
+    Returns
+    -------
+    ids : int32 (n_rows, n_columns)
+    interners : list of Interner, one a column
+
+    Raises
+    ------
+    RowError
+    """
+    cdef Py_ssize_t n = len(rows), n_columns = 0, t, j
+    cdef list interners = []
+    cdef int32_t[:, ::1] to
+    cdef object row
+    for t in range(n):
+        row = rows[t]
+        if isinstance(row, str):
+            row = (row,)
+        elif not isinstance(row, tuple):
+            if not hasattr(row, "__len__"):
+                raise RowError(t, -1)
+            row = tuple(row)
+        if t == 0:
+            n_columns = len(<tuple>row)
+            interners = [Interner() for _ in range(n_columns)]
+            ids = np.empty((n, n_columns), dtype=np.int32)
+            to = ids
+        if len(<tuple>row) != n_columns:
+            raise RowError(t, len(<tuple>row))
+        for j in range(n_columns):
+            if not isinstance((<tuple>row)[j], str):
+                raise RowError(t, -1)
+            to[t, j] = (<Interner>interners[j]).id_of((<tuple>row)[j], True)
+    return ids if n else np.empty((0, 0), dtype=np.int32), interners
+
+
 def width(const uint8_t[::1] data):
     """The number of columns of a column file, 0 if it has no tokens."""
     cdef const char *p = pointer(data)

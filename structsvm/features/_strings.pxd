@@ -83,4 +83,5 @@ cdef class Interner:
     cdef int32_t find(self, const char *s, int64_t size, uint64_t h) noexcept nogil
     cdef int32_t add(self, const char *s, int64_t size, uint64_t h) noexcept nogil
     cdef int rehash(self) noexcept nogil
+    cdef int32_t id_of(self, object item, bint grow) except -2
     cdef _ids(self, strings, bint grow)

@@ -2,7 +2,7 @@
 """Byte strings and their numbers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_AsEncodedString
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_AsEncodedString, PyUnicode_GET_LENGTH
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
@@ -12,6 +12,9 @@ cimport cython
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
+
+cdef extern from "Python.h":
+    bint is_compact_ascii "PyUnicode_IS_COMPACT_ASCII"(object s)
 
 
 @cython.final
@@ -102,32 +105,36 @@ cdef class Interner:
 
     cdef _ids(self, strings, bint grow):
         cdef list items = list(strings)
-        cdef Py_ssize_t k, size
-        cdef const char *s
-        cdef uint64_t h
-        cdef int32_t i
-        cdef object item
+        cdef Py_ssize_t k
         out = np.empty(len(items), dtype=np.int32)
         cdef int32_t[::1] ids = out
         for k in range(len(items)):
-            item = items[k]
-            if item is None:
-                ids[k] = -1
-                continue
+            ids[k] = -1 if items[k] is None else self.id_of(items[k], grow)
+        return out
+
+    cdef int32_t id_of(self, object item, bint grow) except -2:
+        """The id of a str or bytes, -1 if it is unknown and `grow` is false."""
+        cdef Py_ssize_t size
+        cdef const char *s
+        cdef uint64_t h
+        cdef int32_t i
+        if isinstance(item, str) and is_compact_ascii(item):    # its own bytes
+            size = PyUnicode_GET_LENGTH(item)
+            s = <const char *>PyUnicode_1BYTE_DATA(item)
+        else:
             if isinstance(item, str):
                 item = utf8(item)
             elif not isinstance(item, bytes):
                 raise TypeError(f"wanted str, bytes or None, got {type(item).__name__}")
             size = PyBytes_GET_SIZE(item)
             s = PyBytes_AS_STRING(item)
-            h = hash_bytes(s, size)
-            i = self.find(s, size, h)
-            if i < 0 and grow:
-                i = self.add(s, size, h)
-                if i < 0:
-                    raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
-            ids[k] = i
-        return out
+        h = hash_bytes(s, size)
+        i = self.find(s, size, h)
+        if i < 0 and grow:
+            i = self.add(s, size, h)
+            if i < 0:
+                raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
+        return i
 
     def lookup_arrays(self, const uint8_t[::1] data, const int64_t[::1] starts):
         """Ids of the strings ``data[starts[i]:starts[i + 1]]``; unknown ones give -1."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features._columns import BadUTF8Error, RaggedLineError, parse_columns, width
+from structsvm.features._columns import BadUTF8Error, RaggedLineError, RowError, intern_rows, parse_columns, width
 from structsvm.features._strings import Interner
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
@@ -259,27 +260,21 @@ class Columns:
         for s, sequence in enumerate(sequences):
             if isinstance(sequence, str):
                 raise TypeError(f"{name}: sequence {s} must be a list of tokens, got the string {sequence!r:.40}")
-            for t, row in enumerate(sequence):
-                if isinstance(row, str):
-                    row = (row,)
-                if not hasattr(row, "__len__") or not all(isinstance(x, str) for x in row):
-                    raise TypeError(f"{name}: sequence {s}, token {t} must be a string or a row of strings")
-                if rows and len(row) != len(rows[0]):
-                    raise ColumnFileError(
-                        f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, found {len(row)}"
-                    )
-                rows.append(row)
+            rows.extend(sequence)
             if len(rows) == ends[-1] and not allow_empty:
                 raise ColumnFileError(f"{name}: sequence {s} is empty")
             ends.append(len(rows))
-        n_columns = len(rows[0]) if rows else 0
-        ids = np.empty((len(rows), n_columns), dtype=np.int32)
-        vocabularies = []
-        for j in range(n_columns):
-            interner = Interner()
-            ids[:, j] = interner.intern([row[j] for row in rows])
-            vocabularies.append(Vocabulary(*interner.to_arrays()))
-        return cls(np.array(ends, dtype=np.int64), ids, tuple(vocabularies), name)
+        try:
+            ids, interners = intern_rows(rows)
+        except RowError as error:
+            t, found = error.args
+            s = bisect_right(ends, t) - 1
+            where = f"{name}: sequence {s}, token {t - ends[s]}"
+            if found < 0:
+                raise TypeError(f"{where} must be a string or a row of strings") from None
+            wanted = 1 if isinstance(rows[0], str) else len(rows[0])
+            raise ColumnFileError(f"{where}: expected {wanted} columns, found {found}") from None
+        return cls(np.array(ends, dtype=np.int64), ids, _vocabularies(interners), name)
 
     @classmethod
     def from_dataframe(
@@ -474,4 +469,8 @@ def _parsed(data: bytes, name: str, line: int = 1, n_columns: int = 0, *, is_tex
     except BadUTF8Error as error:
         what = "lone surrogates" if is_text else "bytes that are not UTF-8"
         raise ColumnFileError(f"{name}:{line - 1 + error.args[0]}: {what}") from None
-    return Columns(offsets, ids, tuple(Vocabulary(*interner.to_arrays()) for interner in interners), name)
+    return Columns(offsets, ids, _vocabularies(interners), name)
+
+
+def _vocabularies(interners: list[Interner]) -> tuple[Vocabulary, ...]:
+    return tuple(Vocabulary(*interner.to_arrays()) for interner in interners)

@@ -430,15 +430,18 @@ def _is_of_words(sequence: Any) -> bool:
 def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
     """Sequences of tuples of strings as `Columns`."""
 
-    def checked() -> Iterator[list[tuple[str, ...]]]:
+    def checked() -> Iterator[list[Any]]:
         for s, sequence in enumerate(sequences):
             if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
                 raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
             tokens = list(sequence)
+            if {str}.issuperset(map(type, tokens)) or (
+                {tuple}.issuperset(map(type, tokens)) and {str}.issuperset(map(type, chain.from_iterable(tokens)))
+            ):
+                yield tokens
+                continue
             for t, token in enumerate(tokens):
-                if isinstance(token, str):
-                    tokens[t] = (token,)
-                elif not isinstance(token, tuple) or not all(isinstance(x, str) for x in token):
+                if not isinstance(token, (str, tuple)) or not all(isinstance(x, str) for x in token):
                     raise ValueError(
                         f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}"
                     )
