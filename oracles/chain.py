@@ -156,8 +156,8 @@ class LabelChain(Oracle):
 
     @property
     def padding_row(self) -> NDArray[np.float32]:
-        row = np.full(self.stride, -np.inf, dtype=np.float32)
-        row[: self.n_labels] = 0.0
+        row = np.zeros(self.stride, dtype=np.float32)
+        row[self.n_labels :] = -np.inf
         return row
 
     @property
@@ -415,13 +415,10 @@ ENTRIES = tuple(
 def _check_entries(of: str, tokens: Tokens, n_features: int) -> None:
     for name, dtype in ENTRIES:
         array = getattr(tokens, name)
-        if not (name == "values" and array is None) and not (
-            isinstance(array, np.ndarray)
-            and array.ndim == 1
-            and array.dtype == dtype
-            and array.flags.c_contiguous
-            and array.flags.aligned
-        ):
+        if array is None and name == "values":
+            continue
+        flags = array.flags if isinstance(array, np.ndarray) else None
+        if flags is None or array.ndim != 1 or array.dtype != dtype or not (flags.c_contiguous and flags.aligned):
             raise ValueError(f"the {of}' {name} must be a contiguous array of {dtype}")
     for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
         array = getattr(tokens, name)

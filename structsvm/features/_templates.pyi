@@ -29,7 +29,7 @@ class TemplateReader:
         self,
         ids: NDArray[np.int32],
         offsets: NDArray[np.int64],
-        codes: list[tuple[NDArray[np.int32], NDArray[np.int64]]],
+        codes: list[tuple[int, NDArray[np.int32], NDArray[np.int64]]],
         grow: bool = False,
         before: int = 0,
     ) -> NDArray[np.int32]: ...

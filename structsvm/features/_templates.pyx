@@ -321,8 +321,9 @@ cdef class TemplateReader:
         ----------
         ids : int32 (n_tokens, n_columns)
         offsets : int64 (n_sequences + 1,)
-        codes : list of (int32 (n_strings,), int64 (n_rows, n_sources)), one per column
-            The row of each string, and codes by row; these are below the sizes of the tables.
+        codes : list of (int, int32 (n_strings,), int64 (n_rows, n_sources))
+            Of each column that has sources: its number, the row of each string, and codes by row; these are below the
+            sizes of the tables.
         grow : bool
             Give new tuples the next ids, and count.
         before : int
@@ -346,8 +347,7 @@ cdef class TemplateReader:
             if columns == NULL or room == NULL or places == NULL or tables == NULL:
                 raise MemoryError
             check_offsets(offsets, n, "offsets")
-            for j in range(ids.shape[1]):
-                rows, its = codes[j]
+            for j, rows, its in codes:
                 keep += rows, its
                 columns[j].rows = &rows[0] if rows.shape[0] else NULL
                 columns[j].n_strings = rows.shape[0]

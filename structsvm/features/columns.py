@@ -69,11 +69,12 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def tolist(self) -> list[str]:
-        """All strings, in the order of their ids."""
+    def tolist(self, ids: Iterable[int] | None = None) -> list[str]:
+        """All strings, in the order of their ids; or those of some ids."""
         blob = self.data.tobytes()
         ends = self.starts.tolist()
-        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+        spans = pairwise(ends) if ids is None else ((ends[i], ends[i + 1]) for i in ids)
+        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in spans]
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> Vocabulary:
@@ -219,10 +220,13 @@ class Columns:
         ids = np.empty(self.ids.shape, dtype=np.int32)
         vocabularies = []
         for j, vocabulary in enumerate(self.vocabularies):
-            used, places = np.unique(self.ids[:, j], return_inverse=True)
+            order = self.ids[:, j].argsort()  # np.unique takes three times as long for a sentence
+            ascending = self.ids[order, j]
+            is_new = np.append(True, ascending[1:] != ascending[:-1])[: len(order)]
+            used = ascending[is_new]
             if len(used) and not 0 <= used[0] <= used[-1] < len(vocabulary):
                 raise ValueError(f"{self.name}: column {j} has an id outside its vocabulary")
-            ids[:, j] = places
+            ids[order, j] = is_new.cumsum() - 1
             vocabularies.append(vocabulary.take(used))
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 

@@ -7,7 +7,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.attributes import AttributeVocabulary, hash_attributes
+from structsvm.features._tokens import steps
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import HashedTemplates, TemplateEncoder, TemplateVocabulary
@@ -220,16 +221,8 @@ class FeatureEncoder:
     def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
-        if lengths is not None and hasattr(X, "columns"):
-            X = np.asarray(X)
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
-            raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
-        if hasattr(X, "to_pylist"):  # Arrow
-            X = X.to_pylist()
-        if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
-            X = np.asarray(X)
-        if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
-            raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
+        if type(X) is not list:
+            X = _sequences_of(X, has_lengths=lengths is not None)
         if lengths is not None:
             return self._encode_numeric(split_rows(X, lengths), fit)
         if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
@@ -303,7 +296,7 @@ class FeatureEncoder:
 
     def _encode_columns(self, X: Columns, fit: bool) -> Tokens:
         self._become("columns", fit)
-        if not fit and not np.diff(X.offsets).all():
+        if not fit and steps(X.offsets)[2]:
             tokens = self._encode_columns(X.without_empty(), fit) if X.n_tokens else self._nothing()
             return tokens.with_offsets(X.offsets)
         X = X.compact()
@@ -422,29 +415,47 @@ class FeatureEncoder:
             self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, self.n_features)
 
 
+def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
+    """X as something that iterates over sequences of tokens, or a matrix; TypeError if it is neither."""
+    if has_lengths and hasattr(X, "columns"):
+        X = np.asarray(X)
+    if hasattr(X, "columns") or hasattr(X, "column_names"):
+        raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
+    if hasattr(X, "to_pylist"):  # Arrow
+        X = X.to_pylist()
+    if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
+        X = np.asarray(X)
+    if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
+        raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
+    return X
+
+
 def _is_of_words(sequence: Any) -> bool:
     """Whether tokens are strings."""
     return isinstance(sequence, (list, tuple, np.ndarray)) and len(sequence) > 0 and isinstance(sequence[0], str)
 
 
 def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
-    """Sequences of tuples of strings as `Columns`."""
-
-    def checked() -> Iterator[list[Any]]:
-        for s, sequence in enumerate(sequences):
-            if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
-                raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
-            tokens = list(sequence)
-            if {str}.issuperset(map(type, tokens)) or (
-                {tuple}.issuperset(map(type, tokens)) and {str}.issuperset(map(type, chain.from_iterable(tokens)))
-            ):
-                yield tokens
-                continue
+    """Sequences of strings, or of tuples of strings, as `Columns`."""
+    held = []
+    for s, sequence in enumerate(sequences):
+        if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
+            raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
+        tokens = sequence if type(sequence) is list else list(sequence)
+        if not ({str}.issuperset(map(type, tokens)) or {tuple}.issuperset(map(type, tokens))):
             for t, token in enumerate(tokens):
-                if not isinstance(token, (str, tuple)) or not all(isinstance(x, str) for x in token):
-                    raise ValueError(
-                        f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}"
-                    )
-            yield tokens
+                if not isinstance(token, (str, tuple)):
+                    raise _not_columns(s, t, token)
+        held.append(tokens)
+    try:
+        return Columns.from_sequences(held, "X", allow_empty=not fit)
+    except TypeError:
+        for s, tokens in enumerate(held):
+            for t, token in enumerate(tokens):
+                if not all(isinstance(x, str) for x in token):
+                    raise _not_columns(s, t, token) from None
+        raise
 
-    return Columns.from_sequences(checked(), "X", allow_empty=not fit)
+
+def _not_columns(s: int, t: int, token: Any) -> ValueError:
+    return ValueError(f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}")

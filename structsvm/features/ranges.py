@@ -47,11 +47,15 @@ def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int
         if index.shape != (len(offsets) - 1,):
             raise IndexError(f"a mask of {index.size} entries for {len(offsets) - 1} sequences")
         index = np.flatnonzero(index)
-    index = np.arange(len(offsets) - 1)[index.astype(np.int64, casting="same_kind")]
-    lengths = np.diff(offsets)[index]
+    index, n = index.astype(np.int64, casting="same_kind"), len(offsets) - 1
+    if index.size and not -n <= index.min() <= index.max() < n:
+        raise IndexError(f"indices {index.min()}..{index.max()} are out of bounds for {n}")
+    index[index < 0] += n
+    starts = offsets[index]
+    lengths = offsets[index + 1] - starts
     new = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(lengths, out=new[1:])
-    rows, shift, first = np.empty(new[-1], dtype=np.int64), offsets[:-1][index] - new[:-1], 0
+    rows, shift, first = np.empty(new[-1], dtype=np.int64), starts - new[:-1], 0
     while first < len(index):
         last = max(int(np.searchsorted(new, new[first] + PIECE, side="right")) - 1, first + 1)
         a, b = new[first], new[last]

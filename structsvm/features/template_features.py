@@ -9,6 +9,7 @@ at all tokens, from these codes (:class:`~structsvm.features._templates.Template
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from threading import Lock
@@ -26,7 +27,7 @@ from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
 
-REMEMBERED = 2**15  # strings of a column whose codes are kept
+REMEMBERED, REMEMBERED_CODES = 2**15, 2**22  # strings of a column whose codes are kept, and codes of all of them
 
 # From the function of a source, and what it makes of some strings (None: nothing), to their codes; -1: no feature.
 Coder = Callable[[int, list[str | None]], NDArray[np.int64]]
@@ -44,23 +45,26 @@ class CodesOfStrings:
     """
 
     def __init__(self, layout: TemplateLayout, column: int, coder: Coder) -> None:
+        self._column = column
         self._sources = [(i, function) for i, (function, j) in enumerate(layout.sources) if j == column]
+        self._room = max(min(REMEMBERED, REMEMBERED_CODES // len(self._sources)), 1)
         self._coder, self._lock = coder, Lock()
         self._forget()
 
     def _forget(self) -> None:
         # A new array: readers may have the one before.
-        self._known, self._codes = Interner(), np.empty((REMEMBERED, len(self._sources)), dtype=np.int64)
+        self._known, self._codes = Interner(), np.empty((self._room, len(self._sources)), dtype=np.int64)
 
-    def __call__(self, vocabulary: Vocabulary) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The row of each string, and codes by row."""
+    def __call__(self, X: Columns) -> tuple[int, NDArray[np.int32], NDArray[np.int64]]:
+        """The column, the row of each of its strings, and codes by row."""
+        vocabulary = X.vocabularies[self._column]
         with self._lock:
-            if len(vocabulary) > REMEMBERED:
-                return np.arange(len(vocabulary), dtype=np.int32), self._code(vocabulary.tolist())
+            if len(vocabulary) > self._room:
+                return self._column, np.arange(len(vocabulary), dtype=np.int32), self._code(vocabulary.tolist())
             rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
-            if not are_within(rows, REMEMBERED):
-                new = vocabulary.take(np.flatnonzero(rows < 0)).tolist()
-                if len(self._known) + len(new) > REMEMBERED:
+            if not are_within(rows, self._room):
+                new = vocabulary.tolist(i for i, row in enumerate(rows.tolist()) if row < 0)
+                if len(self._known) + len(new) > self._room:
                     self._forget()
                     new = vocabulary.tolist()
                 new = list(dict.fromkeys(new))
@@ -68,7 +72,7 @@ class CodesOfStrings:
                 self._codes[first : first + len(new)] = self._code(new)
                 self._known.intern(new)
                 rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
-            return rows, self._codes
+            return self._column, rows, self._codes
 
     def _code(self, words: list[str]) -> NDArray[np.int64]:
         codes = np.empty((len(words), len(self._sources)), dtype=np.int64)
@@ -108,14 +112,14 @@ class TemplateEncoder:
     def prepare(self) -> tuple[TemplateReader, list[CodesOfStrings], NDArray[np.int32]]:
         """Make it ready."""
         reader, coder, order = self.make_ready()
-        codes = [CodesOfStrings(self._layout, j, coder) for j in range(self._layout.n_columns)]
+        codes = [CodesOfStrings(self._layout, j, coder) for j in self._layout.columns]
         self._ready = reader, codes, order
         return self._ready
 
     def transform(self, X: Columns) -> Tokens:
         """Encode columns; features that are not known are dropped."""
         reader, codes_of, order = self._ready or self.prepare()
-        found = reader.read(X.ids, X.offsets, [of(v) for of, v in zip(codes_of, X.vocabularies, strict=True)])
+        found = reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
         return Tokens(X.offsets, *merge_templates(found, X.n_tokens, order), self.n_features)
 
 
@@ -290,11 +294,9 @@ class _Met:
         self.layout, self.n_tokens = layout, 0
         self.strings: list[Vocabulary] = []
         margin = layout.left + layout.right
-        widths = [sum(column == j for _, column in layout.sources) for j in range(layout.n_columns)]
-        self._codes = [
-            (np.arange(len(v), dtype=np.int32), np.empty((len(v), width), dtype=np.int64))
-            for v, width in zip(vocabularies, widths, strict=True)
-        ]
+        widths = Counter(j for _, j in layout.sources)
+        codes_of = {j: np.empty((len(vocabularies[j]), width), dtype=np.int64) for j, width in widths.items()}
+        self._codes = [(j, np.arange(len(codes), dtype=np.int32), codes) for j, codes in codes_of.items()]
         words: dict[int, list[str]] = {}
         for (function, j), (_, place) in zip(layout.sources, layout.places, strict=True):
             vocabulary = vocabularies[j]
@@ -306,7 +308,7 @@ class _Met:
                 ids = interner.intern(FUNCTIONS[function](words[j]))
                 vocabulary = Vocabulary(*interner.to_arrays())
             self.strings.append(vocabulary)
-            self._codes[j][1][:, place] = _after(margin, ids)
+            codes_of[j][:, place] = _after(margin, ids)
         sizes = [len(v) + margin for v in self.strings]
         self._tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
         self._reader = layout.reader(self._tables)

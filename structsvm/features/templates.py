@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -457,9 +458,14 @@ class TemplateLayout:
         )
 
     @property
+    def columns(self) -> list[int]:
+        """The columns that are read, ascending."""
+        return sorted({j for _, j in self.sources})
+
+    @property
     def places(self) -> list[tuple[int, int]]:
         """The column of each source, and its place among the sources of this column."""
-        met = [0] * self.n_columns
+        met: Counter[int] = Counter()
         places = []
         for _, j in self.sources:
             places.append((j, met[j]))
