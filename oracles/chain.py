@@ -39,6 +39,8 @@ class KnownLabels(NamedTuple):
         """
         if isinstance(Y, KnownLabels):
             return None, Y
+        if isinstance(Y, np.ndarray) and Y.dtype == np.int32:
+            return flat_labels(Y, tokens), None
         if not any(getattr(y, "ndim", 0) == 2 and y.dtype.kind == "b" for y in Y):
             return flat_labels(Y, tokens), None
         rows = []

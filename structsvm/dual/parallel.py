@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -92,7 +93,8 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     from joblib import effective_n_jobs
 
-    return 1 if cluster_client() is not None else effective_n_jobs(n_jobs)
+    n = effective_n_jobs(n_jobs)
+    return 1 if n > 1 and cluster_client() is not None else n
 
 
 def cluster_client() -> Any:
@@ -116,9 +118,13 @@ class Rounds:
 
     def __init__(self, problem: Any, n_jobs: int | None = None) -> None:
         self.problem, self.n_jobs = problem, n_jobs
-        self.bounds = cut_points(problem.n_samples, problem.groups)
         self._shards: list[Any] | None = None
         self._cluster: Any = None
+
+    @cached_property
+    def bounds(self) -> Any:
+        """Those of the shards."""
+        return cut_points(self.problem.n_samples, self.problem.groups)
 
     @property
     def shards(self) -> Any:

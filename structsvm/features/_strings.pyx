@@ -201,6 +201,28 @@ def hash_strings(const uint8_t[::1] data, const int64_t[::1] starts):
     return out
 
 
+def take_strings(const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ids):
+    """Some of the strings ``data[starts[i]:starts[i + 1]]`` as (data uint8, starts int64)."""
+    cdef int64_t k, i, n = ids.shape[0], size, total = data.shape[0]
+    taken = np.zeros(n + 1, dtype=np.int64)
+    cdef int64_t[::1] to = taken
+    for k in range(n):
+        i = ids[k]
+        if not 0 <= i < starts.shape[0] - 1:
+            raise IndexError(f"string {i} is out of bounds for {starts.shape[0] - 1}")
+        if not 0 <= starts[i] <= starts[i + 1] <= total:
+            raise ValueError(f"string {i} has no place in its text")
+        to[k + 1] = to[k] + starts[i + 1] - starts[i]
+    cdef ndarray text = np.empty(to[n], dtype=np.uint8)
+    cdef char *out = <char *>array_data(text)
+    with nogil:
+        for k in range(n):
+            size = to[k + 1] - to[k]
+            if size:
+                memcpy(out + to[k], &data[starts[ids[k]]], size)
+    return text, taken
+
+
 cdef int check_offsets(const int64_t[::1] offsets, int64_t total, str name) except -1:
     """offsets[0] == 0 <= offsets[1] <= ... == total, or ValueError."""
     cdef int64_t k, n = offsets.shape[0]

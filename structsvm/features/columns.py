@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, RowError, intern_rows, parse_columns, width
-from structsvm.features._strings import Interner
+from structsvm.features._strings import Interner, take_strings
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
 
@@ -86,8 +86,7 @@ class Vocabulary:
 
     def take(self, ids: NDArray[Any]) -> Vocabulary:
         """The vocabulary of the strings `ids`, in that order."""
-        starts, places = take_ranges(self.starts, ids)
-        return Vocabulary(self.data[places], starts)
+        return Vocabulary(*take_strings(self.data, self.starts, np.asarray(ids, dtype=np.int64)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -79,6 +79,8 @@ def check_unchanged(params: Any, model: Any, settled: Iterable[str]) -> None:
 
 def is_same(a: Any, b: Any) -> bool:
     """Whether two parameters are the same: sequences, arrays and matrices by their values."""
+    if a is b:
+        return True
     a, b = (value.toarray() if is_sparse(value) else value for value in (a, b))
     if isinstance(a, SEQUENCES) or isinstance(b, SEQUENCES):
         return isinstance(a, SEQUENCES) and isinstance(b, SEQUENCES) and np.array_equal(a, b)
