@@ -67,9 +67,12 @@ class Options:
 
     def __init__(self, *values: Any) -> None:
         self.values = values
+        self.names = {value for value in values if isinstance(value, str)}
 
     def accepts(self, value: Any) -> bool:
-        return any(value is v or (isinstance(v, str) and isinstance(value, str) and value == v) for v in self.values)
+        if isinstance(value, str):
+            return value in self.names
+        return any(value is v for v in self.values)
 
     def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)

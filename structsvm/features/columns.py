@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, RowError, intern_rows, parse_columns, width
 from structsvm.features._strings import Interner, take_strings
-from structsvm.features.ranges import take_ranges
+from structsvm.features.ranges import distinct, take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
@@ -219,13 +219,9 @@ class Columns:
         ids = np.empty(self.ids.shape, dtype=np.int32)
         vocabularies = []
         for j, vocabulary in enumerate(self.vocabularies):
-            order = self.ids[:, j].argsort()  # np.unique takes three times as long for a sentence
-            ascending = self.ids[order, j]
-            is_new = np.append(True, ascending[1:] != ascending[:-1])[: len(order)]
-            used = ascending[is_new]
+            used, ids[:, j] = distinct(self.ids[:, j])
             if len(used) and not 0 <= used[0] <= used[-1] < len(vocabulary):
                 raise ValueError(f"{self.name}: column {j} has an id outside its vocabulary")
-            ids[order, j] = is_new.cumsum() - 1
             vocabularies.append(vocabulary.take(used))
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
 from structsvm.features._tokens import steps
-from structsvm.features.ranges import take_ranges, taken
+from structsvm.features.ranges import distinct, take_ranges, taken
 
 MAX_FEATURES = 2**31 - 1
 
@@ -163,6 +163,6 @@ def narrowed(rows: Any) -> tuple[Any, NDArray[np.int64]]:
     """The same tokens or rows with only the features that they have (one, if they have none), renumbered; and which
     of all these are. Bigrams of tokens stay as they are.
     """
-    features, indices = np.unique(rows.indices, return_inverse=True)
+    features, indices = distinct(rows.indices)
     kept: NDArray[np.int64] = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
-    return replace(rows, indices=indices.astype(np.int32), n_features=len(kept)), kept
+    return replace(rows, indices=indices, n_features=len(kept)), kept

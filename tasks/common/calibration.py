@@ -57,7 +57,7 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]], precision: flo
         return loss(math.exp(log_beta))[1]
 
     # A bracket of the slope's zero, and false position in it (Illinois).
-    at, step = 0.0, max(1.0, 8.0 * precision)
+    at, step = 0.0, 1.0
     here = slope(at)
     if here == 0.0:
         return 1.0
