@@ -241,7 +241,7 @@ class Columns:
         pieces[:, -1] += 1
         pieces[self.offsets[1:][np.diff(self.offsets) > 0] - 1, -1] += 1
         data = np.concatenate([part.data for part in parts])
-        return data[take_ranges(starts, pieces.ravel())[1]].tobytes()
+        return take_strings(data, starts, pieces.ravel())[0].tobytes()
 
     @classmethod
     def from_sequences(
