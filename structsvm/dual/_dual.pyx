@@ -35,7 +35,7 @@ from structsvm.execution._stop cimport look, poll
 from structsvm.dual._rounds import violations
 from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put
 
-cdef Py_ssize_t WINDOW = 1 << 23    # weights that `settle` sums at a time
+cdef Py_ssize_t WINDOW = 1 << 22    # weights that `settle` sums at a time
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
 
@@ -674,14 +674,31 @@ cdef class DualState(WeightState):
 
     def restart_average(self):
         cdef Py_ssize_t i, k
-        super().restart_average()
+        if self.average is None:
+            super().restart_average()
+        else:
+            self.average, self.average_sum = None, np.zeros_like(self.weights)
+            self.u, self.average_from = array_data(self.average_sum), self.n_visits
         for i in range(self.problem.n_samples):
             for k in range(self.sets[i].n):
                 self.sets[i].cuts[k].drift = 0.0
 
     def averaged(self):
+        if self.average is not None:
+            return self.average
         self.flush()
         return super().averaged()
+
+    def end_average(self):
+        """Let the average take the place of its sum: no step may follow before `restart_average`."""
+        if self.average_sum is not None and self.average is None and self.n_visits > self.average_from:
+            self.flush()
+            try:
+                self.average = self.average_to(self.average_sum, <double>(self.n_visits - self.average_from))
+            except BaseException:       # Ctrl-C: half of the sum is none
+                self.average_sum[:] = 0.0
+                self.average_from = self.n_visits
+                raise
 
     # ---- exact values ---------------------------------------------------------------------------
 

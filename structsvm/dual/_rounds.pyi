@@ -5,7 +5,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
 
-def violations(problem: Problem, weights: ArrayLike) -> NDArray[np.float64]: ...
+def violations(
+    problem: Problem, weights: ArrayLike, start: int = 0, stop: int | None = None
+) -> NDArray[np.float64]: ...
 def collect(
     problem: Problem, weights: ArrayLike, start: int, stop: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]: ...

@@ -67,16 +67,16 @@ cdef copy_of(const Words* words):
     return np.asarray(out)
 
 
-def violations(Problem problem not None, weights):
-    """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
+def violations(Problem problem not None, weights, Py_ssize_t start=0, stop=None):
+    """How much the most violated constraint of each of examples start .. stop - 1 is violated: float64 array."""
     cdef ndarray array = lent(problem, weights)
     cdef const void* w = array_data(array)
-    cdef float64_t[::1] out = np.empty(problem.n_samples)
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, end = problem.n_samples if stop is None else stop
+    cdef float64_t[::1] out = np.empty(end - start)
     cdef Cut cut
     with nogil:
-        for i in range(problem.n_samples):
-            separate(problem, i, w, &cut, &out[i])
+        for i in range(start, end):
+            separate(problem, i, w, &cut, &out[i - start])
             problem.swept(i)
     return np.asarray(out)
 

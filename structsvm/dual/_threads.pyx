@@ -323,6 +323,8 @@ cdef class Part(DualState):
             self.problem.lend(self.weights)
         else:
             self.weights[:] = self.whole.weights
+        if self.is_dual or self.member == 0:
+            self.u = self.whole.u
         if self.n_signs > 0:
             self.mu[:] = self.whole.mu
         tally_set(&self.exchange.tallies[self.member], 0)

@@ -37,4 +37,5 @@ cdef class WeightState(State):
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil
     cdef double tick(self) noexcept nogil
+    cdef average_to(self, average, double t)
     cdef void project(self) noexcept nogil

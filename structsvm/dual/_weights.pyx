@@ -219,9 +219,12 @@ cdef class WeightState(State):
         cdef double t = <double>(self.n_visits - self.average_from)
         if self.averaging == AVERAGE_NONE or t == 0.0:
             return copied(self.weights)
+        return self.average_to(np.empty_like(self.weights), t)
+
+    cdef average_to(self, average, double t):
+        """`averaged` of t visits, in an array, which may be that of the sum."""
         if self.averaging == AVERAGE_LINEAR:
             t *= 0.5 * (t + 1.0)
-        average = np.empty_like(self.weights)
         for start in range(0, len(average), PIECE):
             piece = slice(start, start + PIECE)
             np.divide(self.average_sum[piece], -t, out=average[piece])
@@ -230,6 +233,9 @@ cdef class WeightState(State):
         if self.n_signs > 0:    # but for rounding they are
             average[self.problem.nonnegative] = np.maximum(average[self.problem.nonnegative], 0.0)
         return average
+
+    def end_average(self):
+        """Say that no further step belongs to the average, so that it needs no memory beside its sum."""
 
     def renew(self):
         """Go on with a copy of the weights: those so far belong to who took them."""

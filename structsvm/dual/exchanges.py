@@ -269,6 +269,9 @@ class SharedState(DualState):
             self.average_sum[:] = 0.0
         self.n_exchanged = 0
 
+    def end_average(self) -> None:
+        pass  # members have the visits
+
     def averaged(self) -> Any:
         T = self.n_exchanged
         if self.average_sum is None or T == 0:

@@ -133,9 +133,23 @@ class Rounds:
             self._shards = [self.problem.shard(a, b) for a, b in pairwise(self.bounds)]
         return self._shards
 
-    def violations(self, w: Any) -> Any:
-        """As `structsvm.dual._rounds.violations`, of all examples."""
-        return self._of_all(violations, w)
+    def violations(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
+        """As `structsvm.dual._rounds.violations`, of all examples or of those that `part` returns."""
+        if (start, stop) == (0.0, 1.0):
+            return self._of_all(violations, w)
+        spans = self._spans(start, stop)
+        if self._alone():
+            found = [violations(self.problem, w, a + i, a + j) for a, (i, j) in zip(self.bounds, spans)]
+        else:
+            found = self._map(violations, w, spans)
+        return np.concatenate(found)
+
+    def part(self, start: float, stop: float) -> Any:
+        """The indices of the examples between two fractions of each shard."""
+        return np.concatenate([np.arange(a + i, a + j) for a, (i, j) in zip(self.bounds, self._spans(start, stop))])
+
+    def _spans(self, start: float, stop: float) -> Any:
+        return [(int(start * (b - a)), int(stop * (b - a))) for a, b in pairwise(self.bounds)]
 
     def losses(self, w: Any) -> Any:
         """As `structsvm.dual._rounds.losses`, of all examples."""
@@ -159,7 +173,7 @@ class Rounds:
 
         The part lies between two fractions, so a portion of the examples has a part of every shard.
         """
-        spans = [(int(start * (b - a)), int(stop * (b - a))) for a, b in pairwise(self.bounds)]
+        spans = self._spans(start, stop)
         firsts = [a + span[0] for a, span in zip(self.bounds, spans)]
         if self._alone():
             return [(a, collect(self.problem, w, a, a + stop - start)) for a, (start, stop) in zip(firsts, spans)]
