@@ -26,7 +26,7 @@ cdef class DualState(WeightState):
     cdef readonly double tau                # a direction with less slope is left alone
     cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
     cdef object base                        # None, or float64 weights that training started from
-    cdef object average                     # in the place of its sum, from `end_average` to `restart_average`; else None
+    cdef object average                     # in the place of its sum, after `end_average`; else None
     cdef object summed                      # what `sums` returns, if threads have summed; else None
     cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
     cdef double[::1] ridge                  # (n,) curvature added along that sum

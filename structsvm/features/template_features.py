@@ -30,7 +30,7 @@ from structsvm.stored_values import Array, checked_arrays, strings
 REMEMBERED, REMEMBERED_CODES = 2**15, 2**22  # strings of a column whose codes are kept, and codes of all of them
 
 # From the function of a source, and what it makes of some strings (None: nothing), to their codes; -1: no feature.
-Coder = Callable[[int, list[str | None]], NDArray[np.int64]]
+Coder = Callable[[int, Sequence[str | None]], NDArray[np.int64]]
 
 
 class CodesOfStrings:
@@ -137,7 +137,7 @@ class HashedTemplates(TemplateEncoder):
         return reader, self._code, np.arange(len(seeds), dtype=np.int32)
 
     @staticmethod
-    def _code(source: int, strings: list[str | None]) -> NDArray[np.int64]:
+    def _code(source: int, strings: Sequence[str | None]) -> NDArray[np.int64]:
         codes = np.full(len(strings), -1, dtype=np.int64)
         codes[[s is not None for s in strings]] = _hashes([s for s in strings if s is not None]).view(np.int64)
         return codes
@@ -194,7 +194,9 @@ class TemplateVocabulary(TemplateEncoder):
         met = _Met(layout, X.vocabularies)
         found = met.add(X)
         vocabulary, maps = met.numbered(min_count)
-        arrays = merge_templates(found, X.n_tokens, vocabulary.order(), [maps[space] for space in layout.template_space])
+        arrays = merge_templates(
+            found, X.n_tokens, vocabulary.order(), [maps[space] for space in layout.template_space]
+        )
         return vocabulary, Tokens(X.offsets, *arrays, vocabulary.n_features)
 
     @classmethod
@@ -223,7 +225,7 @@ class TemplateVocabulary(TemplateEncoder):
             table.insert(codes, ids)
             tables.append(table)
 
-        def code(source: int, strings: list[str | None]) -> NDArray[np.int64]:
+        def code(source: int, strings: Sequence[str | None]) -> NDArray[np.int64]:
             return _after(margin, interners[source].lookup(strings))
 
         return self._layout.reader(tables), code, self.order()

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from python_oracles import Data, alphas_of
 
 from structsvm import ConvergenceWarning, CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron
+from structsvm.dual import parallel
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.protocol import OracleError
 from structsvm.result import relative_gap
+from structsvm.solvers import base
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
@@ -237,6 +239,77 @@ def test_passive_aggressive_is_larank_without_old_examples(average, max_iter):
 
 
 # --- averages and the perceptron ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_certificates_of_many_examples_drop_the_worse_weights(n_jobs, monkeypatch):
+    oracle, X, Y = chain_data(n=400, T=3)
+
+    def trained(most, certainty, **options):
+        monkeypatch.setattr(base, "MANY_EXAMPLES", most)
+        monkeypatch.setattr(base, "CERTAINTY", certainty)
+        monkeypatch.setattr(parallel, "SHARD_EXAMPLES", 30)
+        solver = LaRank(**{"C": 0.01, "max_iter": 2, "random_state": 0} | options)
+        problem, sizes = oracle.bind(X, Y, **solver.formulation()), []
+        run = solver.start(problem)
+        violations, run.rounds.n_jobs = run.rounds.violations, n_jobs
+
+        def counted(w, *part):
+            found = violations(w, *part)
+            sizes.append(len(found))
+            return found
+
+        run.rounds.violations = counted
+        return solver.solve(problem, run=run), sizes
+
+    whole, asked = trained(500, 0.0)
+    assert asked == [400, 400]
+    for certainty in (np.inf, 0.0):
+        run, asked = trained(400, certainty)
+        assert run.use_average == whole.use_average and np.array_equal(run.weights, whole.weights)
+        assert run.primal == pytest.approx(whole.primal, rel=1e-14) and run.dual == whole.dual
+        saved = 800 - sum(asked)
+        assert whole.state.n_argmax - run.state.n_argmax == saved
+        assert saved == 0 if certainty else saved > 340
+    assert trained(400, 0.0, penalty="quadratic")[1] == [400, 400]
+    assert trained(400, 0.0, average=False)[1] == [400]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_average_in_the_place_of_its_sum(n_jobs):
+    oracle, X, Y = chain_data(n=60)
+    solver = LaRank(max_iter=3, n_jobs=n_jobs, deterministic=False, random_state=0)
+    run, plain = (solver.start(oracle.bind(X, Y)) for _ in range(2))
+    taken = []
+    for _ in range(3):
+        for one in (run, plain):
+            while not one.advance(np.inf):
+                pass
+        run.certify()
+        average = run.state.averaged()
+        assert average is run.state.averaged()
+        if n_jobs == 1:  # threads add up in another order each time
+            assert np.array_equal(average, plain.state.averaged())
+        taken.append((average, average.copy()))
+    assert all(np.array_equal(average, then) for average, then in taken)
+    assert not np.array_equal(taken[0][0], taken[1][0])
+
+
+def test_ctrl_c_in_the_average(monkeypatch):
+    """Half of a sum is no average: without one, the last weights stand for it."""
+    oracle, X, Y = chain_data(n=20)
+    run = LaRank(max_iter=2, random_state=0).start(oracle.bind(X, Y))
+    while not run.advance(np.inf):
+        pass
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "divide", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.state.end_average()
+    monkeypatch.undo()
+    assert np.array_equal(run.state.averaged(), run.state.weights)
 
 
 @pytest.mark.parametrize(
