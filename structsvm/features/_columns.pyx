@@ -7,6 +7,7 @@ from libc.stdlib cimport free
 
 import numpy as np
 
+from structsvm._arrays cimport array_data, ndarray
 from structsvm.features._strings cimport SIGNALS, Interner, copied, hash_bytes, pointer, reserve
 
 cdef extern from *:
@@ -39,7 +40,7 @@ cdef extern from *:
 
 
 class RaggedLineError(Exception):
-    """args: line number, columns wanted, columns found."""
+    """args: number of the line or row, columns wanted, columns found (-1: what is no row of strings)."""
 
 
 class BadUTF8Error(Exception):
@@ -153,10 +154,6 @@ def parse_columns(const uint8_t[::1] data, int64_t wanted=0):
         free(columns)
 
 
-class RowError(Exception):
-    """args: the index of a row, and how many columns it has; -1: it is not made of strings."""
-
-
 def intern_rows(list rows):
     """The strings of rows, each a str or a sequence of str.
 
@@ -167,11 +164,12 @@ def intern_rows(list rows):
 
     Raises
     ------
-    RowError
+    RaggedLineError
     """
     cdef Py_ssize_t n = len(rows), n_columns = 0, t, j
     cdef list interners = []
-    cdef int32_t[:, ::1] to
+    cdef ndarray ids = np.empty((0, 0), dtype=np.int32)
+    cdef int32_t *to = NULL
     cdef object row
     for t in range(n):
         row = rows[t]
@@ -179,20 +177,20 @@ def intern_rows(list rows):
             row = (row,)
         elif not isinstance(row, tuple):
             if not hasattr(row, "__len__"):
-                raise RowError(t, -1)
+                raise RaggedLineError(t, n_columns, -1)
             row = tuple(row)
         if t == 0:
             n_columns = len(<tuple>row)
             interners = [Interner() for _ in range(n_columns)]
             ids = np.empty((n, n_columns), dtype=np.int32)
-            to = ids
+            to = <int32_t *>array_data(ids)
         if len(<tuple>row) != n_columns:
-            raise RowError(t, len(<tuple>row))
+            raise RaggedLineError(t, n_columns, len(<tuple>row))
         for j in range(n_columns):
             if not isinstance((<tuple>row)[j], str):
-                raise RowError(t, -1)
-            to[t, j] = (<Interner>interners[j]).id_of((<tuple>row)[j], True)
-    return ids if n else np.empty((0, 0), dtype=np.int32), interners
+                raise RaggedLineError(t, n_columns, -1)
+            to[t * n_columns + j] = (<Interner>interners[j]).id_of((<tuple>row)[j], True)
+    return ids, interners
 
 
 def width(const uint8_t[::1] data):

@@ -204,8 +204,8 @@ def hash_strings(const uint8_t[::1] data, const int64_t[::1] starts):
 def take_strings(const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ids):
     """Some of the strings ``data[starts[i]:starts[i + 1]]`` as (data uint8, starts int64)."""
     cdef int64_t k, i, n = ids.shape[0], size, total = data.shape[0]
-    taken = np.zeros(n + 1, dtype=np.int64)
-    cdef int64_t[::1] to = taken
+    cdef ndarray taken = np.zeros(n + 1, dtype=np.int64)
+    cdef int64_t *to = <int64_t *>array_data(taken)
     for k in range(n):
         i = ids[k]
         if not 0 <= i < starts.shape[0] - 1:

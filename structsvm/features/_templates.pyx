@@ -18,6 +18,7 @@ cimport cython
 
 import numpy as np
 
+from structsvm._arrays cimport array_data, ndarray
 from structsvm._prefetch cimport prefetch
 from structsvm.features._strings cimport SIGNALS, check_offsets, copied, reserve
 from structsvm.features._tokens cimport merge_token
@@ -272,6 +273,8 @@ cdef struct Column:
     int64_t n_strings
     const int64_t *codes
     int64_t width
+    const char *ids             # of tokens, so many bytes apart
+    int64_t step
 
 
 @cython.final
@@ -298,23 +301,27 @@ cdef class TemplateReader:
     cdef list tables
     cdef int left, right, bits
     cdef bint of_bigrams
-    cdef const uint64_t[::1] seeds
-    cdef const int32_t[::1] starts
-    cdef const int32_t[:, ::1] items, sources
-    cdef const int64_t[::1] boundaries
+    cdef Py_ssize_t n_templates, n_items, n_sources
+    cdef tuple arrays                   # whose these are
+    cdef const uint64_t *seeds
+    cdef const int32_t *starts
+    cdef const int32_t *items
+    cdef const int32_t *sources
+    cdef const int64_t *boundaries
 
-    def __cinit__(self, list tables, const uint64_t[::1] seeds, const int32_t[::1] starts,
-                  const int32_t[:, ::1] items, const int32_t[:, ::1] sources, const int64_t[::1] boundaries,
+    def __cinit__(self, list tables, ndarray seeds, ndarray starts, ndarray items, ndarray sources, ndarray boundaries,
                   int left, bint of_bigrams, int bits):
-        self.tables, self.seeds, self.starts, self.items, self.sources = tables, seeds, starts, items, sources
-        self.boundaries, self.left, self.right = boundaries, left, <int>boundaries.shape[0] - left
+        self.tables, self.arrays = tables, (seeds, starts, items, sources, boundaries)
+        self.n_templates, self.n_items, self.n_sources = len(seeds), len(items), len(sources)
+        self.seeds, self.starts = <const uint64_t *>array_data(seeds), <const int32_t *>array_data(starts)
+        self.items, self.sources = <const int32_t *>array_data(items), <const int32_t *>array_data(sources)
+        self.boundaries, self.left, self.right = <const int64_t *>array_data(boundaries), left, len(boundaries) - left
         self.of_bigrams, self.bits = of_bigrams, bits
 
     def __reduce__(self):
         raise TypeError("a TemplateReader is rebuilt from its layout, not pickled")
 
-    def read(self, const int32_t[:, :] ids, const int64_t[::1] offsets, list codes, bint grow=False,
-             int64_t before=0):
+    def read(self, ndarray ids, const int64_t[::1] offsets, list codes, bint grow=False, int64_t before=0):
         """The feature of each template at each token, -1 for none: int32 (n_tokens * n_templates,).
 
         Parameters
@@ -329,30 +336,28 @@ cdef class TemplateReader:
         before : int
             Tokens of earlier pieces of the same columns.
         """
-        cdef int64_t n = ids.shape[0], n_sequences = offsets.shape[0] - 1, s, t, looked = 0
-        cdef Py_ssize_t n_templates = self.seeds.shape[0], j
+        cdef int64_t n = len(ids), n_sequences = offsets.shape[0] - 1, s, t, looked = 0
+        cdef Py_ssize_t n_templates = self.n_templates, j, n_columns = ids.shape[1]
         cdef int status = 0
-        cdef const int32_t[::1] rows
-        cdef const int64_t[:, ::1] its
-        cdef list keep = []             # the buffers behind the pointers
-        cdef Column *columns = <Column *>calloc(ids.shape[1] + 1, sizeof(Column))
+        cdef ndarray rows, its
+        cdef Column *columns = <Column *>calloc(n_columns + 1, sizeof(Column))
         # Of each column the row of each token, of each source its codes.
         cdef int64_t size = BLOCK + self.left + self.right
-        cdef int64_t *room = <int64_t *>malloc((self.sources.shape[0] + 1) * size * sizeof(int64_t))
-        cdef const int64_t **places = <const int64_t **>calloc(self.items.shape[0] + 1, sizeof(int64_t *))
+        cdef int64_t *room = <int64_t *>malloc((self.n_sources + 1) * size * sizeof(int64_t))
+        cdef const int64_t **places = <const int64_t **>calloc(self.n_items + 1, sizeof(int64_t *))
         cdef PyObject **tables = <PyObject **>calloc(n_templates + 1, sizeof(PyObject *))
-        out = np.empty(n * n_templates, dtype=np.int32)
-        cdef int32_t[::1] found = out
+        cdef ndarray out = np.empty(n * n_templates, dtype=np.int32)
+        cdef int32_t *found = <int32_t *>array_data(out)
         try:
             if columns == NULL or room == NULL or places == NULL or tables == NULL:
                 raise MemoryError
             check_offsets(offsets, n, "offsets")
             for j, rows, its in codes:
-                keep += rows, its
-                columns[j].rows = &rows[0] if rows.shape[0] else NULL
-                columns[j].n_strings = rows.shape[0]
-                columns[j].codes = &its[0, 0] if its.shape[0] and its.shape[1] else room
-                columns[j].width = its.shape[1]
+                columns[j].rows, columns[j].n_strings = <const int32_t *>array_data(rows), len(rows)
+                columns[j].codes, columns[j].width = <const int64_t *>array_data(its), its.shape[1]
+            for j in range(n_columns):
+                columns[j].ids = <const char *>array_data(ids) + j * <Py_ssize_t>ids.strides[1]
+                columns[j].step = ids.strides[0]
             for j in range(len(self.tables)):
                 tables[j] = <PyObject *>self.tables[j]
             with nogil:
@@ -363,7 +368,7 @@ cdef class TemplateReader:
                             found[t * n_templates + j] = -1
                         t += 1
                     while t < offsets[s + 1] and status == 0:
-                        status = self.read_block(columns, ids, offsets[s], offsets[s + 1], t, room, places,
+                        status = self.read_block(columns, offsets[s], offsets[s + 1], t, room, places,
                                                  tables, &found[t * n_templates], grow, t + before)
                         t += BLOCK
                     if status != 0:
@@ -385,19 +390,19 @@ cdef class TemplateReader:
             free(tables)
         return out
 
-    cdef int read_block(self, const Column *columns, const int32_t[:, :] ids, int64_t first, int64_t last, int64_t t,
-                        int64_t *room, const int64_t **places, PyObject **tables, int32_t *out, bint grow,
+    cdef int read_block(self, const Column *columns, int64_t first, int64_t last, int64_t t, int64_t *room,
+                        const int64_t **places, PyObject **tables, int32_t *out, bint grow,
                         int64_t number) noexcept nogil:
         """Up to BLOCK tokens from t on of the sequence first .. last - 1. 0, -1 memory, -2 many, -3 a bad id."""
         cdef int64_t n = min(<int64_t>BLOCK, last - t), size = n + self.left + self.right, i, p, k
-        cdef int64_t n_templates = self.seeds.shape[0], column = -1, x, j
+        cdef int64_t n_templates = self.n_templates, column = -1, x, j
         cdef int64_t *rows = room       # of a token outside the sequence: -1 - its code
         cdef int64_t *to = room
         cdef const int64_t *source
         cdef int status
         cdef uint64_t h
-        for k in range(self.sources.shape[0]):
-            j = self.sources[k, 0]
+        for k in range(self.n_sources):
+            j = self.sources[2 * k]
             if j != column:
                 column = j
                 for i in range(size):
@@ -407,16 +412,16 @@ cdef class TemplateReader:
                     elif p >= last:
                         rows[i] = last - p - 1 - self.left
                     else:
-                        x = ids[p, j]
+                        x = (<const int32_t *>(columns[j].ids + p * columns[j].step))[0]
                         if x < 0 or x >= columns[j].n_strings:
                             return -3
                         rows[i] = columns[j].rows[x] * columns[j].width
             to += size
-            source = columns[j].codes + self.sources[k, 1]
+            source = columns[j].codes + self.sources[2 * k + 1]
             for i in range(size):
                 to[i] = source[rows[i]] if rows[i] >= 0 else self.boundaries[-1 - rows[i]]
-        for k in range(self.items.shape[0]):
-            places[k] = room + (self.items[k, 0] + 1) * size + self.left + self.items[k, 1]
+        for k in range(self.n_items):
+            places[k] = room + (self.items[2 * k] + 1) * size + self.left + self.items[2 * k + 1]
         for k in range(n_templates):
             if self.bits == 0:
                 status = (<TemplateTable>tables[k]).find(
@@ -436,7 +441,7 @@ cdef class TemplateReader:
         return 0
 
 
-def merge_templates(int32_t[::1] found, int64_t n_tokens, const int32_t[::1] order, list maps=None):
+def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=None):
     """CSR arrays (indptr, indices, values or None) of what `TemplateReader.read` returned, which is overwritten.
 
     Parameters
@@ -447,50 +452,39 @@ def merge_templates(int32_t[::1] found, int64_t n_tokens, const int32_t[::1] ord
     maps : list of int32 arrays, optional
         By template, from what was found to features; -1: dropped.
     """
-    cdef Py_ssize_t n_templates = order.shape[0], k
+    cdef Py_ssize_t n_templates = len(order), k
     cdef int64_t t = 0, end
-    cdef const int32_t[::1] view
-    cdef int64_t[::1] ptr
-    cdef float[::1] val
+    cdef ndarray made = None, indptr = np.zeros(n_tokens + 1, dtype=np.int64)
+    cdef int64_t *ptr = <int64_t *>array_data(indptr)
     cdef float *values = NULL
-    cdef list keep = []         # the buffers behind the pointers
+    cdef bint has_maps = maps is not None
     cdef const int32_t **targets = <const int32_t **>calloc(n_templates + 1, sizeof(int32_t *))
     cdef int32_t *row = <int32_t *>malloc((n_templates + 1) * sizeof(int32_t))
-    indptr = np.zeros(n_tokens + 1, dtype=np.int64)
-    made = None
-    ptr = indptr
     try:
         if targets == NULL or row == NULL:
             raise MemoryError
-        if found.shape[0] != n_tokens * n_templates:
+        if len(found) != n_tokens * n_templates:
             raise ValueError("one feature a token and template")
         for k in range(n_templates if maps is not None else 0):
-            view = maps[k]
-            keep.append(view)
-            targets[k] = &view[0] if view.shape[0] else row     # of no features: nothing was found
+            targets[k] = <const int32_t *>array_data(<ndarray?>maps[k])
         while t < n_tokens and n_templates:
             end = min(t + SIGNALS, n_tokens)
             with nogil:
-                t = _merge(&found[0], &order[0], n_templates, targets if maps is not None else NULL, t, end, row,
-                           &ptr[0], values)
+                t = _merge(<int32_t *>array_data(found), <const int32_t *>array_data(order), n_templates,
+                           targets if has_maps else NULL, t, end, row, ptr, values)
             if t < 0:
                 raise MemoryError
             if t < end:
-                made = np.ones(found.shape[0], dtype=np.float32)
-                val = made
-                values = &val[0]
+                made = np.ones(len(found), dtype=np.float32)
+                values = <float *>array_data(made)
             PyErr_CheckSignals()
     finally:
         free(targets)
         free(row)
-    indices = found.base
-    view = None
-    found = None
-    val = None
-    indices.resize(ptr[n_tokens], refcheck=False)
+    found.resize(ptr[n_tokens], refcheck=False)
     if made is not None:
         made.resize(ptr[n_tokens], refcheck=False)
-    return indptr, indices, made
+    return indptr, found, made
 
 
 cdef int64_t _merge(int32_t *found, const int32_t *order, int64_t n, const int32_t **targets, int64_t t, int64_t end,

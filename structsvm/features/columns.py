@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features._columns import BadUTF8Error, RaggedLineError, RowError, intern_rows, parse_columns, width
+from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
 from structsvm.features._strings import Interner, take_strings
 from structsvm.features.ranges import distinct, take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
@@ -265,13 +265,12 @@ class Columns:
             ends.append(len(rows))
         try:
             ids, interners = intern_rows(rows)
-        except RowError as error:
-            t, found = error.args
+        except RaggedLineError as error:
+            t, wanted, found = error.args
             s = bisect_right(ends, t) - 1
             where = f"{name}: sequence {s}, token {t - ends[s]}"
             if found < 0:
                 raise TypeError(f"{where} must be a string or a row of strings") from None
-            wanted = 1 if isinstance(rows[0], str) else len(rows[0])
             raise ColumnFileError(f"{where}: expected {wanted} columns, found {found}") from None
         return cls(np.array(ends, dtype=np.int64), ids, _vocabularies(interners), name)
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.attributes import AttributeVocabulary, hash_attributes
 from structsvm.features._tokens import steps
+from structsvm.features.attributes import AttributeVocabulary, hash_attributes
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import HashedTemplates, TemplateEncoder, TemplateVocabulary
