@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from threading import Lock
 from typing import Any
 
@@ -29,8 +29,9 @@ from structsvm.stored_values import Array, checked_arrays, strings
 
 REMEMBERED, REMEMBERED_CODES = 2**15, 2**22  # strings of a column whose codes are kept, and codes of all of them
 
-# From the function of a source, and what it makes of some strings (None: nothing), to their codes; -1: no feature.
-Coder = Callable[[int, Sequence[str | None]], NDArray[np.int64]]
+# From sources, and what the function of each makes of some strings (None: nothing), to a row of codes for each source;
+# -1: no feature.
+Coder = Callable[[list[int], list[Sequence[str | None]]], NDArray[np.int64]]
 
 
 class CodesOfStrings:
@@ -40,8 +41,7 @@ class CodesOfStrings:
     ----------
     layout : TemplateLayout
     column : int
-    coder : function
-        From a source, and what its function makes of some strings (None: nothing), to codes; -1: no feature.
+    coder : Coder
     """
 
     def __init__(self, layout: TemplateLayout, column: int, coder: Coder) -> None:
@@ -75,10 +75,8 @@ class CodesOfStrings:
             return self._column, rows, self._codes
 
     def _code(self, words: list[str]) -> NDArray[np.int64]:
-        codes = np.empty((len(words), len(self._sources)), dtype=np.int64)
-        for place, (i, function) in enumerate(self._sources):
-            codes[:, place] = self._coder(i, words if function == "x" else FUNCTIONS[function](words))
-        return codes
+        made = [words if function == "x" else FUNCTIONS[function](words) for _, function in self._sources]
+        return np.ascontiguousarray(self._coder([i for i, _ in self._sources], made).T)
 
 
 class TemplateEncoder:
@@ -137,10 +135,11 @@ class HashedTemplates(TemplateEncoder):
         return reader, self._code, np.arange(len(seeds), dtype=np.int32)
 
     @staticmethod
-    def _code(source: int, strings: Sequence[str | None]) -> NDArray[np.int64]:
+    def _code(sources: list[int], made: list[Sequence[str | None]]) -> NDArray[np.int64]:
+        strings = list(chain.from_iterable(made))
         codes = np.full(len(strings), -1, dtype=np.int64)
         codes[[s is not None for s in strings]] = _hashes([s for s in strings if s is not None]).view(np.int64)
-        return codes
+        return codes.reshape(len(sources), -1)
 
 
 def _hashes(strings: list[str]) -> NDArray[np.uint64]:
@@ -225,8 +224,8 @@ class TemplateVocabulary(TemplateEncoder):
             table.insert(codes, ids)
             tables.append(table)
 
-        def code(source: int, strings: Sequence[str | None]) -> NDArray[np.int64]:
-            return _after(margin, interners[source].lookup(strings))
+        def code(sources: list[int], made: list[Sequence[str | None]]) -> NDArray[np.int64]:
+            return _after(margin, np.stack([interners[i].lookup(strings) for i, strings in zip(sources, made)]))
 
         return self._layout.reader(tables), code, self.order()
 
