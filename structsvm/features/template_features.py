@@ -75,7 +75,9 @@ class CodesOfStrings:
             return self._column, rows, self._codes
 
     def _code(self, words: list[str]) -> NDArray[np.int64]:
-        made = [words if function == "x" else FUNCTIONS[function](words) for _, function in self._sources]
+        made: list[Sequence[str | None]] = [
+            words if function == "x" else FUNCTIONS[function](words) for _, function in self._sources
+        ]
         return np.ascontiguousarray(self._coder([i for i, _ in self._sources], made).T)
 
 
