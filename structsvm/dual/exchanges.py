@@ -170,7 +170,7 @@ class SharedState(DualState):
     n_threads : sequence of int
         Of each worker.
     connect : callable
-        Gives the members workers of their own, with `map` and `close` of `structsvm.dual.cluster.Cluster`.
+        Gives the members workers of their own, with `map` and `close` of `structsvm.shards.cluster.Cluster`.
     """
 
     def __init__(
@@ -443,7 +443,7 @@ def cuts_of(arrays: Any, start: int, stop: int) -> Any:
 
 def on_workers(client: Any) -> dict[str, Any]:
     """`n_threads` and `connect` of `SharedState` for the workers of a Dask client."""
-    from structsvm.dual.cluster import Cluster, workers
+    from structsvm.shards.cluster import Cluster, workers
 
     return {"n_threads": list(workers(client).values()), "connect": partial(Cluster, client)}
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
+from structsvm.shards.spread import cluster_client
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
 LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
@@ -95,15 +96,6 @@ def n_threads(n_jobs: int | None) -> int:
     return 1 if cluster_client() is not None else effective_n_jobs(n_jobs)
 
 
-def cluster_client() -> Any:
-    """The client of the cluster that `joblib.parallel_config` names, whose workers are no threads; else None."""
-    if "joblib" not in sys.modules:
-        return None
-    from joblib.parallel import get_active_backend
-
-    return getattr(get_active_backend()[0], "client", None)
-
-
 class Rounds:
     """All examples of a problem, decoded at the same weights.
 
@@ -175,7 +167,7 @@ class Rounds:
         backend = get_active_backend(prefer="threads")[0]
         client = cluster_client()
         if client is not None:
-            from structsvm.dual.cluster import Cluster
+            from structsvm.shards.cluster import Cluster
 
             if self._cluster is None or self._cluster.client is not client:
                 self.close()

@@ -33,6 +33,16 @@ def column_pieces(
     yield from map(pieces.parse, pieces)
 
 
+def paths_of(sources: Sequence[Any]) -> list[str]:
+    """Absolute paths of several files; ValueError if there are none, TypeError for what is no path."""
+    if not sources:
+        raise ValueError("there are no files")
+    for source in sources:
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"of several sources each is a path, got {type(source).__name__}")
+    return [os.path.abspath(source) for source in sources]
+
+
 def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
     """Batches of rows of a Parquet or Arrow file, or of an Arrow table, reader or data set; None for other sources."""
     if hasattr(source, "to_batches") or hasattr(source, "read_next_batch"):

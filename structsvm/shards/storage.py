@@ -40,6 +40,13 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """A folder beside another one, for files that workers of a cluster may still write to when it goes."""
+    with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -114,6 +121,18 @@ class Vector:
         first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
         if stop * self.array.itemsize > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)
+
+    def pieces(self, size: int) -> Iterator[NDArray[Any]]:
+        """All of it, so many entries at a time."""
+        for start in range(0, len(self.array), size):
+            yield self.array[start : start + size]
+            self.release(start, start + size)
+
+
+def stored(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+    """A vector in a new file, mapped."""
+    array.tofile(path)
+    return Vector(path, array.dtype.str, array.size, is_mapped=True).array
 
 
 # The files of all mappings that are in use.

@@ -17,7 +17,7 @@ from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formul
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
-from structsvm.dual.parallel import Rounds, cluster_client, n_threads
+from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
     CHECKPOINT,
@@ -33,6 +33,7 @@ from structsvm.parameters import (
 from structsvm.progress import Monitor, Monitors
 from structsvm.protocol import OracleError
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
+from structsvm.shards.spread import cluster_client
 
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
