@@ -229,6 +229,16 @@ class TestSources:
                 SequenceShards.make(sources, tmp_path / "new", templates="attributes")
         assert [path.name for path in tmp_path.iterdir()] == ["wide"]
 
+    def test_groups_of_rows_and_dictionaries_that_are_full(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        words = [[f"w{k}", f"v{k % 9}"] for k in range(2500)]
+        table = pa.table({"w": words, "l": [["A", "B"]] * 2500})
+        for name, how in (("groups", {"row_group_size": 700}), ("full", {"dictionary_pagesize_limit": 4000})):
+            parquet.write_table(table, tmp_path / name, **how)
+            pieces = list(column_pieces(tmp_path / name, 1000))
+            assert [word for piece in pieces for word in piece.column(0)] == words
+
     def test_sequence_that_goes_on_after_others(self, tmp_path):
         pyarrow = pytest.importorskip("pyarrow")
         table = pyarrow.table({"s": ["a", "a", "b", "a"], "w": list("wxyz"), "l": list("ABAB")})
