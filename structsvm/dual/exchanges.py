@@ -21,17 +21,19 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
 
+from structsvm._problem import rebuild
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs, gather
 from structsvm.dual._weights import copied
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
+from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
 FACTOR = 1.2  # of sigma, after each exchange
@@ -42,12 +44,27 @@ DEAR_SECONDS, N_TIMED = 1e-3, 5
 UNCHANGED = np.zeros(0, dtype=np.uint8), np.zeros(0)
 
 
+class Shard:
+    """A part of a problem that is made where it is used: it pickles as that part."""
+
+    def __init__(self, problem: Any, start: int, stop: int) -> None:
+        self.problem, self.start, self.stop = problem, start, stop
+
+    def made(self) -> Any:
+        return self.problem.shard(self.start, self.stop)
+
+    def __reduce__(self) -> Any:
+        problem = self.problem
+        arguments = problem.examples(self.start, self.stop)
+        return rebuild, (type(problem), arguments, problem.formulation, problem.first + self.start)
+
+
 class Member:
     """What a worker owns.
 
     Parameters
     ----------
-    parts : list of Problem
+    parts : list of Shard
         Its examples.
     C : list of ndarray
         Weights of their slacks.
@@ -58,7 +75,7 @@ class Member:
     """
 
     def __init__(self, parts: Any, C: Any, cuts: Any, solver: Any, n_threads: int, seed: int) -> None:
-        self.parts, self.C, self.cuts, self.solver, self.n_threads = parts, C, cuts, solver, n_threads
+        self.shards, self.C, self.cuts, self.solver, self.n_threads = parts, C, cuts, solver, n_threads
         self.seed = seed
         self.w: Any = None
         self.number: Any = None  # of the exchange that comes next; None: w is not known
@@ -66,6 +83,12 @@ class Member:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"w": None, "number": None, "undo": None}
+
+    @property
+    def parts(self) -> list[Any]:
+        """The problems of its examples."""
+        self.shards = [shard.made() if isinstance(shard, Shard) else shard for shard in self.shards]
+        return self.shards
 
     def state_of(self, part: int, sigma: float = 1.0, seed: int = 0) -> DualState:
         """The state of the dual over a part, of alphas and C times sigma."""
@@ -154,10 +177,10 @@ class Member:
         """As `DualState.known_violations`, of all its examples."""
         return np.concatenate([self.state_of(part).known_violations(w) for part in range(len(self.parts))])
 
-    def collect(self, _: Any, accepted: int, share: float) -> Any:
-        """The cuts of all parts."""
+    def collect(self, _: Any, part: int, accepted: int, share: float) -> Any:
+        """The cuts of a part, if there is one."""
         self._decide(accepted, share)
-        return list(self.cuts)
+        return [self.cuts[part][name] for name in CUTS] if part < len(self.cuts) else None
 
 
 class SharedState(DualState):
@@ -185,7 +208,7 @@ class SharedState(DualState):
         seed = int(self.random_words()[0] >> np.uint64(1))
         self.spans = [np.array(part).tolist() for part in np.array_split(spans, min(len(n_threads), len(spans)))]
         self.members = [
-            Member([problem.shard(a, b) for a, b in part], [C[a:b] for a, b in part], [], solver, n, seed + 100 * k)
+            Member([Shard(problem, a, b) for a, b in part], [C[a:b] for a, b in part], [], solver, n, seed + 100 * k)
             for k, (part, n) in enumerate(zip(self.spans, n_threads))
         ]
         self.n_parts = max(map(len, self.spans))
@@ -198,7 +221,7 @@ class SharedState(DualState):
         self.counts = [0, 0]
         self.objective = 0.0
         self._deal(super().get_state())
-        self.recompute()
+        self.objective = super().settle()
 
     # What steps on own working sets would count.
     dual = property(lambda self: self.objective)
@@ -298,9 +321,17 @@ class SharedState(DualState):
         return np.concatenate(self._map(Member.known_violations, w))
 
     def _collect(self) -> None:
-        """Let the members here have the cuts of those on workers: copies start from them."""
-        for member, cuts in zip(self.members, self._map(Member.collect, None, *self.accepted), strict=True):
-            member.cuts = cuts
+        """Let the members here have the cuts of those on workers, in files: copies start from them."""
+        if self.cluster is None:
+            return
+        for part in range(self.n_parts):
+            found = self._map(Member.collect, None, part, *self.accepted)
+            members = [member for member, cuts in zip(self.members, found) if cuts is not None]
+            arrays = zip(*(cuts for cuts in found if cuts is not None), strict=True)
+            for name, of_members in zip(CUTS, arrays, strict=True):
+                ends = np.cumsum([len(array) for array in of_members])[:-1]
+                for member, array in zip(members, np.split(in_file(of_members), ends), strict=True):
+                    member.cuts[part] = member.cuts[part] | {name: array}
 
     def _deal(self, arrays: Any) -> None:
         """Give the members here their part of all cuts."""
@@ -330,10 +361,6 @@ class MemberRounds(Rounds):
         super().__init__(state.problem)
         self.state = state
         self.bounds = [0, *(stop for part in state.spans for _, stop in part)]
-
-    @property
-    def shards(self) -> Any:
-        return [part for member in self.state.members for part in member.parts]
 
     def close(self) -> None:
         self.state.close()
@@ -418,15 +445,14 @@ def mixed(before: Any, after: Any, share: float) -> Any:
 
 
 def joined(parts: Any) -> Any:
-    """The cuts of parts of the examples, each given as their indices among all, and its cuts."""
+    """The cuts of parts of the examples, each given as their indices among all, and its cuts: mapped from files."""
     examples, cuts = zip(*parts, strict=True)
-    sizes = np.concatenate([np.diff(part["cut_bounds"]) for part in cuts])
-    return {
-        "cut_example": np.concatenate([where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True)]),
-        "cut_bounds": np.cumsum([0, *sizes], dtype=np.int64),
-        "cut_numbers": np.concatenate([part["cut_numbers"] for part in cuts]),
-        "cut_words": np.concatenate([part["cut_words"] for part in cuts]),
-    }
+    n_words = np.cumsum([0, *(part["cut_bounds"][-1] for part in cuts)])[:-1].tolist()
+    found = {name: in_file(part[name] for part in cuts) for name in ("cut_numbers", "cut_words")}
+    found["cut_example"] = in_file(where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True))
+    bounds = (part["cut_bounds"][1:] + n for part, n in zip(cuts, n_words, strict=True))
+    found["cut_bounds"] = in_file(chain([np.zeros(1, dtype=np.int64)], bounds))
+    return found
 
 
 def cuts_of(arrays: Any, start: int, stop: int) -> Any:

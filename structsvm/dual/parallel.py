@@ -131,14 +131,14 @@ class Rounds:
         """As `structsvm.dual._rounds.completions`, of all examples."""
         if self._alone():
             return completions(self.problem, w, turn, turns)
-        parts = self._map(completions, w, [(turn, turns)] * len(self.shards))
+        parts = self._map(completions, w, [(turn, turns)] * (len(self.bounds) - 1))
         sizes = np.concatenate([np.diff(bounds) for bounds, _ in parts])
         return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([words for _, words in parts])
 
     def _of_all(self, function: Any, w: Any) -> Any:
         if self._alone():
             return function(self.problem, w)
-        return np.concatenate(self._map(function, w, [()] * len(self.shards)))
+        return np.concatenate(self._map(function, w, [()] * (len(self.bounds) - 1)))
 
     def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.

@@ -90,7 +90,7 @@ class Shards(ABC):
         if (np.diff(bounds) <= 0).any():
             raise ValueError("an empty shard")
         vectors = {
-            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
+            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap)
             for name, dtype in DTYPES.items()
             if name != "values" or has_values
         }

@@ -76,7 +76,7 @@ def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
                 for group in groups:  # its columns may not be asked: pyarrow aborts at forged ones
                     _check_size(abs(group.total_byte_size), limit)
                 folded = parquet.ParquetFile(file, read_dictionary=strings)
-                batches = (
+                batches: Iterator[Any] = (
                     batch for k in range(table.num_row_groups) for batch in _group_batches(folded, table, k, n_rows)
                 )
             else:

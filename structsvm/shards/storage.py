@@ -8,7 +8,7 @@ import os
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -133,6 +133,18 @@ def stored(path: Path, array: NDArray[Any]) -> NDArray[Any]:
     """A vector in a new file, mapped."""
     array.tofile(path)
     return Vector(path, array.dtype.str, array.size, is_mapped=True).array
+
+
+def in_file(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of the same columns, one below the other, mapped from a file without a name (in ``TMPDIR``)."""
+    with tempfile.TemporaryFile() as file:
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).data)
+        shape = -1, *array.shape[1:]
+        if not file.tell():
+            return np.zeros((0, *array.shape[1:]), dtype=array.dtype)
+        file.flush()
+        return np.asarray(np.memmap(file, array.dtype, "r")).reshape(shape)
 
 
 # The files of all mappings that are in use.

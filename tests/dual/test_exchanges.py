@@ -9,8 +9,9 @@ from python_oracles import Data, Multiclass
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
 from structsvm.dual import exchanges
 from structsvm.dual._dual import DualState
-from structsvm.dual.exchanges import ExchangeSchedule, Member, SharedState
+from structsvm.dual.exchanges import ExchangeSchedule, Member, Shard, SharedState
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.shards.storage import dumps_references
 from structsvm.solvers import base
 
 
@@ -34,7 +35,7 @@ class Copies:
         self.made.append(self)
 
     def copy(self, k):
-        return pickle.loads(pickle.dumps(self.members[k]))
+        return pickle.loads(dumps_references(self.members[k]))
 
     def lose(self, k):
         """As `Cluster` does: who is asked next is a copy of what the client has."""
@@ -212,6 +213,18 @@ def test_sigma_follows_the_line_search(workers):
         advance(run)
         seen.add(run.state.sigma)
     assert min(seen) < 8.0 and all(1.0 <= sigma <= 8.0 for sigma in seen)
+
+
+def test_what_the_client_has_of_examples_and_alphas():
+    solver = free(LARANK)
+    run = solver.solve(chains())
+    assert all(isinstance(shard, Shard) for member in run.state.members for shard in member.shards)
+    arrays = run.get_state()
+    for name in exchanges.CUTS:
+        base = arrays[name]
+        while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+            base = base.base
+        assert isinstance(base, np.memmap) and len(arrays[name]), name
 
 
 def test_a_question_that_comes_twice_is_answered_once():

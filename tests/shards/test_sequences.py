@@ -402,6 +402,17 @@ def test_more_than_32_bits_count(data, tmp_path):
         SequenceShards.open(shards.folder)
 
 
+def test_runs_of_sequences_travel_as_references(folder):
+    tokens = SequenceShards.open(folder / "vocabulary-many").tokens
+    part = tokens[3:110]
+    text = dumps_references(part)
+    assert len(text) < 2000 < len(dumps_references(tokens[3:110:2]))
+    found = pickle.loads(text)
+    for name in ("offsets", "indptr", "indices"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(part, name))
+    assert found.n_features == part.n_features and len(found[1:5]) == len(part[1:5]) == 4
+
+
 @pytest.mark.parametrize("wrong", [2**62, -(2**62)])
 def test_offsets_that_lead_nowhere(wrong, data, tmp_path):
     (tmp_path / "train").write_bytes(data[:20].to_bytes())
