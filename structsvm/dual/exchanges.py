@@ -79,7 +79,7 @@ class Member:
         self.seed = seed
         self.w: Any = None
         self.number: Any = None  # of the exchange that comes next; None: w is not known
-        self.undo: Any = None  # number and part of the last exchange, and the cuts before it
+        self.undo: Any = None  # number of the last exchange, and by part the cuts before it
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"w": None, "number": None, "undo": None}
@@ -97,41 +97,44 @@ class Member:
         return state
 
     def exchange(self, message: Any) -> Any:
-        """Apply the last change of w, and train on a part.
+        """Apply the last change of w, and train on some parts.
 
         Returns
         -------
         None if this is a copy that does not have the present w; else the change of w (indices, values), the slope of
-        the dual along it, what a ridge adds to |A d|^2, and calls of the oracle.
+        the dual along it, what a ridge adds to |A d|^2, calls of the oracle, and seconds.
         """
-        number, accepted, indices, values, part, sigma, n_before = message
+        number, accepted, indices, values, start, stop, sigma, n_before = message
         if number != self.number:
             return None
+        begin = time.perf_counter()
         self._decide(*accepted)
         self.number += 1
         self.w[indices] += values
-        if part >= len(self.parts):
-            return *UNCHANGED, 0.0, 0.0, 0
-        state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
-        state.weights[:] = self.w
-        schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
-        schedule.start_pass(n_before)
-        while not schedule.run(math.inf):
-            pass
-        self.undo = number, part, self.cuts[part]
-        arrays = state.get_state()
-        self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
-        moved = state.weights - self.w
+        parts = range(start, min(stop, len(self.parts)))
+        self.undo = number, {part: self.cuts[part] for part in parts}
+        weights, slope, ridge, n_argmax = self.w, 0.0, 0.0, 0
+        for part in parts:
+            state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
+            state.weights[:] = weights
+            schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
+            schedule.start_pass(n_before)
+            while not schedule.run(math.inf):
+                pass
+            weights, n_argmax, arrays = state.weights, n_argmax + state.n_argmax, state.get_state()
+            (linear_before, total_before) = self._sums(part, self.cuts[part])
+            self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+            linear, total = self._sums(part, self.cuts[part])
+            slope += linear - linear_before
+            if self.parts[part].formulation["penalty"] == "quadratic":
+                total -= total_before
+                r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
+                slope, ridge = slope - float(r @ (total_before * total)), ridge + float(r @ total**2)
+        moved = weights - self.w
         indices = nonzeros(moved)
         values = moved[indices] / self.w.dtype.type(sigma)
-        (linear, total), (linear_before, total_before) = map(self._sums, (part, part), (self.cuts[part], self.undo[2]))
-        slope = linear - linear_before - float(self.w[indices].astype(float) @ values)
-        ridge = 0.0
-        if self.parts[part].formulation["penalty"] == "quadratic":
-            total -= total_before
-            r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
-            slope, ridge = slope - float(r @ (total_before * total)), float(r @ total**2)
-        return indices, values, slope, ridge, state.n_argmax
+        slope -= float(self.w[indices].astype(float) @ values)
+        return indices, values, slope, ridge, n_argmax, time.perf_counter() - begin
 
     def _sums(self, part: int, cuts: Any) -> Any:
         """Of a part: the sum of alpha b, and that of alpha by example."""
@@ -143,11 +146,12 @@ class Member:
         """Keep this share of the last exchange if it was accepted, else nothing."""
         if self.undo is None:
             return
-        (number, part, before), self.undo = self.undo, None
-        if number != accepted:
-            self.cuts[part] = before
-        elif share < 1.0:
-            self.cuts[part] = mixed(before, self.cuts[part], share)
+        (number, parts), self.undo = self.undo, None
+        for part, before in parts.items():
+            if number != accepted:
+                self.cuts[part] = before
+            elif share < 1.0:
+                self.cuts[part] = mixed(before, self.cuts[part], share)
 
     def totals(self, _: Any, number: int, accepted: int, share: float) -> Any:
         """Exactly, of all alphas: the sum of alpha psi (indices, values), of alpha b, of r t^2; counts of both."""
@@ -219,6 +223,7 @@ class SharedState(DualState):
         self.step = np.zeros_like(self.weights)
         self.n_exchanged = self.n_lost = 0
         self.counts = [0, 0]
+        self.costs: list[tuple[float, float, int]] = []  # by exchange: seconds of a part, of the rest; bytes
         self.objective = 0.0
         self._deal(super().get_state())
         self.objective = super().settle()
@@ -255,10 +260,11 @@ class SharedState(DualState):
             self.cluster = None
             cluster.close()
 
-    def exchange(self, part: int, n_before: int) -> None:
-        """Let all members train on a part each, and sum their changes of w."""
-        number = self.number
-        answers = self._map(Member.exchange, (number, self.accepted, *self.change, part, self.sigma, n_before))
+    def exchange(self, start: int, n_before: int, stop: int | None = None) -> None:
+        """Let all members train on a part each, or parts start .. stop - 1, and sum their changes of w."""
+        number, begin, stop = self.number, time.perf_counter(), start + 1 if stop is None else stop
+        message = number, self.accepted, *self.change, start, stop, self.sigma, n_before
+        answers = self._map(Member.exchange, message)
         if any(answer is None for answer in answers):  # copies of lost ones: all start again from what they have
             self.n_lost += sum(answer is None for answer in answers)
             self.recompute()
@@ -266,7 +272,9 @@ class SharedState(DualState):
         self.number, self.change = number + 1, UNCHANGED
         indices = np.unique(np.concatenate([answer[0] for answer in answers]))
         slope = curvature = 0.0
-        for where, values, more, ridge, n_argmax in answers:
+        n_bytes = len(answers) * sum(array.nbytes for array in message[2:4])
+        for where, values, more, ridge, n_argmax, _ in answers:
+            n_bytes += where.nbytes + values.nbytes
             self.step[where] += values
             slope, curvature = slope + more, curvature + ridge
             self.count_argmax(n_argmax)
@@ -284,6 +292,8 @@ class SharedState(DualState):
                 t = self.n_exchanged
                 self.average_sum[indices] += self.weights.dtype.type(0.5 * t * (t + 1.0)) * values
         self.n_exchanged += 1
+        work = max(answer[-1] for answer in answers)
+        self.costs.append((work / (stop - start), max(time.perf_counter() - begin - work, 0.0), n_bytes))
         self.sigma = min(max(self.sigma * (1.0 / FACTOR if best >= 1.0 else FACTOR), 1.0), float(len(self.members)))
 
     def restart_average(self) -> None:
@@ -382,12 +392,19 @@ class ExchangeSchedule:
     state : SharedState
     alone : Schedule
         That of one thread.
+
+    Attributes
+    ----------
+    remark : str
+        What exchanges take, and how many there are therefore.
     """
 
     def __init__(self, state: SharedState, alone: Any) -> None:
         self.state, self.alone = state, alone
         self.n_samples = alone.n_samples
         self.part, self.n_before = state.n_parts, 0
+        self.stride = 1  # parts that workers go through between exchanges
+        self.remark = ""
 
     @property
     def next(self) -> int:
@@ -397,13 +414,22 @@ class ExchangeSchedule:
         """The pass begins with the next `run`. `n_before` passes have been done."""
         self.part, self.n_before = 0, n_before
         self.state.send()
+        if self.state.costs:
+            work, rest, n_bytes = np.median(self.state.costs, axis=0).tolist()
+            self.stride = stride_for(work, rest, self.state.n_parts)
+            self.remark = (
+                f"exchanges of {n_bytes / 1e6:.3g} MB and {rest:.2g} s after {self.stride * work:.2g} s of training, "
+                f"{self.stride} of {self.state.n_parts} parts"
+            )
+            self.state.costs.clear()
 
     def run(self, seconds: float) -> bool:
         """Exchange for about `seconds`; return whether the pass is complete."""
         deadline = time.monotonic() + seconds
         while self.part < self.state.n_parts:
-            self.state.exchange(self.part, self.n_before)
-            self.part += 1
+            stop = min(self.part + self.stride, self.state.n_parts)
+            self.state.exchange(self.part, self.n_before, stop)
+            self.part = stop
             if time.monotonic() >= deadline:
                 break
         return self.part == self.state.n_parts
@@ -415,6 +441,14 @@ class ExchangeSchedule:
     def set_state(self, numbers: Any) -> None:
         """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
+
+
+def stride_for(work: float, rest: float, n_parts: int) -> int:
+    """How many parts to go through between exchanges, so that these take half of the time at most, or one a pass.
+
+    After the first passes the dual rises by nearly the same per pass whether there are 16 exchanges in it or one.
+    """
+    return min(max(math.ceil(rest / work), 1) if work > 0.0 else 1, n_parts)
 
 
 def nonzeros(vector: Any) -> Any:

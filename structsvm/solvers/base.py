@@ -153,6 +153,11 @@ class Run:
         return relative_gap(self.primal if self.problem.has_primal else self.primal_found, self.dual)
 
     @property
+    def remark(self) -> str:
+        """What the progress line says beside objectives: of a cluster, what exchanges take and how many there are."""
+        return str(getattr(self.schedule, "remark", ""))
+
+    @property
     def is_solved(self) -> bool:
         """Whether the solver has nothing more to do, whatever the gap."""
         return False
