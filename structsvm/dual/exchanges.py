@@ -36,7 +36,7 @@ from structsvm.dual.threads import equal_shares
 from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
-FACTOR = 1.2  # of sigma, after each exchange
+FACTOR = 2.0  # of sigma, at most, after an exchange: it goes to where the line search would take the whole sum
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
@@ -294,7 +294,7 @@ class SharedState(DualState):
         self.n_exchanged += 1
         work = max(answer[-1] for answer in answers)
         self.costs.append((work / (stop - start), max(time.perf_counter() - begin - work, 0.0), n_bytes))
-        self.sigma = min(max(self.sigma * (1.0 / FACTOR if best >= 1.0 else FACTOR), 1.0), float(len(self.members)))
+        self.sigma = min(max(self.sigma / min(max(best, 1.0 / FACTOR), FACTOR), 1.0), float(len(self.members)))
 
     def restart_average(self) -> None:
         super().restart_average()
