@@ -14,7 +14,7 @@ from python_oracles import Data
 
 from structsvm import CuttingPlane, LaRank, OracleError, SequenceShards
 from structsvm.datasets import make_sequences
-from structsvm.dual import cutting_plane_schedules
+from structsvm.dual import cutting_plane_schedules, exchanges
 from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import SharedState
 from structsvm.features.columns import ColumnFileError, Columns
@@ -81,13 +81,13 @@ def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
     seen, held = [], []
     n_held = lambda: len(module.HELD)  # noqa: E731 (pickled by value)
 
-    def exchange_and_kill(self, part, n_before):
+    def exchange_and_kill(self, *given):
         seen.append(self.n_lost)
-        if len(seen) == 10:
+        if len(seen) == 5:
             held.extend(client.run(n_held).values())
             if killed:
                 os.kill(victim, signal.SIGKILL)
-        exchange(self, part, n_before)
+        exchange(self, *given)
 
     monkeypatch.setattr(SharedState, "exchange", exchange_and_kill)
     with parallel_config(backend="dask"):
@@ -149,6 +149,7 @@ def test_workers_make_shards_and_train_on_them(client, files, tmp_path, monkeypa
             os.kill(victim, signal.SIGKILL)
         return ask(self, function, w, arguments)
 
+    monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)  # not by the clock: equal bits
     features = {"templates": "U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "min_count": 2}
     here = SequenceShards.make(files, tmp_path / "here", max_memory=20_000, **features)
     with parallel_config(backend="dask"):
