@@ -112,7 +112,7 @@ cdef class GreedyProblem(Problem):
     def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
         self.chain = GreedyDecoder(structure, tokens)
         super().__init__(tokens.n_tokens, structure.n_features, rescaling=rescaling, penalty=penalty,
-                         weight_dtype=np.float32, groups=np.ascontiguousarray(tokens.offsets, dtype=np.int64))
+                         weight_dtype=np.float32, groups=np.array(tokens.offsets, dtype=np.int64))
         self.known, self.completed = known, -1
         if known is not None:
             structure.check_known(tokens, known)

@@ -165,6 +165,8 @@ class Bar(Monitor):
             parts.insert(0, f"dual {run.state.dual:.5g}")
         if run.primal == run.primal:
             parts.insert(0, f"primal {run.primal:.5g}")
+        if run.remark:
+            parts.append(run.remark)
         return ", ".join(parts)
 
     def end_search(self) -> None:

@@ -45,7 +45,7 @@ def main(way, folder, n_workers, n_passes, fate):
 
 def import_all():
     import scale.logical  # noqa: F401
-    import structsvm.dual.cluster  # noqa: F401
+    import structsvm.shards.cluster  # noqa: F401
 
 
 def usage(client):

@@ -21,20 +21,22 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
 
+from structsvm._problem import rebuild
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs, gather
 from structsvm.dual._weights import copied
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
+from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
-FACTOR = 1.2  # of sigma, after each exchange
+FACTOR = 2.0  # of sigma, at most, after an exchange: it goes to where the line search would take the whole sum
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
@@ -42,12 +44,27 @@ DEAR_SECONDS, N_TIMED = 1e-3, 5
 UNCHANGED = np.zeros(0, dtype=np.uint8), np.zeros(0)
 
 
+class Shard:
+    """A part of a problem that is made where it is used: it pickles as that part."""
+
+    def __init__(self, problem: Any, start: int, stop: int) -> None:
+        self.problem, self.start, self.stop = problem, start, stop
+
+    def made(self) -> Any:
+        return self.problem.shard(self.start, self.stop)
+
+    def __reduce__(self) -> Any:
+        problem = self.problem
+        arguments = problem.examples(self.start, self.stop)
+        return rebuild, (type(problem), arguments, problem.formulation, problem.first + self.start)
+
+
 class Member:
     """What a worker owns.
 
     Parameters
     ----------
-    parts : list of Problem
+    parts : list of Shard
         Its examples.
     C : list of ndarray
         Weights of their slacks.
@@ -58,14 +75,20 @@ class Member:
     """
 
     def __init__(self, parts: Any, C: Any, cuts: Any, solver: Any, n_threads: int, seed: int) -> None:
-        self.parts, self.C, self.cuts, self.solver, self.n_threads = parts, C, cuts, solver, n_threads
+        self.shards, self.C, self.cuts, self.solver, self.n_threads = parts, C, cuts, solver, n_threads
         self.seed = seed
         self.w: Any = None
         self.number: Any = None  # of the exchange that comes next; None: w is not known
-        self.undo: Any = None  # number and part of the last exchange, and the cuts before it
+        self.undo: Any = None  # number of the last exchange, and by part the cuts before it
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"w": None, "number": None, "undo": None}
+
+    @property
+    def parts(self) -> list[Any]:
+        """The problems of its examples."""
+        self.shards = [shard.made() if isinstance(shard, Shard) else shard for shard in self.shards]
+        return self.shards
 
     def state_of(self, part: int, sigma: float = 1.0, seed: int = 0) -> DualState:
         """The state of the dual over a part, of alphas and C times sigma."""
@@ -74,41 +97,44 @@ class Member:
         return state
 
     def exchange(self, message: Any) -> Any:
-        """Apply the last change of w, and train on a part.
+        """Apply the last change of w, and train on some parts.
 
         Returns
         -------
         None if this is a copy that does not have the present w; else the change of w (indices, values), the slope of
-        the dual along it, what a ridge adds to |A d|^2, and calls of the oracle.
+        the dual along it, what a ridge adds to |A d|^2, calls of the oracle, and seconds.
         """
-        number, accepted, indices, values, part, sigma, n_before = message
+        number, accepted, indices, values, start, stop, sigma, n_before = message
         if number != self.number:
             return None
+        begin = time.perf_counter()
         self._decide(*accepted)
         self.number += 1
         self.w[indices] += values
-        if part >= len(self.parts):
-            return *UNCHANGED, 0.0, 0.0, 0
-        state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
-        state.weights[:] = self.w
-        schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
-        schedule.start_pass(n_before)
-        while not schedule.run(math.inf):
-            pass
-        self.undo = number, part, self.cuts[part]
-        arrays = state.get_state()
-        self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
-        moved = state.weights - self.w
+        parts = range(start, min(stop, len(self.parts)))
+        self.undo = number, {part: self.cuts[part] for part in parts}
+        weights, slope, ridge, n_argmax = self.w, 0.0, 0.0, 0
+        for part in parts:
+            state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
+            state.weights[:] = weights
+            schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
+            schedule.start_pass(n_before)
+            while not schedule.run(math.inf):
+                pass
+            weights, n_argmax, arrays = state.weights, n_argmax + state.n_argmax, state.get_state()
+            (linear_before, total_before) = self._sums(part, self.cuts[part])
+            self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+            linear, total = self._sums(part, self.cuts[part])
+            slope += linear - linear_before
+            if self.parts[part].formulation["penalty"] == "quadratic":
+                total -= total_before
+                r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
+                slope, ridge = slope - float(r @ (total_before * total)), ridge + float(r @ total**2)
+        moved = weights - self.w
         indices = nonzeros(moved)
         values = moved[indices] / self.w.dtype.type(sigma)
-        (linear, total), (linear_before, total_before) = map(self._sums, (part, part), (self.cuts[part], self.undo[2]))
-        slope = linear - linear_before - float(self.w[indices].astype(float) @ values)
-        ridge = 0.0
-        if self.parts[part].formulation["penalty"] == "quadratic":
-            total -= total_before
-            r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
-            slope, ridge = slope - float(r @ (total_before * total)), float(r @ total**2)
-        return indices, values, slope, ridge, state.n_argmax
+        slope -= float(self.w[indices].astype(float) @ values)
+        return indices, values, slope, ridge, n_argmax, time.perf_counter() - begin
 
     def _sums(self, part: int, cuts: Any) -> Any:
         """Of a part: the sum of alpha b, and that of alpha by example."""
@@ -120,11 +146,12 @@ class Member:
         """Keep this share of the last exchange if it was accepted, else nothing."""
         if self.undo is None:
             return
-        (number, part, before), self.undo = self.undo, None
-        if number != accepted:
-            self.cuts[part] = before
-        elif share < 1.0:
-            self.cuts[part] = mixed(before, self.cuts[part], share)
+        (number, parts), self.undo = self.undo, None
+        for part, before in parts.items():
+            if number != accepted:
+                self.cuts[part] = before
+            elif share < 1.0:
+                self.cuts[part] = mixed(before, self.cuts[part], share)
 
     def totals(self, _: Any, number: int, accepted: int, share: float) -> Any:
         """Exactly, of all alphas: the sum of alpha psi (indices, values), of alpha b, of r t^2; counts of both."""
@@ -154,10 +181,10 @@ class Member:
         """As `DualState.known_violations`, of all its examples."""
         return np.concatenate([self.state_of(part).known_violations(w) for part in range(len(self.parts))])
 
-    def collect(self, _: Any, accepted: int, share: float) -> Any:
-        """The cuts of all parts."""
+    def collect(self, _: Any, part: int, accepted: int, share: float) -> Any:
+        """The cuts of a part, if there is one."""
         self._decide(accepted, share)
-        return list(self.cuts)
+        return [self.cuts[part][name] for name in CUTS] if part < len(self.cuts) else None
 
 
 class SharedState(DualState):
@@ -170,7 +197,7 @@ class SharedState(DualState):
     n_threads : sequence of int
         Of each worker.
     connect : callable
-        Gives the members workers of their own, with `map` and `close` of `structsvm.dual.cluster.Cluster`.
+        Gives the members workers of their own, with `map` and `close` of `structsvm.shards.cluster.Cluster`.
     """
 
     def __init__(
@@ -185,7 +212,7 @@ class SharedState(DualState):
         seed = int(self.random_words()[0] >> np.uint64(1))
         self.spans = [np.array(part).tolist() for part in np.array_split(spans, min(len(n_threads), len(spans)))]
         self.members = [
-            Member([problem.shard(a, b) for a, b in part], [C[a:b] for a, b in part], [], solver, n, seed + 100 * k)
+            Member([Shard(problem, a, b) for a, b in part], [C[a:b] for a, b in part], [], solver, n, seed + 100 * k)
             for k, (part, n) in enumerate(zip(self.spans, n_threads))
         ]
         self.n_parts = max(map(len, self.spans))
@@ -196,9 +223,10 @@ class SharedState(DualState):
         self.step = np.zeros_like(self.weights)
         self.n_exchanged = self.n_lost = 0
         self.counts = [0, 0]
+        self.costs: list[tuple[float, float, int]] = []  # by exchange: seconds of a part, of the rest; bytes
         self.objective = 0.0
         self._deal(super().get_state())
-        self.recompute()
+        self.objective = super().settle()
 
     # What steps on own working sets would count.
     dual = property(lambda self: self.objective)
@@ -232,10 +260,11 @@ class SharedState(DualState):
             self.cluster = None
             cluster.close()
 
-    def exchange(self, part: int, n_before: int) -> None:
-        """Let all members train on a part each, and sum their changes of w."""
-        number = self.number
-        answers = self._map(Member.exchange, (number, self.accepted, *self.change, part, self.sigma, n_before))
+    def exchange(self, start: int, n_before: int, stop: int | None = None) -> None:
+        """Let all members train on a part each, or parts start .. stop - 1, and sum their changes of w."""
+        number, begin, stop = self.number, time.perf_counter(), start + 1 if stop is None else stop
+        message = number, self.accepted, *self.change, start, stop, self.sigma, n_before
+        answers = self._map(Member.exchange, message)
         if any(answer is None for answer in answers):  # copies of lost ones: all start again from what they have
             self.n_lost += sum(answer is None for answer in answers)
             self.recompute()
@@ -243,7 +272,9 @@ class SharedState(DualState):
         self.number, self.change = number + 1, UNCHANGED
         indices = np.unique(np.concatenate([answer[0] for answer in answers]))
         slope = curvature = 0.0
-        for where, values, more, ridge, n_argmax in answers:
+        n_bytes = len(answers) * sum(array.nbytes for array in message[2:4])
+        for where, values, more, ridge, n_argmax, _ in answers:
+            n_bytes += where.nbytes + values.nbytes
             self.step[where] += values
             slope, curvature = slope + more, curvature + ridge
             self.count_argmax(n_argmax)
@@ -261,7 +292,9 @@ class SharedState(DualState):
                 t = self.n_exchanged
                 self.average_sum[indices] += self.weights.dtype.type(0.5 * t * (t + 1.0)) * values
         self.n_exchanged += 1
-        self.sigma = min(max(self.sigma * (1.0 / FACTOR if best >= 1.0 else FACTOR), 1.0), float(len(self.members)))
+        work = max(answer[-1] for answer in answers)
+        self.costs.append((work / (stop - start), max(time.perf_counter() - begin - work, 0.0), n_bytes))
+        self.sigma = min(max(self.sigma / min(max(best, 1.0 / FACTOR), FACTOR), 1.0), float(len(self.members)))
 
     def restart_average(self) -> None:
         super().restart_average()
@@ -301,9 +334,17 @@ class SharedState(DualState):
         return np.concatenate(self._map(Member.known_violations, w))
 
     def _collect(self) -> None:
-        """Let the members here have the cuts of those on workers: copies start from them."""
-        for member, cuts in zip(self.members, self._map(Member.collect, None, *self.accepted), strict=True):
-            member.cuts = cuts
+        """Let the members here have the cuts of those on workers, in files: copies start from them."""
+        if self.cluster is None:
+            return
+        for part in range(self.n_parts):
+            found = self._map(Member.collect, None, part, *self.accepted)
+            members = [member for member, cuts in zip(self.members, found) if cuts is not None]
+            arrays = zip(*(cuts for cuts in found if cuts is not None), strict=True)
+            for name, of_members in zip(CUTS, arrays, strict=True):
+                ends = np.cumsum([len(array) for array in of_members])[:-1]
+                for member, array in zip(members, np.split(in_file(of_members), ends), strict=True):
+                    member.cuts[part] = member.cuts[part] | {name: array}
 
     def _deal(self, arrays: Any) -> None:
         """Give the members here their part of all cuts."""
@@ -334,10 +375,6 @@ class MemberRounds(Rounds):
         self.state = state
         self.bounds = [0, *(stop for part in state.spans for _, stop in part)]
 
-    @property
-    def shards(self) -> Any:
-        return [part for member in self.state.members for part in member.parts]
-
     def close(self) -> None:
         self.state.close()
 
@@ -358,12 +395,19 @@ class ExchangeSchedule:
     state : SharedState
     alone : Schedule
         That of one thread.
+
+    Attributes
+    ----------
+    remark : str
+        What exchanges take, and how many there are therefore.
     """
 
     def __init__(self, state: SharedState, alone: Any) -> None:
         self.state, self.alone = state, alone
         self.n_samples = alone.n_samples
         self.part, self.n_before = state.n_parts, 0
+        self.stride = 1  # parts that workers go through between exchanges
+        self.remark = ""
 
     @property
     def next(self) -> int:
@@ -373,13 +417,22 @@ class ExchangeSchedule:
         """The pass begins with the next `run`. `n_before` passes have been done."""
         self.part, self.n_before = 0, n_before
         self.state.send()
+        if self.state.costs:
+            work, rest, n_bytes = np.median(self.state.costs, axis=0).tolist()
+            self.stride = stride_for(work, rest, self.state.n_parts)
+            self.remark = (
+                f"exchanges of {n_bytes / 1e6:.3g} MB and {rest:.2g} s after {self.stride * work:.2g} s of training, "
+                f"{self.stride} of {self.state.n_parts} parts"
+            )
+            self.state.costs.clear()
 
     def run(self, seconds: float) -> bool:
         """Exchange for about `seconds`; return whether the pass is complete."""
         deadline = time.monotonic() + seconds
         while self.part < self.state.n_parts:
-            self.state.exchange(self.part, self.n_before)
-            self.part += 1
+            stop = min(self.part + self.stride, self.state.n_parts)
+            self.state.exchange(self.part, self.n_before, stop)
+            self.part = stop
             if time.monotonic() >= deadline:
                 break
         return self.part == self.state.n_parts
@@ -391,6 +444,14 @@ class ExchangeSchedule:
     def set_state(self, numbers: Any) -> None:
         """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
+
+
+def stride_for(work: float, rest: float, n_parts: int) -> int:
+    """How many parts to go through between exchanges, so that these take half of the time at most, or one a pass.
+
+    After the first passes the dual rises by nearly the same per pass whether there are 16 exchanges in it or one.
+    """
+    return min(max(math.ceil(rest / work), 1) if work > 0.0 else 1, n_parts)
 
 
 def nonzeros(vector: Any) -> Any:
@@ -421,15 +482,14 @@ def mixed(before: Any, after: Any, share: float) -> Any:
 
 
 def joined(parts: Any) -> Any:
-    """The cuts of parts of the examples, each given as their indices among all, and its cuts."""
+    """The cuts of parts of the examples, each given as their indices among all, and its cuts: mapped from files."""
     examples, cuts = zip(*parts, strict=True)
-    sizes = np.concatenate([np.diff(part["cut_bounds"]) for part in cuts])
-    return {
-        "cut_example": np.concatenate([where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True)]),
-        "cut_bounds": np.cumsum([0, *sizes], dtype=np.int64),
-        "cut_numbers": np.concatenate([part["cut_numbers"] for part in cuts]),
-        "cut_words": np.concatenate([part["cut_words"] for part in cuts]),
-    }
+    n_words = np.cumsum([0, *(part["cut_bounds"][-1] for part in cuts)])[:-1].tolist()
+    found = {name: in_file(part[name] for part in cuts) for name in ("cut_numbers", "cut_words")}
+    found["cut_example"] = in_file(where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True))
+    bounds = (part["cut_bounds"][1:] + n for part, n in zip(cuts, n_words, strict=True))
+    found["cut_bounds"] = in_file(chain([np.zeros(1, dtype=np.int64)], bounds))
+    return found
 
 
 def cuts_of(arrays: Any, start: int, stop: int) -> Any:
@@ -446,7 +506,7 @@ def cuts_of(arrays: Any, start: int, stop: int) -> Any:
 
 def on_workers(client: Any) -> dict[str, Any]:
     """`n_threads` and `connect` of `SharedState` for the workers of a Dask client."""
-    from structsvm.dual.cluster import Cluster, workers
+    from structsvm.shards.cluster import Cluster, workers
 
     return {"n_threads": list(workers(client).values()), "connect": partial(Cluster, client)}
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
+from structsvm.shards.spread import cluster_client
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
 LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
@@ -97,15 +98,6 @@ def n_threads(n_jobs: int | None) -> int:
     return 1 if n > 1 and cluster_client() is not None else n
 
 
-def cluster_client() -> Any:
-    """The client of the cluster that `joblib.parallel_config` names, whose workers are no threads; else None."""
-    if "joblib" not in sys.modules:
-        return None
-    from joblib.parallel import get_active_backend
-
-    return getattr(get_active_backend()[0], "client", None)
-
-
 class Rounds:
     """All examples of a problem, decoded at the same weights.
 
@@ -159,14 +151,14 @@ class Rounds:
         """As `structsvm.dual._rounds.completions`, of all examples."""
         if self._alone():
             return completions(self.problem, w, turn, turns)
-        parts = self._map(completions, w, [(turn, turns)] * len(self.shards))
+        parts = self._map(completions, w, [(turn, turns)] * (len(self.bounds) - 1))
         sizes = np.concatenate([np.diff(bounds) for bounds, _ in parts])
         return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([words for _, words in parts])
 
     def _of_all(self, function: Any, w: Any) -> Any:
         if self._alone():
             return function(self.problem, w)
-        return np.concatenate(self._map(function, w, [()] * len(self.shards)))
+        return np.concatenate(self._map(function, w, [()] * (len(self.bounds) - 1)))
 
     def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.
@@ -195,7 +187,7 @@ class Rounds:
         backend = get_active_backend(prefer="threads")[0]
         client = cluster_client()
         if client is not None:
-            from structsvm.dual.cluster import Cluster
+            from structsvm.shards.cluster import Cluster
 
             if self._cluster is None or self._cluster.client is not client:
                 self.close()

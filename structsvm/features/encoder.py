@@ -7,7 +7,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -19,7 +19,7 @@ from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, hash_attributes
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
-from structsvm.features.template_features import HashedTemplates, TemplateEncoder, TemplateVocabulary
+from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
@@ -156,26 +156,24 @@ class FeatureEncoder:
         self.__dict__.update(fresh.__dict__)  # last, so that an error changes nothing
         return tokens
 
-    def fit_columns(self, pieces: Iterable[Columns]) -> FeatureEncoder:
-        """Learn the vocabulary of columns in pieces whose ids are of one set of strings.
+    def fit_columns(self, n_columns: int, counted: Callable[[TemplateLayout], Sequence[Counts]]) -> FeatureEncoder:
+        """Learn the vocabulary of so many columns from their counts: what `counted` returns for a layout.
 
         Raises
         ------
         ValueError
             For templates of pairs of labels with attributes: these need all tokens at once.
         """
-        pieces = iter(pieces)
-        first = next(pieces)
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
         fresh.templates, fresh.kind = self.templates, "columns"
-        fresh._settle_layout(first)
+        fresh._settle_layout(n_columns)
         if fresh._bigram_layout is not None:
             raise ValueError("templates: lines that begin with B and name an attribute need all tokens in memory")
         if self.hash_bits is not None:
             fresh.n_features = 2**self.hash_bits
         else:
             layout = cast(TemplateLayout, fresh._layout)
-            fresh._vocabulary = TemplateVocabulary.fit_pieces(layout, chain([first], pieces), self.min_count)
+            fresh._vocabulary = TemplateVocabulary.of_counts(layout, counted(layout), self.min_count)
             fresh.n_features = fresh._vocabulary.n_features
         self.__dict__.update(fresh.__dict__)
         return self
@@ -301,7 +299,7 @@ class FeatureEncoder:
             return tokens.with_offsets(X.offsets)
         X = X.compact()
         if fit:
-            self._settle_layout(X)
+            self._settle_layout(X.n_columns)
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
@@ -311,10 +309,10 @@ class FeatureEncoder:
         self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
         return replace(tokens, bigrams=bigrams)
 
-    def _settle_layout(self, X: Columns) -> None:
+    def _settle_layout(self, n_columns: int) -> None:
         if self.bigrams is not None:
             raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
-        self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
+        self._layout = TemplateLayout.resolve(self.templates, n_columns)
         self._bigram_layout = self._layout.for_bigrams("templates")
         self._hash_templates()
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,15 +201,9 @@ class TemplateVocabulary(TemplateEncoder):
         return vocabulary, Tokens(X.offsets, *arrays, vocabulary.n_features)
 
     @classmethod
-    def fit_pieces(cls, layout: TemplateLayout, pieces: Iterable[Columns], min_count: int) -> TemplateVocabulary:
-        """The same vocabulary, of columns in pieces whose ids are of one set of strings."""
-        met = None
-        for X in pieces:
-            met = _Met(layout, X.vocabularies) if met is None else met
-            met.add(X)
-        if met is None:
-            raise ValueError("there are no columns")
-        return met.numbered(min_count)[0]
+    def of_counts(cls, layout: TemplateLayout, parts: Sequence[Counts], min_count: int) -> TemplateVocabulary:
+        """The same vocabulary, of columns that were counted in parts; see `count`."""
+        return _numbered(layout, merged(layout, parts), min_count)[0]
 
     def order(self) -> NDArray[np.int32]:
         """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""
@@ -322,20 +316,91 @@ class _Met:
         self.n_tokens += X.n_tokens
         return found
 
+    def counts(self) -> Counts:
+        return Counts(self.strings, [table.statistics() for table in self._tables], self.n_tokens)
+
     def numbered(self, min_count: int) -> tuple[TemplateVocabulary, list[NDArray[np.int32]]]:
         """The vocabulary, and the index there of each space's features."""
-        none, statistics = np.zeros(0, np.int64), [table.statistics() for table in self._tables]
-        _, index_of = number_features(
-            np.concatenate([none, *(counts for counts, _, _ in statistics)]),
-            min_count,
-            np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
-        )
-        ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
-        maps = [index_of[a:b] for a, b in pairwise(ends)]
-        ids = [m[m >= 0] for m in maps]
-        codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
-        strings, codes = _without_unused(self.layout, self.strings, codes)
-        return TemplateVocabulary(self.layout, strings, ids, codes), maps
+        return _numbered(self.layout, self.counts(), min_count)
+
+
+class Counts(NamedTuple):
+    """How often features occur in columns.
+
+    Attributes
+    ----------
+    strings : list of Vocabulary
+        The strings of each source.
+    statistics : list of tuple
+        Of each space's features, in the order in which they first occur: counts, first tokens, codes.
+    n_tokens : int
+    """
+
+    strings: list[Vocabulary]
+    statistics: list[Any]
+    n_tokens: int
+
+
+def count(layout: TemplateLayout, pieces: Iterable[Columns]) -> Counts:
+    """Count features in columns in pieces whose ids are of one set of strings."""
+    met = None
+    for X in pieces:
+        met = _Met(layout, X.vocabularies) if met is None else met
+        met.add(X)
+    if met is None:
+        raise ValueError("there are no columns")
+    return met.counts()
+
+
+def merged(layout: TemplateLayout, parts: Sequence[Counts]) -> Counts:
+    """The counts of parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    margin = np.arange(layout.left + layout.right, dtype=np.int32)
+    strings, new_codes = [], []
+    for source in range(len(layout.sources)):
+        interner = Interner()
+        ids = [interner.intern(part.strings[source].tolist()) for part in parts]
+        new_codes.append([np.concatenate([margin, own + np.int32(len(margin))]) for own in ids])
+        strings.append(Vocabulary(*interner.to_arrays()))
+    before = np.cumsum([0, *(part.n_tokens for part in parts)])
+    statistics = []
+    for i, space in enumerate(layout.spaces):
+        counts, firsts, own_codes = zip(*(part.statistics[i] for part in parts), strict=True)
+        codes = [np.array(own) for own in own_codes]
+        for p, own in enumerate(codes):
+            for k, source in enumerate(space):
+                own[:, k] = new_codes[source][p][own[:, k]]
+        all_codes = np.concatenate(codes)
+        number = np.zeros(len(all_codes), dtype=np.int64)  # of the codes so far: at most as many as features
+        for k, source in enumerate(space):
+            number = number * (len(strings[source]) + len(margin)) + all_codes[:, k]
+            number = np.unique(number, return_inverse=True)[1]
+        _, places, number = np.unique(number, return_index=True, return_inverse=True)
+        total = np.zeros(len(places), dtype=np.int64)
+        np.add.at(total, number, np.concatenate(counts))
+        order = np.argsort(places)
+        first = np.concatenate([own + start for own, start in zip(firsts, before.tolist())])
+        statistics.append((total[order], first[places[order]], all_codes[places[order]]))
+    return Counts(strings, statistics, int(before[-1]))
+
+
+def _numbered(
+    layout: TemplateLayout, counted: Counts, min_count: int
+) -> tuple[TemplateVocabulary, list[NDArray[np.int32]]]:
+    """The vocabulary of the features that occur `min_count` times, and the index there of each space's features."""
+    none, statistics = np.zeros(0, np.int64), counted.statistics
+    _, index_of = number_features(
+        np.concatenate([none, *(counts for counts, _, _ in statistics)]),
+        min_count,
+        np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
+    )
+    ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
+    maps = [index_of[a:b] for a, b in pairwise(ends)]
+    ids = [m[m >= 0] for m in maps]
+    codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
+    strings, codes = _without_unused(layout, counted.strings, codes)
+    return TemplateVocabulary(layout, strings, ids, codes), maps
 
 
 def _without_unused(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFile, read_model, unsound, write_model
+from structsvm.shards.spread import here
 from structsvm.shards.storage import Vector, Writer
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
@@ -25,6 +27,7 @@ BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
 DEFAULT_MEMORY = 2**28
 TOKEN_BYTES = 500  # what a token takes while it is counted or encoded
 MOST = 2**60  # bytes, or entries of a file
+PIECE = 1 << 20  # entries of a file that are copied at once
 
 
 class Shards(ABC):
@@ -87,7 +90,7 @@ class Shards(ABC):
         if (np.diff(bounds) <= 0).any():
             raise ValueError("an empty shard")
         vectors = {
-            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap and name != "offsets")
+            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap)
             for name, dtype in DTYPES.items()
             if name != "values" or has_values
         }
@@ -105,38 +108,102 @@ class Shards(ABC):
         return tokens, vectors["label_ids"].array
 
     @classmethod
-    def _write(
-        cls, folder: Path, parts: Iterator[tuple[Tokens, NDArray[Any]]], meta: Any, arrays: Any, max_memory: int
+    def _join(
+        cls, folder: Path, parts: Sequence[Part], meta: Any, arrays: Any, max_memory: int, each: Any = here
     ) -> None:
-        """Write encoded examples with their label ids, one part after the other, and the index at last."""
-        sizes: list[NDArray[np.int64]] = []
-        n_tokens = n_entries = 0
-        has_values = False
-        with Writer(folder, **DTYPES) as writer:
-            for name in ("offsets", "indptr"):
-                writer.append(name, np.zeros(1))
-            for tokens, label_ids in parts:
-                if tokens.values is not None and not has_values:
-                    has_values = True
-                    _append_ones(writer, n_entries)
-                writer.append("offsets", tokens.offsets[1:] + n_tokens)
-                writer.append("indptr", tokens.indptr[1:] + n_entries)
-                writer.append("indices", tokens.indices)
-                writer.append("label_ids", label_ids)
-                if tokens.values is not None:
-                    writer.append("values", tokens.values)
-                elif has_values:
-                    _append_ones(writer, tokens.n_entries)
-                sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
-                n_tokens += tokens.n_tokens
-                n_entries += tokens.n_entries
-            written = dict(writer.sizes)
-        if not has_values:
-            (folder / "values").unlink()
-        lengths, entries = np.concatenate(sizes, axis=1)
+        """Put encoded parts into the files of a folder, one after the other, and write the index at last.
+
+        `each`: `here`, or `spread`.
+        """
+        has_values = any(part.has_values for part in parts)
+        lengths, entries = (np.concatenate([part.sizes[k] for part in parts]) for k in (0, 1))
+        n_tokens, n_entries = int(lengths.sum()), int(entries.sum())
+        sizes = {
+            "offsets": len(lengths) + 1,
+            "indptr": n_tokens + 1,
+            "indices": n_entries,
+            "values": has_values * n_entries,
+            "label_ids": n_tokens,
+        }
+        for name, kind in DTYPES.items():
+            if has_values or name != "values":
+                with (folder / name).open("wb") as file:
+                    file.truncate(sizes[name] * np.dtype(kind).itemsize)
+        counts = [(part.sizes.shape[1], *part.sizes.sum(axis=1).tolist()) for part in parts]
+        starts = np.cumsum([(0, 0, 0), *counts[:-1]], axis=0).tolist()
+        each(_place, list(zip(parts, starts, strict=True)), folder, has_values)
         bounds = shard_bounds(12 * lengths + (8 if has_values else 4) * entries, max_memory)
-        meta = meta | {"sizes": written, "has_values": has_values, "max_memory": max_memory}
+        meta = meta | {"sizes": sizes, "has_values": has_values, "max_memory": max_memory}
         write_model(folder / INDEX, cls.kind, meta, arrays | {"bounds": bounds})
+
+
+class Part(NamedTuple):
+    """Encoded examples in the files of a folder of their own.
+
+    Attributes
+    ----------
+    folder : Path
+    sizes : int64 array of shape (2, n_examples)
+        Tokens of each, and entries of these.
+    has_values : bool
+    """
+
+    folder: Path
+    sizes: NDArray[np.int64]
+    has_values: bool
+
+
+def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, NDArray[Any]]]) -> Part:
+    """Write encoded examples with their label ids, some at a time, into a new folder in `scratch`."""
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    sizes: list[NDArray[np.int64]] = []
+    n_tokens = n_entries = 0
+    has_values = False
+    with Writer(folder, **DTYPES) as writer:
+        for name in ("offsets", "indptr"):
+            writer.append(name, np.zeros(1))
+        for tokens, label_ids in pieces:
+            if tokens.values is not None and not has_values:
+                has_values = True
+                _append_ones(writer, n_entries)
+            writer.append("offsets", tokens.offsets[1:] + n_tokens)
+            writer.append("indptr", tokens.indptr[1:] + n_entries)
+            writer.append("indices", tokens.indices)
+            writer.append("label_ids", label_ids)
+            if tokens.values is not None:
+                writer.append("values", tokens.values)
+            elif has_values:
+                _append_ones(writer, tokens.n_entries)
+            sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
+            n_tokens += tokens.n_tokens
+            n_entries += tokens.n_entries
+    return Part(folder, np.concatenate(sizes, axis=1), has_values)
+
+
+def _place(item: tuple[Part, tuple[int, int, int]], folder: Path, has_values: bool) -> None:
+    """Write a part to its place in the files of all, behind so many examples, tokens and entries."""
+    part, (n_examples, n_tokens, n_entries) = item
+    begins = {
+        "offsets": (n_examples, n_tokens),
+        "indptr": (n_tokens, n_entries),
+        "indices": (n_entries, 0),
+        "label_ids": (n_tokens, 0),
+    }
+    if has_values:
+        begins["values"] = n_entries, 0
+    for name, (start, shift) in begins.items():
+        kind = np.dtype(DTYPES[name])
+        with (folder / name).open("r+b") as out:
+            out.seek(start * kind.itemsize)
+            if name == "values" and not part.has_values:
+                pieces = _ones(int(part.sizes[1].sum()))
+            else:
+                size = (part.folder / name).stat().st_size // kind.itemsize
+                pieces = Vector(part.folder / name, DTYPES[name], size, is_mapped=True).pieces(PIECE)
+            for piece in pieces:
+                out.write((piece + shift).astype(kind).data)
+            out.flush()
+            os.fsync(out.fileno())
 
 
 def checked_memory(max_memory: Any) -> int:
@@ -146,6 +213,11 @@ def checked_memory(max_memory: Any) -> int:
     return min(int(max_memory), MOST)
 
 
+def _ones(n: int) -> Iterator[NDArray[Any]]:
+    for start in range(0, n, PIECE):
+        yield np.ones(min(n - start, PIECE), dtype=np.float32)
+
+
 def _append_ones(writer: Writer, n: int) -> None:
-    for start in range(0, n, 1 << 20):
-        writer.append("values", np.ones(min(n - start, 1 << 20), dtype=np.float32))
+    for piece in _ones(n):
+        writer.append("values", piece)

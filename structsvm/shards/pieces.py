@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from structsvm.features.columns import ColumnPieces, Columns
@@ -31,6 +32,16 @@ def column_pieces(
             raise ValueError(f"The {name!r} parameter is for tables, and {source!r:.80} is a column file")
     pieces = ColumnPieces(source, n_rows)
     yield from map(pieces.parse, pieces)
+
+
+def paths_of(sources: Sequence[Any]) -> list[str]:
+    """Absolute paths of several files; ValueError if there are none, TypeError for what is no path."""
+    if not sources:
+        raise ValueError("there are no files")
+    for source in sources:
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"of several sources each is a path, got {type(source).__name__}")
+    return [os.path.abspath(source) for source in sources]
 
 
 def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
@@ -64,7 +75,10 @@ def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
                 groups = map(table.metadata.row_group, range(table.num_row_groups))
                 for group in groups:  # its columns may not be asked: pyarrow aborts at forged ones
                     _check_size(abs(group.total_byte_size), limit)
-                batches = parquet.ParquetFile(file, read_dictionary=strings).iter_batches(batch_size=n_rows)
+                folded = parquet.ParquetFile(file, read_dictionary=strings)
+                batches: Iterator[Any] = (
+                    batch for k in range(table.num_row_groups) for batch in _group_batches(folded, table, k, n_rows)
+                )
             else:
                 table = pa.ipc.open_file(file)
                 schema, batches = table.schema, map(table.get_batch, range(table.num_record_batches))
@@ -76,6 +90,22 @@ def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the contents
             raise
         raise ValueError(f"{path}: {error}") from None
+
+
+def _group_batches(folded: Any, plain: Any, group: int, n_rows: int) -> Iterator[Any]:
+    """Batches of a group of rows, each string as often as it occurs where pyarrow cannot help it.
+
+    That is where lists have more than one dictionary, or a part without one.
+    """
+    import pyarrow as pa
+
+    n_read = 0
+    try:
+        for batch in folded.iter_batches(batch_size=n_rows, row_groups=[group]):
+            yield batch
+            n_read += 1
+    except pa.ArrowNotImplementedError:
+        yield from islice(plain.iter_batches(batch_size=n_rows, row_groups=[group]), n_read, None)
 
 
 def _cell_bytes(column: Any) -> int:

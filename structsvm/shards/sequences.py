@@ -15,10 +15,13 @@ from structsvm.checksum import checksum
 from structsvm.features._strings import Interner
 from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.template_features import Counts, count
+from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import ModelFile
-from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory
-from structsvm.shards.pieces import column_pieces
-from structsvm.shards.storage import Vector, Writer, new_folder
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Part, Shards, checked_memory, write_part
+from structsvm.shards.pieces import column_pieces, paths_of
+from structsvm.shards.spread import here, spread
+from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import stored_names
 
@@ -86,8 +89,11 @@ class SequenceShards(Shards):
 
         Parameters
         ----------
-        source : path, binary file, or Arrow table, record batch reader or data set
-            A CoNLL column file, compressed or not; or a Parquet or Arrow file (extra ``structsvm[data]``).
+        source : path, list of paths, binary file, or Arrow table, record batch reader or data set
+            A CoNLL column file, compressed or not; or a Parquet or Arrow file (extra ``structsvm[data]``). Several
+            files are one after the other, a sequence in one of them. Under ``joblib.parallel_config(backend="dask")``
+            the workers read, count and encode them, a file each at a time, to the same shards; they must find files
+            and folder under the same paths.
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
         columns : list of str, optional
@@ -115,22 +121,21 @@ class SequenceShards(Shards):
             of pairs of labels.
         """
         max_memory = checked_memory(max_memory)
+        most = max(max_memory // TOKEN_BYTES, 1)
         encoder = FeatureEncoder(templates, min_count, hash_bits)
-        with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            text = _Text(Path(scratch), column_pieces(source, ROWS, columns, sequence, names))
-            most = max(max_memory // TOKEN_BYTES, 1)
-            encoder.fit_columns(piece.drop_last() for piece in text.pieces(most, is_counted=hash_bits is None))
-            names_of = text.vocabularies[-1].tolist()
-            labels = sorted(names_of)
-            place = {label: k for k, label in enumerate(labels)}
-            label_id = np.array([place[name] for name in names_of], dtype=np.int32)
-            tokens = (
-                (encoder.transform(piece.drop_last().compact()), label_id[piece.ids[:, -1]])
-                for piece in text.pieces(most)
-            )
+        several = isinstance(source, (list, tuple))
+        sources, each = (paths_of(source), spread) if several else ([source], here)
+        with new_folder(folder) as target, scratch_folder(target) as scratch:
+            texts = each(_read, sources, scratch, columns, sequence, names)
+            for other, path in zip(texts[1:], sources[1:]):
+                if other.n_columns != texts[0].n_columns:
+                    raise ColumnFileError(f"{path}: expected {texts[0].n_columns} columns, found {other.n_columns}")
+            labels = sorted({label for text in texts for label in text.vocabularies[-1].tolist()})
+            encoder.fit_columns(texts[0].n_columns - 1, lambda layout: each(_count, texts, layout, most))
+            parts = each(_encode, texts, scratch, encoder, labels, most)
             header, arrays = encoder.to_arrays()
             arrays = {f"encoder.{name}": array for name, array in arrays.items()}
-            cls._write(target, tokens, {"labels": labels, "encoder": header}, arrays, max_memory)
+            cls._join(target, parts, {"labels": labels, "encoder": header}, arrays, max_memory, each)
         return cls.open(folder)
 
     @classmethod
@@ -154,10 +159,11 @@ def features_fingerprint(encoder: Any, labels: Any) -> int:
 
 
 class _Text:
-    """Columns of a source in a file, as ids of one set of strings.
+    """Columns of a source in files of a new folder, as ids of one set of strings.
 
     Attributes
     ----------
+    offsets : int64 array
     vocabularies : tuple of Vocabulary
         One per column.
     """
@@ -165,6 +171,7 @@ class _Text:
     def __init__(self, folder: Path, pieces: Iterator[Columns]) -> None:
         interners: list[Interner] = []
         lengths = [np.zeros(1, dtype=np.int64)]
+        self.folder = folder
         with Writer(folder, ids="<i4") as writer:
             for piece in pieces:
                 if not interners:
@@ -178,20 +185,45 @@ class _Text:
                     ids[:, j] = interner.intern(vocabulary.tolist())[piece.ids[:, j]]
                 writer.append("ids", ids)
                 lengths.append(np.diff(piece.offsets))
-            size = writer.sizes["ids"]
         if not interners:
             raise ValueError("there are no sequences")
-        self.offsets = np.cumsum(np.concatenate(lengths))
-        self.vocabularies = tuple(Vocabulary(*interner.to_arrays()) for interner in interners)
-        self._ids = Vector(folder / "ids", "<i4", size, is_mapped=True)
+        # All of it is in files: what travels are references.
+        self.offsets = stored(folder / "offsets", np.cumsum(np.concatenate(lengths)))
+        self.vocabularies: tuple[Vocabulary, ...] = ()
+        for j, interner in enumerate(interners):
+            data, starts = interner.to_arrays()
+            self.vocabularies += (Vocabulary(stored(folder / f"data{j}", data), stored(folder / f"starts{j}", starts)),)
 
-    def pieces(self, n_tokens: int, *, is_counted: bool = True) -> Iterator[Columns]:
-        """All of it, about `n_tokens` at a time; the first piece alone where nothing is counted."""
+    @property
+    def n_columns(self) -> int:
+        return len(self.vocabularies)
+
+    def pieces(self, n_tokens: int) -> Iterator[Columns]:
+        """All of it, about `n_tokens` at a time."""
         width = len(self.vocabularies)
-        rows = self._ids.array.reshape(-1, width)
+        ids = Vector(self.folder / "ids", "<i4", int(self.offsets[-1]) * width, is_mapped=True)
+        rows = ids.array.reshape(-1, width)
         for i, j in pairwise(shard_bounds(np.diff(self.offsets), n_tokens).tolist()):
             a, b = self.offsets[[i, j]].tolist()
             yield Columns(self.offsets[i : j + 1] - a, np.array(rows[a:b]), self.vocabularies)
-            self._ids.release(a * width, b * width)
-            if not is_counted:
-                return
+            ids.release(a * width, b * width)
+
+
+# What is done with each source, here or on a worker.
+
+
+def _read(source: Any, scratch: Path, columns: Any, sequence: Any, names: Any) -> _Text:
+    return _Text(Path(tempfile.mkdtemp(dir=scratch)), column_pieces(source, ROWS, columns, sequence, names))
+
+
+def _count(text: _Text, layout: TemplateLayout, most: int) -> Counts:
+    return count(layout, (piece.drop_last() for piece in text.pieces(most)))
+
+
+def _encode(text: _Text, scratch: Path, encoder: FeatureEncoder, labels: list[str], most: int) -> Part:
+    place = {label: k for k, label in enumerate(labels)}
+    label_id = np.array([place[label] for label in text.vocabularies[-1].tolist()], dtype=np.int32)
+    pieces = (
+        (encoder.transform(piece.drop_last().compact()), label_id[piece.ids[:, -1]]) for piece in text.pieces(most)
+    )
+    return write_part(scratch, pieces)

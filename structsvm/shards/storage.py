@@ -8,7 +8,7 @@ import os
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -38,6 +38,13 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+@contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """A folder beside another one, for files that workers of a cluster may still write to when it goes."""
+    with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _umask() -> int:
@@ -114,6 +121,30 @@ class Vector:
         first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
         if stop * self.array.itemsize > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)
+
+    def pieces(self, size: int) -> Iterator[NDArray[Any]]:
+        """All of it, so many entries at a time."""
+        for start in range(0, len(self.array), size):
+            yield self.array[start : start + size]
+            self.release(start, start + size)
+
+
+def stored(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+    """A vector in a new file, mapped."""
+    array.tofile(path)
+    return Vector(path, array.dtype.str, array.size, is_mapped=True).array
+
+
+def in_file(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of the same columns, one below the other, mapped from a file without a name (in ``TMPDIR``)."""
+    with tempfile.TemporaryFile() as file:
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).data)
+        shape = -1, *array.shape[1:]
+        if not file.tell():
+            return np.zeros((0, *array.shape[1:]), dtype=array.dtype)
+        file.flush()
+        return np.asarray(np.memmap(file, array.dtype, "r")).reshape(shape)
 
 
 # The files of all mappings that are in use.

@@ -35,6 +35,11 @@ class StoredTokens(Tokens):
     by_token: tuple[Vector, ...] = field(kw_only=True)
     by_entry: tuple[Vector, ...] = field(kw_only=True)
 
+    def __getitem__(self, sequences: slice) -> Tokens:
+        i, j, step = sequences.indices(len(self))
+        part = super(StoredTokens, self).__getitem__(sequences)
+        return part if step != 1 else StoredRun(*_fields(part), whole=Tokens(*_fields(self)), run=(i, j))
+
     def release(self, start: int, stop: int) -> None:
         """Release the memory of sequences start .. stop - 1."""
         a, b = self.offsets[[start, stop]].tolist()
@@ -91,6 +96,25 @@ class StoredTokens(Tokens):
             self.release(*np.searchsorted(self.offsets, [start, stop]).tolist())
 
         problem.in_sections(self.offsets[self.bounds], leave)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRun(Tokens):
+    """A run of sequences of `StoredTokens`, which travels as that: where the files are, and which sequences."""
+
+    whole: Tokens = field(kw_only=True)
+    run: tuple[int, int] = field(kw_only=True)
+
+    def __reduce__(self) -> Any:
+        return _run_of, (self.whole, *self.run)
+
+
+def _run_of(whole: Tokens, start: int, stop: int) -> Tokens:
+    return whole[start:stop]
+
+
+def _fields(tokens: Tokens) -> tuple[Any, ...]:
+    return tokens.offsets, tokens.indptr, tokens.indices, tokens.values, tokens.n_features
 
 
 def shard_bounds(sizes: NDArray[np.int64], most: float) -> NDArray[np.int64]:

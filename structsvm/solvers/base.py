@@ -19,7 +19,7 @@ from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formul
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
-from structsvm.dual.parallel import Rounds, cluster_client, n_threads
+from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
     CHECKPOINT,
@@ -35,6 +35,7 @@ from structsvm.parameters import (
 from structsvm.progress import Monitor, Monitors
 from structsvm.protocol import OracleError
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
+from structsvm.shards.spread import cluster_client
 
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
@@ -156,6 +157,11 @@ class Run:
     def remaining(self) -> float:
         """The relative duality gap, after `certify`; with approximate inference, that of the constraints found."""
         return relative_gap(self.primal if self.problem.has_primal else self.primal_found, self.dual)
+
+    @property
+    def remark(self) -> str:
+        """What the progress line says beside objectives: of a cluster, what exchanges take and how many there are."""
+        return str(getattr(self.schedule, "remark", ""))
 
     @property
     def is_solved(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Integral
@@ -19,9 +18,9 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.tokens import MAX_FEATURES
 from structsvm.model_file import ModelFile, ModelFileError
 from structsvm.oracles.taxonomy import as_documents
-from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory, write_part
 from structsvm.shards.pieces import arrow_batches
-from structsvm.shards.storage import Vector, Writer, new_folder
+from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import stored_count, stored_flag
 from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
@@ -140,8 +139,8 @@ class DocumentShards(Shards):
         max_memory = checked_memory(max_memory)
         if vectorizer is not None:
             params_to_file(vectorizer)
-        with new_folder(folder) as target, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            rows = _Rows(Path(scratch), _pieces(source, columns), vectorizer, may_grow=_is_file(source))
+        with new_folder(folder) as target, scratch_folder(target) as scratch:
+            rows = _Rows(scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source))
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
             transform: Callable[[Any], Any] = csr_array
@@ -163,7 +162,7 @@ class DocumentShards(Shards):
                 "n_features": width,
                 "has_intercept": bool(fit_intercept),
             }
-            cls._write(target, parts, meta, arrays, max_memory)
+            cls._join(target, [write_part(scratch, parts)], meta, arrays, max_memory)
         return cls.open(folder, trusted=True)
 
     @classmethod

@@ -12,14 +12,17 @@ import pytest
 from joblib import parallel_config
 from python_oracles import Data
 
-from structsvm import CuttingPlane, LaRank, OracleError
-from structsvm.dual import cutting_plane_schedules
+from structsvm import CuttingPlane, LaRank, OracleError, SequenceShards
+from structsvm.datasets import make_sequences
+from structsvm.dual import cutting_plane_schedules, exchanges
 from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import SharedState
+from structsvm.features.columns import ColumnFileError, Columns
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks import SequenceLabeler
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-module = pytest.importorskip("structsvm.dual.cluster")
+module = pytest.importorskip("structsvm.shards.cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # dask warns of much that is not ours
 
 
@@ -78,13 +81,13 @@ def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
     seen, held = [], []
     n_held = lambda: len(module.HELD)  # noqa: E731 (pickled by value)
 
-    def exchange_and_kill(self, part, n_before):
+    def exchange_and_kill(self, *given):
         seen.append(self.n_lost)
-        if len(seen) == 10:
+        if len(seen) == 5:
             held.extend(client.run(n_held).values())
             if killed:
                 os.kill(victim, signal.SIGKILL)
-        exchange(self, part, n_before)
+        exchange(self, *given)
 
     monkeypatch.setattr(SharedState, "exchange", exchange_and_kill)
     with parallel_config(backend="dask"):
@@ -124,6 +127,60 @@ def test_a_worker_that_is_killed_in_the_middle(client, monkeypatch):
     assert lost[:2] == [0, 0] and max(lost) > 0 and lost[-1] == 0
     with pytest.raises(ProcessLookupError):
         os.kill(victim, 0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    X, y = make_sequences(90, random_state=0)
+    rows = [[(*token, tag) for token, tag in zip(*pair, strict=True)] for pair in zip(X, y, strict=True)]
+    for k in range(3):
+        (folder / f"{k}.conll").write_bytes(Columns.from_sequences(rows[30 * k : 30 * k + 30]).to_bytes())
+    return sorted(folder.iterdir())
+
+
+def test_workers_make_shards_and_train_on_them(client, files, tmp_path, monkeypatch):
+    victim, ask = next(iter(client.run(os.getpid).values())), module.Cluster._ask
+    asked = []
+
+    def ask_and_kill(self, function, w, arguments):
+        asked.append(len(arguments))
+        if len(asked) == 2:
+            os.kill(victim, signal.SIGKILL)
+        return ask(self, function, w, arguments)
+
+    monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)  # not by the clock: equal bits
+    features = {"templates": "U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "min_count": 2}
+    here = SequenceShards.make(files, tmp_path / "here", max_memory=20_000, **features)
+    with parallel_config(backend="dask"):
+        monkeypatch.setattr(module.Cluster, "_ask", ask_and_kill)
+        there = SequenceShards.make(files, tmp_path / "there", max_memory=20_000, **features)
+        monkeypatch.setattr(module.Cluster, "_ask", ask)
+        for file in here.folder.iterdir():
+            assert (there.folder / file.name).read_bytes() == file.read_bytes()
+        assert asked[:2] == [3, 3] and len(asked) > 4 and sum(asked) > 12  # read, counted, encoded, put together
+        solver = LaRank(C=0.1, tol=0.05, random_state=0, deterministic=False)
+        labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, **features)
+        duals = [labeler.fit(SequenceShards.open(there.folder, mmap=on)).result_.dual for on in (True, False)]
+        assert labeler.result_.status == "converged" and duals[0] == duals[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "there"]
+
+
+def test_errors_of_files_come_from_workers(client, files, tmp_path):
+    (tmp_path / "ragged").write_text("a b A\n\nc C\n")
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and nothing more")
+    for name, error, message in (
+        ("ragged", ColumnFileError, r"ragged:3: expected 3 columns, found 2"),
+        ("torn.parquet", ValueError, r"torn\.parquet: "),
+        ("none", FileNotFoundError, r"No such file or directory: '.*none'"),
+    ):
+        found = []
+        for way in ("dask", "threading"):
+            with parallel_config(backend=way), pytest.raises(error, match=message) as info:
+                SequenceShards.make([files[0], tmp_path / name], tmp_path / "new", hash_bits=8, templates="attributes")
+            found.append((type(info.value), str(info.value)))
+        assert found[0] == found[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ragged", "torn.parquet"]
 
 
 def test_a_cluster_that_vanishes(client, monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from structsvm.dual import cluster as module
-from structsvm.dual.cluster import HELD, Cluster, ClusterError, aligned, answer
+from structsvm.shards import cluster as module
+from structsvm.shards.cluster import HELD, Cluster, ClusterError, aligned, answer
 
 W = np.arange(3.0)
 
@@ -109,6 +109,16 @@ def test_an_error_of_the_task_is_no_loss():
     with pytest.raises(ValueError, match="from the oracle"):
         Cluster(client, ["p"]).map(double, W, [(1,)])
     assert client.asked == [0]
+
+
+def test_an_error_at_a_file_is_no_loss():
+    def read(shard, w):
+        raise FileNotFoundError(2, "No such file", shard)
+
+    client = Client()
+    with pytest.raises(FileNotFoundError, match="No such file: 'p'"):
+        Cluster(client, ["p", "q"]).map(read, None, [(), ()])
+    assert client.asked == [0, 1]
 
 
 def test_a_cluster_without_workers(monkeypatch):

@@ -9,8 +9,10 @@ from python_oracles import Data, Multiclass
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
 from structsvm.dual import exchanges
 from structsvm.dual._dual import DualState
-from structsvm.dual.exchanges import ExchangeSchedule, Member, SharedState
+from structsvm.dual.exchanges import ExchangeSchedule, Member, Shard, SharedState
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.progress import Bar
+from structsvm.shards.storage import dumps_references
 from structsvm.solvers import base
 
 
@@ -34,7 +36,7 @@ class Copies:
         self.made.append(self)
 
     def copy(self, k):
-        return pickle.loads(pickle.dumps(self.members[k]))
+        return pickle.loads(dumps_references(self.members[k]))
 
     def lose(self, k):
         """As `Cluster` does: who is asked next is a copy of what the client has."""
@@ -56,6 +58,7 @@ def workers(monkeypatch):
     monkeypatch.setattr(base, "cluster_client", lambda: "a client")
     monkeypatch.setattr(base, "on_workers", lambda client: {"n_threads": threads, "connect": Copies})
     monkeypatch.setattr(exchanges, "DEAR_SECONDS", 10.0)  # whatever else the machine does
+    monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)
     return threads
 
 
@@ -83,6 +86,7 @@ def dual_of(run):
     return state.settle()
 
 
+STRIDE_FOR = exchanges.stride_for
 LARANK = LaRank(C=0.3, tol=2e-2, max_iter=1000, random_state=0)
 
 
@@ -174,6 +178,33 @@ def test_the_average_is_of_the_weights_after_exchanges(average):
     np.testing.assert_allclose(run.state.averaged(), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("penalty", ["linear", "quadratic"])
+def test_several_parts_between_exchanges(monkeypatch, penalty):
+    solver = LaRank(C=0.3, penalty=penalty, random_state=0)
+    run = advance(start(solver, chains(penalty=penalty)))
+    state, found = run.state, []
+    state.sigma = 0.05  # of which a share is taken
+    run.start_pass()
+    state.exchange(0, 1, 5)
+    assert state.accepted[1] < 1.0 and state.n_argmax > 60
+    assert state.dual == pytest.approx(dual_of(run), rel=1e-5)
+    monkeypatch.setattr(exchanges, "stride_for", lambda *given: found.append(given) or 3)
+    exchange = state.exchange
+    monkeypatch.setattr(state, "exchange", lambda *given: found.append(given) or exchange(*given))
+    advance(run)
+    assert not any(len(given) == 3 and given[2] - given[0] > 1 for given in found)
+    found.clear()
+    advance(run)
+    assert [given[0] for given in found[1:]] == [0, 3, 6] and [given[2] for given in found[1:]] == [3, 6, 8]
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-5)
+    assert "3 of 8 parts" in run.remark and run.remark in Bar.about(run)
+
+
+def test_exchanges_take_half_of_the_time_at_most():
+    chosen = [STRIDE_FOR(1.0, rest, 8) for rest in (0.0, 0.9, 1.0, 1.1, 3.5, 7.5, 100.0)]
+    assert chosen == [1, 1, 1, 2, 4, 8, 8] and STRIDE_FOR(0.0, 1.0, 8) == 1
+
+
 def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
     workers[:] = [1] * 8
     run = advance(start(LARANK))
@@ -214,11 +245,23 @@ def test_sigma_follows_the_line_search(workers):
     assert min(seen) < 8.0 and all(1.0 <= sigma <= 8.0 for sigma in seen)
 
 
+def test_what_the_client_has_of_examples_and_alphas():
+    solver = free(LARANK)
+    run = solver.solve(chains())
+    assert all(isinstance(shard, Shard) for member in run.state.members for shard in member.shards)
+    arrays = run.get_state()
+    for name in exchanges.CUTS:
+        base = arrays[name]
+        while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+            base = base.base
+        assert isinstance(base, np.memmap) and len(arrays[name]), name
+
+
 def test_a_question_that_comes_twice_is_answered_once():
     run = advance(start(LARANK))
     run.start_pass()
     state, member = run.state, run.state.cluster.there[0]
-    message = state.number, state.accepted, *state.change, 0, 1.0, 1
+    message = state.number, state.accepted, *state.change, 0, 1, 1.0, 1
     assert member.exchange(message) is not None
     assert member.exchange(message) is None
     assert member.begin(state.weights, -1) is False

@@ -101,7 +101,7 @@ def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
         def close(self):
             closed.append(self.client)
 
-    monkeypatch.setitem(sys.modules, "structsvm.dual.cluster", SimpleNamespace(Cluster=Cluster))
+    monkeypatch.setitem(sys.modules, "structsvm.shards.cluster", SimpleNamespace(Cluster=Cluster))
     rounds = Rounds(Data().bind(), 2)
     for client in ("one", "one", "other", "one"):
         backend = SimpleNamespace(client=client)

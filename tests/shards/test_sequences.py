@@ -11,7 +11,7 @@ from python_oracles import Multiclass
 from structsvm import FrankWolfe, LaRank, ModelFileError, SequenceShards
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import ColumnFileError, Columns
-from structsvm.features.template_features import TemplateVocabulary
+from structsvm.features.template_features import TemplateVocabulary, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import read_model, write_model
 from structsvm.shards.pieces import column_pieces
@@ -188,6 +188,57 @@ class TestSources:
             assert made.labels == wanted.labels
             assert made.tokens.fingerprint(made.label_ids) == wanted.tokens.fingerprint(wanted.label_ids)
 
+    @pytest.mark.parametrize("features", FEATURES)
+    def test_several_files_are_one_after_the_other(self, folder, data, features, tmp_path):
+        files = []
+        for k, (a, b) in enumerate(pairwise([0, 1, 50, 120])):
+            (tmp_path / f"{k}.conll").write_bytes(data[a:b].to_bytes())
+            files.append(tmp_path / f"{k}.conll")
+        made = SequenceShards.make(files, tmp_path / "new", max_memory=20_000, **FEATURES[features])
+        for file in (folder / f"{features}-many").iterdir():
+            assert (made.folder / file.name).read_bytes() == file.read_bytes()
+        assert {path.name for path in tmp_path.iterdir()} == {"new", *(file.name for file in files)}
+
+    def test_values_in_one_of_several_files(self, tmp_path):
+        """A token of the second file has two features that are hashed to one."""
+        texts = [f"{'ab'[k]} {k}\n".encode() for k in range(2)]
+        names = "".join(f"U{j}:%x[{j},0]\n" for j in range(-1, 2))
+        for k in range(2):
+            (tmp_path / f"{k}").write_bytes(texts[k])
+        for hash_bits in range(1, 30):
+            options = {"templates": names, "hash_bits": hash_bits}
+            found = [SequenceShards.make(tmp_path / f"{k}", tmp_path / f"{k}-{hash_bits}", **options) for k in range(2)]
+            if [one.tokens.values is None for one in found] == [True, False]:
+                break
+        (tmp_path / "both").write_bytes(b"\n".join(texts))
+        wanted = SequenceShards.make(tmp_path / "both", tmp_path / "one", **options)
+        made = SequenceShards.make([tmp_path / "0", tmp_path / "1"], tmp_path / "two", **options)
+        assert (made.tokens.values == 1.0).any() and (made.tokens.values == 2.0).any()
+        np.testing.assert_array_equal(made.tokens.values, wanted.tokens.values)
+        assert made.tokens.fingerprint(made.label_ids) == wanted.tokens.fingerprint(wanted.label_ids)
+
+    def test_what_is_no_list_of_files(self, folder, data, tmp_path):
+        (tmp_path / "wide").write_text("a b c A\n")
+        for sources, error, message in (
+            ([], ValueError, "there are no files"),
+            ([folder / "train.conll", data], TypeError, "of several sources each is a path, got Columns"),
+            ([folder / "train.conll", tmp_path / "none"], FileNotFoundError, "none"),
+            ([folder / "train.conll", tmp_path / "wide"], ColumnFileError, r"wide: expected 3 columns, found 4"),
+        ):
+            with pytest.raises(error, match=message):
+                SequenceShards.make(sources, tmp_path / "new", templates="attributes")
+        assert [path.name for path in tmp_path.iterdir()] == ["wide"]
+
+    def test_groups_of_rows_and_dictionaries_that_are_full(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        words = [[f"w{k}", f"v{k % 9}"] for k in range(2500)]
+        table = pa.table({"w": words, "l": [["A", "B"]] * 2500})
+        for name, how in (("groups", {"row_group_size": 700}), ("full", {"dictionary_pagesize_limit": 4000})):
+            parquet.write_table(table, tmp_path / name, **how)
+            pieces = list(column_pieces(tmp_path / name, 1000))
+            assert [word for piece in pieces for word in piece.column(0)] == words
+
     def test_sequence_that_goes_on_after_others(self, tmp_path):
         pyarrow = pytest.importorskip("pyarrow")
         table = pyarrow.table({"s": ["a", "a", "b", "a"], "w": list("wxyz"), "l": list("ABAB")})
@@ -351,6 +402,17 @@ def test_more_than_32_bits_count(data, tmp_path):
         SequenceShards.open(shards.folder)
 
 
+def test_runs_of_sequences_travel_as_references(folder):
+    tokens = SequenceShards.open(folder / "vocabulary-many").tokens
+    part = tokens[3:110]
+    text = dumps_references(part)
+    assert len(text) < 2000 < len(dumps_references(tokens[3:110:2]))
+    found = pickle.loads(text)
+    for name in ("offsets", "indptr", "indices"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(part, name))
+    assert found.n_features == part.n_features and len(found[1:5]) == len(part[1:5]) == 4
+
+
 @pytest.mark.parametrize("wrong", [2**62, -(2**62)])
 def test_offsets_that_lead_nowhere(wrong, data, tmp_path):
     (tmp_path / "train").write_bytes(data[:20].to_bytes())
@@ -368,8 +430,12 @@ def test_vocabulary_in_pieces_is_that_of_the_whole(data):
     layout = TemplateLayout.resolve(TEMPLATES, X.n_columns)
     whole, _ = TemplateVocabulary.fit(layout, X, 2)
     for size in (1, 7, 120):
-        pieces = (X[a : a + size] for a in range(0, len(X), size))
-        assert TemplateVocabulary.fit_pieces(layout, pieces, 2).names == whole.names
+        pieces = [X[a : a + size] for a in range(0, len(X), size)]
+        for counts in ([count(layout, pieces)], [count(layout, [piece.compact()]) for piece in pieces]):
+            found = TemplateVocabulary.of_counts(layout, counts, 2)
+            assert found.names == whole.names
+            for name, array in whole.to_arrays().items():
+                np.testing.assert_array_equal(found.to_arrays()[name], array)
 
 
 def test_bounds_of_shards():

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ ATTEMPTS = 10
 
 class ClusterError(RuntimeError):
     """The cluster is lost. Training up to the last pass is not; `checkpoint` stores it on disk."""
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """The outcome of work that failed at a file: no sign of a lost worker."""
+
+    error: OSError
 
 
 class Cluster:
@@ -91,9 +99,12 @@ class Cluster:
             return outcome
         for k, future in futures.items():
             try:
-                outcome[k] = aligned(future.result())
+                outcome[k] = found = aligned(future.result())
             except LOST as error:
                 self.last = error
+                continue
+            if isinstance(found, FileFault):
+                raise found.error
         return outcome
 
     def _send(self, numbers: Any) -> None:
@@ -147,7 +158,10 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
             HELD.popitem(last=False)
     lock, shard = held  # which another thread may have let go of by now
     with lock:
-        return function(shard, *(aligned(item) for item in (w, *rest)))
+        try:
+            return function(shard, *(aligned(item) for item in (w, *rest)))
+        except OSError as error:
+            return FileFault(error)
 
 
 def release(name: str) -> None:
