@@ -36,6 +36,8 @@ cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED
     ctypedef struct cky_grammar:
         int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features, n_spans, n_splits
+        int64_t n_wide_categories
+        const uint8_t* is_wide
         const int32_t* first_row
         const int32_t* shift
         const uint32_t* length_key
@@ -206,6 +208,8 @@ cdef class Parser:
     cdef const int32_t[::1] words       # of the sentence that was checked last
     cdef const int64_t[::1] offsets     # where sentences begin that were read
     cdef const int32_t[::1] keys, length_key    # bits of uint32
+    cdef const int32_t[::1] category
+    cdef const uint8_t[::1] is_wide
 
     def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
@@ -214,6 +218,9 @@ cdef class Parser:
         cdef const uint8_t[::1] counted = tables.counted
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
         g.n_categories, g.span_features = len(tables.categories), len(tables.features)
+        self.category, g.n_wide_categories = tables.category, tables.n_wide_categories
+        g.category, self.is_wide = first(self.category), np.array([name in tables.wide for name in tables.nodes], np.uint8)
+        g.is_wide = &self.is_wide[0]
         g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
         g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)
@@ -222,7 +229,6 @@ cdef class Parser:
         g.counted = &counted[0]
         a = self.arrays
         g.start_feature = first(a["start_feature"])
-        g.category = first(a["category"])
         g.pair_left, g.pair_right = first(a["pair_left"]), first(a["pair_right"])
         g.left_ptr, g.right_ptr, g.right_pair = first(a["left_ptr"]), first(a["right_ptr"]), first(a["right_pair"])
         g.rule_ptr, g.rule_pair = first(a["rule_ptr"]), first(a["rule_pair"])
@@ -1153,8 +1159,11 @@ cdef class TreeProblem(Problem):
 
     def fingerprint(self):
         known = [] if self.known is None else [self.known.masks, self.known.rows]
+        # Categories by their first nodes: their own order is that of the weights, not of the problem.
+        order = list(dict.fromkeys(np.asarray(self.parser.category).tolist()))
+        category = np.argsort(np.array(order, dtype=np.int32))[self.parser.category].astype(np.int32)
         return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.whole_nodes(),
-                         *self.parser.arrays.values(), *known, *self.parser.templates.arrays])
+                         category, *self.parser.arrays.values(), *known, *self.parser.templates.arrays])
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>LOSSES[self.oracle.loss_name]])])

@@ -51,6 +51,8 @@ typedef double cky_loose __attribute__((vector_size(8 * CKY_BLOCK), may_alias, a
 
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
+    int64_t n_wide_categories;  /* those that may stand over several words: the first of them */
+    const uint8_t *is_wide;     /* (n_nodes) whether it may stand over several words */
     /* span features, see structsvm/structures/spans.py: templates of spans and of splits, a row of weights by category
      * for each of their values */
     int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
@@ -99,7 +101,7 @@ typedef struct {
     const uint8_t *allowed;         /* a row: one byte for terminals and intermediates, n_nodes, n_chains */
     /* the restricted grammar */
     int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
-    int64_t n_wide;                 /* chains that may stand over several words: the first of them */
+    int64_t n_wide_nodes, n_wide;   /* nodes and chains that may stand over several words: the first of them */
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
     int32_t *left;                  /* (n_left) the symbols that are left children */
     int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
@@ -128,7 +130,11 @@ typedef struct {
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
 
-/* How many of the chains may stand over (i, j): those with binary rules at their bottom, over one word all. */
+/* How many of the nodes and of the chains may stand over (i, j): those with binary rules at their bottom, over one word all. */
+static inline int64_t cky_n_nodes(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide_nodes : h->n_nodes; }
+static inline int64_t cky_n_categories(const cky_grammar *g, int64_t i, int64_t j) {
+    return j - i > 1 ? g->n_wide_categories : g->n_categories;
+}
 static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
 
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
@@ -232,7 +238,7 @@ static const double *cky_length_part(const cky_chart *h, int64_t group, int64_t 
     double *part = cky_part(h, group, at);
     const double *rows[CKY_MOST_TEMPLATES];
     if (*held != is) {
-        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), h->g->n_categories);
+        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), cky_n_categories(h->g, i, j));
         *held = is;
     }
     return part;
@@ -251,9 +257,10 @@ static void cky_parts(cky_chart *h) {
     }
 }
 
-/* e: what each node is worth by itself over (i, j). */
+/* e: what each node that may stand over (i, j) is worth by itself. */
 static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
     const cky_grammar *g = h->g;
+    const int64_t n_nodes = cky_n_nodes(h, i, j);
     const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
     int64_t count = 0;
     if (g->n_spans > 0) {
@@ -263,14 +270,14 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
         rows[count++] = cky_length_part(h, CKY_END_LENGTH, j - 1, i, j);
         count = cky_list_rows(h, CKY_BOTH, i, j, rows, count);
     }
-    cky_add(h->own, rows, count, g->n_categories);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    cky_add(h->own, rows, count, cky_n_categories(g, i, j));
+    for (int64_t s = 0; s < n_nodes; s++) {
         int64_t node = h->symbol[s];
         e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
     }
     if (h->gold_ptr == NULL || h->a == 0.0) return;
     for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)
-        for (int64_t s = 0; s < h->n_nodes; s++) {
+        for (int64_t s = 0; s < n_nodes; s++) {
             int64_t node = h->symbol[s];
             if (g->counted[node] && g->category[node] == h->gold_category[k]) e[s] += h->a;
         }
@@ -355,7 +362,7 @@ static void cky_alive(cky_chart *h, int64_t s, int64_t *size) {
     h->symbol[(*size)++] = (int32_t)s;
 }
 
-/* Which symbols the words can derive: h->symbol in ascending order, h->m of them, and h->local. */
+/* Which symbols the words can derive: h->symbol, h->m of them, and h->local. Nodes are first, of these the wide ones. */
 static void cky_restrict(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t size = 0, m = 0;
@@ -376,12 +383,15 @@ static void cky_restrict(cky_chart *h) {
                 for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) cky_alive(h, g->rule_parent[r], &size);
         }
     }
-    for (int64_t s = 0; s < g->n_symbols; s++)
-        if (h->local[s] >= 0) {
-            h->symbol[m] = (int32_t)s;
-            h->local[s] = (int32_t)m++;
-            if (s < g->n_nodes) h->n_nodes = m;
-        }
+    for (int64_t narrow = 0; narrow < 2; narrow++) {
+        for (int64_t s = 0; s < g->n_nodes; s++)
+            if (g->is_wide[s] != narrow && h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+        if (!narrow) h->n_wide_nodes = m;
+    }
+    h->n_nodes = m;
+    for (int64_t s = g->n_nodes; s < g->n_symbols; s++)
+        if (h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+    for (int64_t s = 0; s < m; s++) h->local[h->symbol[s]] = (int32_t)s;
     h->m = m;
 }
 
@@ -456,7 +466,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
     h->gold_ptr = NULL;
     h->mask = NULL;
     h->a = h->mu = 0.0;
-    h->n_nodes = h->n_edges = 0;
+    h->n_edges = 0;
     cky_restrict(h);
     cky_select(h);
     const cky_grammar *g = h->g;

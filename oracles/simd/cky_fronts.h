@@ -118,10 +118,7 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
             for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++)
                 out[k] = -INFINITY;
         }
-        /* The spans that end at i + 1. */
-        for (int64_t k = cky_span(0, i + 1) * h->n_nodes; k < cky_span(0, i + 2) * h->n_nodes; k++)
-            f->out_base[k] = -INFINITY;
-        if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i]) + (i + 1) * h->n_nodes) < 0) return CKY_STOPPED;
+        if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i])) < 0) return CKY_STOPPED;
     }
     for (size_t k = 0; k < spans; k++) f->head[k] = -1;
     for (int64_t k = 0; k < n_c * n_p; k++) f->cells[k] = -1;
@@ -181,27 +178,30 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
  * that take part in a derivation above theta have their outside values, all others -inf. */
 static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j);
-    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
+    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes, *out = h->v;
+    const int64_t n_nodes = cky_n_nodes(h, i, j);
     int32_t s = f->head[cky_span(i, j)];
     int status;
     if (s < 0) return CKY_OK;
     cky_chains(h, i, j);
     f->work += h->n_nodes + h->n_chains;
+    for (int64_t k = 0; k < n_nodes; k++) out[k] = out_base[k] = -INFINITY;
     for (; s >= 0; s = f->link[cky_at(h, i, s, j)]) {
         double o = f->out[cky_at(h, i, s, j)];
         int is_chain = s < h->n_nodes;
         if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
         if (!is_chain) continue;
-        f->work += h->n_chains;
-        if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
-        for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
-            int64_t bottom = h->chain_bottom[k];
-            if (h->chain_top[k] != s || !(h->c[k] + o > f->theta)) continue;
-            double x = o + h->c[k] - base[bottom];
-            if (x > out_base[bottom]) out_base[bottom] = x;
-        }
+        out[s] = o;
+        if (base[s] + o > f->theta) out_base[s] = o;
     }
-    for (int64_t s = 0; s < h->n_nodes; s++)
+    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
+        double o = out[h->chain_top[k]];
+        int64_t bottom = h->chain_bottom[k];
+        if (!(h->c[k] + o > f->theta)) continue;
+        o += h->c[k] - base[bottom];
+        if (o > out_base[bottom]) out_base[bottom] = o;
+    }
+    for (int64_t s = 0; s < n_nodes; s++)
         if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + h->e[s])) < 0)
             return status;
     return CKY_OK;

@@ -54,8 +54,10 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
 static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
-    double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
-    for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
+    double *base = cky_base(h, i, k), *v = h->v, *c = h->c, *value = h->value + cky_at(h, i, 0, k);
+    const int64_t n_nodes = cky_n_nodes(h, i, k), stride = CKY_BLOCK * cky_width(h, i);
+    for (int64_t s = 0; s < n_nodes; s++) base[s] = value[s * stride];
+    for (int64_t s = n_nodes; s < h->n_nodes; s++) base[s] = -INFINITY;
     if (k == i + 1) {
         int64_t t = h->words[i], T = h->local[g->n_nodes + t];
         h->value[cky_at(h, i, T, k)] = cky_may_others(allowed) ? 0.0 : -INFINITY;
@@ -66,7 +68,7 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    for (int64_t s = 0; s < n_nodes; s++) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
@@ -76,7 +78,7 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         c[r] = below + h->chain_weight[r] + h->e[top];
         if (c[r] > v[top] && cky_may_chain(h, allowed, r)) v[top] = c[r];
     }
-    for (int64_t s = 0; s < h->n_nodes; s++) h->value[cky_at(h, i, s, k)] = v[s];
+    for (int64_t s = 0; s < n_nodes; s++) value[s * stride] = v[s];
 }
 
 /* Put the row of each edge into another, x being the left child's value: to = max(to, from + x + weight). */

@@ -89,7 +89,6 @@ static void cky_look(cky_chart *h, const int32_t *words, const uint32_t *keys, i
     h->keys = keys;
     h->n = n;
     h->w = w;
-    h->n_nodes = 0;
     cky_restrict(h);
     cky_select(h);
 }
@@ -159,7 +158,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
@@ -169,7 +168,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
         c[r] = below + h->chain_weight[r] + h->e[top];
         if (cky_may_chain(h, allowed, r)) v[top] = cky_log_add(v[top], c[r]);
     }
-    for (int64_t s = 0; s < h->n_nodes; s++)
+    for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++)
         if (v[s] > -INFINITY || (allowed != NULL && cky_has(h, i, s, k))) f->sum[cky_at(h, i, s, k)] = v[s];
 }
 

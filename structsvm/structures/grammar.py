@@ -56,9 +56,12 @@ class Grammar:
     start : tuple of str
     nodes : list of str
         Nonterminals; symbol s is ``nodes[s]``.
+    wide : set of str
+        Those that may stand over several words.
     terminals : list of str
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
+        The first `n_wide_categories` are those of `wide`.
     features : list of Rule
         The features of the first weights: rules (binary ones if ``h`` is given), then the start symbols, if there are
         several, as right-hand sides of `START`.
@@ -113,7 +116,10 @@ class Grammar:
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
         self.terminals = list(dict.fromkeys(str(symbol.name) for symbol in symbols if isinstance(symbol, Terminal)))
-        self.categories = list(dict.fromkeys(map(category_of, self.nodes)))
+        self.wide = _wide(self.rules)
+        wide = sorted(self.nodes, key=lambda name: name not in self.wide)
+        self.categories = list(dict.fromkeys(map(category_of, wide)))
+        self.n_wide_categories = len(set(map(category_of, self.wide)))
         sides = {rule.lhs for rule in self.rules}
         missing = [symbol for symbol in self.start if symbol not in sides]
         if missing or not self.start:
@@ -123,6 +129,7 @@ class Grammar:
     # Set by the compiler.
     features: list[Rule]
     chains: list[tuple[str, ...]]
+    category: NDArray[np.int32]  # by node
     arrays: dict[str, NDArray[np.int32]]
     n_symbols: int
     binary_number: dict[tuple[int, int, int], int]
@@ -365,6 +372,21 @@ class Grammar:
         return at[0][1]
 
 
+def _wide(rules: list[Rule]) -> set[str]:
+    """The nonterminals that may stand over several words."""
+    above: dict[str, list[str]] = {}
+    for lhs, rhs in rules:
+        if len(rhs) == 1 and isinstance(rhs[0], str):
+            above.setdefault(rhs[0], []).append(lhs)
+    found = {rule.lhs for rule in rules if len(rule.rhs) > 1}
+    fresh = list(found)
+    while fresh:
+        parents = set(above.get(fresh.pop(), ())) - found
+        found |= parents
+        fresh += parents
+    return found
+
+
 class _Compiler:
     """Sets the indices and tables of a `Grammar`."""
 
@@ -392,17 +414,14 @@ class _Compiler:
             raise ValueError(f"{len(self.binary)} binary rules are above the cap of {MAX_RULES} rules")
         chains = self.chains(unary)
         grammar.chains = list(chains)
+        number = {name: k for k, name in enumerate(grammar.categories)}
+        grammar.category = _ints([number[category_of(name)] for name in grammar.nodes])
         grammar.arrays = {
-            "category": _ints(self.category_numbers()),
             "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
             **self.binary_tables(),
             **self.lexical_tables(lexical),
             **self.unary_tables(unary, chains),
         }
-
-    def category_numbers(self) -> list[int]:
-        number = {name: k for k, name in enumerate(self.grammar.categories)}
-        return [number[category_of(name)] for name in self.grammar.nodes]
 
     def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
         """Index of a new feature."""

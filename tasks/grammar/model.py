@@ -23,7 +23,7 @@ from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
-from structsvm.structures.rules import Rule, Terminal, plain, rules_of
+from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
 from structsvm.structures.trees import (
     STRETCH,
     UNKNOWN_LABEL,
@@ -352,8 +352,9 @@ class GrammarModel(CalibratedStructures):
 
     def set_training(self, file: Any) -> None:
         super().set_training(file)
-        if self.state is not None and "spans" not in file.meta and self.oracle.span_features:
-            self.state = moved_state(self.state, old_places(self.oracle.grammar, self.oracle.n_features))
+        places = None if self.state is None else old_places(self.oracle, file.meta)
+        if places is not None:
+            self.state = moved_state(self.state, places)
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -381,8 +382,8 @@ class GrammarModel(CalibratedStructures):
                 grammar, span_features=templates, columns=terminals.columns, span_bits=bits, **header["oracle"]
             )
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
-        if spans is None and oracle.span_features:
-            weights = weights[old_places(grammar, len(weights))]
+        places = old_places(oracle, header)
+        weights = weights if places is None else weights[places]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
@@ -395,12 +396,19 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def old_places(grammar: Any, n_features: int) -> Any:
-    """Where the weights stood in version 0.1.0, whose span features stood by category, then by value."""
+def old_places(oracle: CKYOracle, header: dict[str, Any]) -> Any:
+    """Where the weights stood in a file of version 0.1.0, whose span features stood by category (in the order of the
+    rules), then by value; None for other files, and without span features."""
+    if "spans" in header or not oracle.span_features:
+        return None
+    grammar = oracle.grammar
     n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
     tables = np.arange(n_rules, n_rules + 5 * K * (T + 1)).reshape(5, K, T + 1).transpose(0, 2, 1)
-    lengths = np.arange(n_rules + tables.size, n_features).reshape(K, -1).T
-    return np.concatenate([np.arange(n_rules), tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
+    lengths = np.arange(n_rules + tables.size, oracle.n_features).reshape(K, -1).T
+    before = list(dict.fromkeys(map(category_of, stored_names(header["grammar"], "nodes"))))
+    order = [before.index(name) for name in grammar.categories]
+    parts = (rows[..., order].ravel() for rows in (tables[:4], lengths, tables[4]))
+    return np.concatenate([np.arange(n_rules), *parts])
 
 
 def moved_state(state: Any, places: Any) -> Any:
