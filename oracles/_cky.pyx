@@ -325,12 +325,11 @@ cdef class Parser:
         self.read(words, np.array([0, len(words)]))
         return self.best(0, w)
 
-    cdef double fill_read(self, Py_ssize_t k, const double[::1] w) except? -1.0:
-        """Fill the chart of a sentence that has been read; returns the best score, -inf if there is no tree."""
+    cdef int64_t fill_read(self, Py_ssize_t k, const double[::1] w, double* best) except -2:
+        """Fill the chart of a sentence that has been read; returns the best root, -1 if there is no tree."""
         cdef const double* weights = self.weights(w)
         cdef int64_t first = self.offsets[k], n = self.offsets[k + 1] - first
         cdef const uint32_t* keys = self.key()
-        cdef double best
         cdef cky_choice other
         self.reserve(n)
         if keys != NULL:
@@ -338,14 +337,12 @@ cdef class Parser:
         with nogil:
             self.prepare(&self.words[first], keys, n, weights)
             KERNELS.inside(&self.chart)
-            cky_root(&self.chart, &best, &other)
-        return best
+            return cky_root(&self.chart, best, &other)
 
     def best(self, Py_ssize_t k, const double[::1] w):
         """`parse` of a sentence that has been read."""
-        cdef double best = self.fill_read(k, w)
-        cdef cky_choice other
-        cdef int64_t root = cky_root(&self.chart, &best, &other), size
+        cdef double best
+        cdef int64_t root = self.fill_read(k, w, &best), size
         if root < 0:
             return None
         with nogil:
@@ -360,9 +357,9 @@ cdef class Parser:
         """
         cdef cky_chart* h = &self.chart
         cdef cky_fronts* f = &self.fronts
-        cdef double best = self.fill_read(k, w)
+        cdef double best
         cdef int64_t i, j, begin
-        if best == -INFINITY:
+        if self.fill_read(k, w, &best) < 0:
             return None
         with nogil:
             f.theta = best - beam - ROUNDING * (1.0 + abs(best))

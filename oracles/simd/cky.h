@@ -515,6 +515,9 @@ typedef struct {
     int64_t s, i, j, q, end, last;
     int64_t rule, B, C, split;      /* children are local symbols */
     double left, right, x;          /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
+    /* by split, a bound on x less w and final(B, i, k), and what x has to be above; NULL: anything */
+    const double *reach;
+    double least, needed;           /* needed: least - w */
 } cky_ways;
 
 static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64_t i, int64_t j) {
@@ -523,9 +526,10 @@ static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64
 
 static inline int cky_next(cky_ways *way, const cky_chart *h) {
     for (;;) {
+        const double *left = h->value + cky_at(h, way->i, way->B, 0);
         while (++way->split < way->last) {
-            way->left = h->value[cky_at(h, way->i, way->B, way->split)];
-            if (way->left == -INFINITY) continue;
+            way->left = left[way->split];
+            if (way->reach == NULL ? way->left == -INFINITY : !(way->left + way->reach[way->split] > way->needed)) continue;
             way->right = cky_value(h, way->split, way->C, way->j);
             if (way->right == -INFINITY) continue;
             way->x = h->way[way->q].weight + way->left + way->right + cky_split(h, way->s, way->split);
@@ -536,6 +540,7 @@ static inline int cky_next(cky_ways *way, const cky_chart *h) {
         int64_t at = way->i * h->m + rule->left;
         int64_t begin = (int64_t)CKY_BLOCK * h->lo[at], end = (int64_t)CKY_BLOCK * (h->hi[at] + 1);
         way->rule = rule->rule;
+        way->needed = way->least - rule->weight;
         way->B = rule->left;
         way->C = rule->right;
         way->split = (begin > way->i + 1 ? begin : way->i + 1) - 1;

@@ -42,8 +42,9 @@ typedef struct {
     const cky_node *gold;       /* the gold derivation, and which of its nodes stands over a span (-1: none) */
     const int32_t *gold_node;
     /* outside values: final ones in the layout of the chart's values, base ones in that of its `base` */
-    size_t room_out, room_base, room_head, room_link, room_front;
+    size_t room_out, room_base, room_head, room_link, room_front, room_top, room_reach;
     double *out, *out_base;
+    double *top, *reach;        /* by span the best final value; by split of the item at work, see cky_ways */
     int32_t *head, *link;       /* by span, the symbols with an outside value: the first, and the one after each */
     int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each */
     /* the outside pass, for the fronts to go back over */
@@ -64,7 +65,7 @@ typedef struct {
 } cky_fronts;
 
 static void cky_fronts_free(cky_fronts *f) {
-    void *rooms[] = {f->out, f->out_base, f->head, f->link, f->front, f->cells, f->touched, f->tallest};
+    void *rooms[] = {f->out, f->out_base, f->top, f->reach, f->head, f->link, f->front, f->cells, f->touched, f->tallest};
     for (size_t k = 0; k < sizeof(rooms) / sizeof(*rooms); k++) cky_delete(rooms[k]);
     free(f->visit); free(f->kept); free(f->pool);
 }
@@ -75,7 +76,7 @@ enum { CKY_CELL_BYTES = 24 };
 /* Bytes beside the chart, but for what grows. */
 static double cky_fronts_bytes(const cky_chart *h, const cky_fronts *f) {
     double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0)
+    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 12.0) + 8.0 * (double)h->n
          + (double)CKY_CELL_BYTES * (double)f->n_c * (double)f->n_p + 8.0 * (double)f->n_p;
 }
 
@@ -107,17 +108,25 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
         cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
         cky_room(&f->front, &f->room_front, 8 * values) < 0 ||
         cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes) < 0 ||
+        cky_room(&f->top, &f->room_top, 8 * spans) < 0 ||
+        cky_room(&f->reach, &f->room_reach, 8 * ((size_t)h->n + CKY_BLOCK)) < 0 ||
         cky_room(&f->head, &f->room_head, 4 * spans) < 0 ||
         cky_room(&f->cells, &f->room_cells, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
     for (int64_t i = 0; i < h->n; i++) {
+        double *top = f->reach;
+        for (int64_t k = CKY_BLOCK * cky_first_block(i); k < h->n + CKY_BLOCK; k++) top[k] = -INFINITY;
         for (int64_t s = 0; s < h->m; s++) {
             double *out = f->out + cky_at(h, i, s, 0);
-            for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++)
+            const double *value = h->value + cky_at(h, i, s, 0);
+            for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++) {
                 out[k] = -INFINITY;
+                top[k] = value[k] > top[k] ? value[k] : top[k];
+            }
         }
+        for (int64_t k = i + 1; k <= h->n; k++) f->top[cky_span(i, k)] = top[k];
         if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i])) < 0) return CKY_STOPPED;
     }
     for (size_t k = 0; k < spans; k++) f->head[k] = -1;
@@ -153,16 +162,21 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
     int64_t first = f->n_kept;
     cky_ways way;
     int status;
-    if (!is_chain && j - i > 1)
-        for (cky_begin(&way, h, s, i, j); cky_next(&way, h);) {
+    if (!is_chain && j - i > 1) {
+        cky_begin(&way, h, s, i, j);
+        for (int64_t k = i + 1; k < j; k++) f->reach[k] = f->top[cky_span(k, j)] + cky_split(h, s, k);
+        way.reach = f->reach;
+        way.least = f->theta - o;
+        if (stop_count(&f->work, (j - i) * (h->way_ptr[s + 1] - h->way_ptr[s])) < 0) return CKY_STOPPED;
+        while (cky_next(&way, h)) {
             double x = way.x + o;
-            if (stop_count(&f->work, 2) < 0) return CKY_STOPPED;
             if (!(x > f->theta)) continue;
             cky_raise(h, f, i, way.B, way.split, x - way.left);
             cky_raise(h, f, way.split, way.C, j, x - way.right);
             if ((status = cky_grow(h, f, &f->kept, &f->room_kept, f->n_kept, sizeof(cky_kept))) < 0) return status;
             f->kept[f->n_kept++] = (cky_kept){(int32_t)way.q, (int32_t)way.split};
         }
+    }
     if ((status = cky_grow(h, f, &f->visit, &f->room_visit, f->n_visits, sizeof(cky_visit))) < 0) return status;
     f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept, 0.0, 0.0};
     return CKY_OK;

@@ -242,7 +242,7 @@ class SpanTemplates:
         return self.first_row[self.n_spans :].astype(np.int64) + (keys[k, 2 * self.n_spans :] >> shift).astype(np.int64)
 
 
-PIECE = 4096  # positions at a time
+PIECE = 256  # positions at a time: what is computed of them stays in the cache
 
 
 def _mixed(x: Any) -> Any:
