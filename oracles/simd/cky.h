@@ -47,6 +47,7 @@ enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* th
 
 enum { CKY_BLOCK = 4 };
 typedef double cky_block __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
+typedef int64_t cky_bits __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 typedef double cky_loose __attribute__((vector_size(8 * CKY_BLOCK), may_alias, aligned(8)));    /* anywhere in memory */
 
 typedef struct {
@@ -100,10 +101,11 @@ typedef struct {
     const int32_t *mask;            /* by span a row of `allowed`, -1: anything; NULL: anything over any span */
     const uint8_t *allowed;         /* a row: one byte for terminals and intermediates, n_nodes, n_chains */
     /* the restricted grammar */
-    int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
+    int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains, n_outer;    /* n_outer: symbols but intermediates, the first */
     int64_t n_wide_nodes, n_wide;   /* nodes and chains that may stand over several words: the first of them */
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
-    int32_t *left;                  /* (n_left) the symbols that are left children */
+    int32_t *left;                  /* (n_left) the symbols that are left children, ascending: wide nodes come first */
+    int64_t n_wide_left;
     int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
     double *rule_weight;
     int64_t n_pairs;
@@ -389,8 +391,11 @@ static void cky_restrict(cky_chart *h) {
         if (!narrow) h->n_wide_nodes = m;
     }
     h->n_nodes = m;
-    for (int64_t s = g->n_nodes; s < g->n_symbols; s++)
+    for (int64_t s = g->n_nodes; s < g->n_symbols; s++) {
+        if (s == g->n_nodes + g->n_terminals) h->n_outer = m;
         if (h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+    }
+    if (g->n_symbols == g->n_nodes + g->n_terminals) h->n_outer = m;
     for (int64_t s = 0; s < m; s++) h->local[h->symbol[s]] = (int32_t)s;
     h->m = m;
 }
@@ -412,7 +417,7 @@ static void cky_by_parent(cky_chart *h) {
 static void cky_select(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t rules = 0;
-    h->n_left = h->n_chains = h->n_node_rules = h->n_pairs = 0;
+    h->n_left = h->n_wide_left = h->n_chains = h->n_node_rules = h->n_pairs = 0;
     for (int64_t s = 0; s < h->m; s++) {
         int64_t symbol = h->symbol[s], before = rules, pairs = h->n_pairs;
         for (int64_t p = g->left_ptr[symbol]; p < g->left_ptr[symbol + 1]; p++) {
@@ -433,6 +438,7 @@ static void cky_select(cky_chart *h) {
         h->left[h->n_left] = (int32_t)s;
         h->pair_ptr[h->n_left] = (int32_t)pairs;
         h->left_ptr[h->n_left++] = (int32_t)before;
+        if (s < h->n_wide_nodes) h->n_wide_left = h->n_left;
         if (s < h->n_nodes) h->n_node_rules += rules - before;
     }
     h->left_ptr[h->n_left] = (int32_t)rules;

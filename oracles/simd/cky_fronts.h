@@ -17,6 +17,7 @@
 #define STRUCTSVM_CKY_FRONTS_H
 
 #include "cky_trees.h"
+#include "maxima.h"
 
 typedef struct {
     double x;                   /* score + a c + mu p */
@@ -116,17 +117,18 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
     for (int64_t i = 0; i < h->n; i++) {
-        double *top = f->reach;
-        for (int64_t k = CKY_BLOCK * cky_first_block(i); k < h->n + CKY_BLOCK; k++) top[k] = -INFINITY;
+        const cky_block none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        cky_block *top = (cky_block *)f->reach;
+        for (int64_t b = cky_first_block(i); b <= h->n / CKY_BLOCK; b++) top[b] = none;
         for (int64_t s = 0; s < h->m; s++) {
-            double *out = f->out + cky_at(h, i, s, 0);
-            const double *value = h->value + cky_at(h, i, s, 0);
-            for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++) {
-                out[k] = -INFINITY;
-                top[k] = value[k] > top[k] ? value[k] : top[k];
+            cky_block *out = (cky_block *)(f->out + cky_at(h, i, s, 0));
+            const cky_block *value = (const cky_block *)(h->value + cky_at(h, i, s, 0));
+            for (int64_t b = h->lo[i * h->m + s]; b <= h->hi[i * h->m + s]; b++) {
+                out[b] = none;
+                top[b] = maxima_of_4d(value[b], top[b]);
             }
         }
-        for (int64_t k = i + 1; k <= h->n; k++) f->top[cky_span(i, k)] = top[k];
+        for (int64_t k = i + 1; k <= h->n; k++) f->top[cky_span(i, k)] = f->reach[k];
         if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i])) < 0) return CKY_STOPPED;
     }
     for (size_t k = 0; k < spans; k++) f->head[k] = -1;

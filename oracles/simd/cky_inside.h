@@ -17,8 +17,8 @@ static void cky_clear(cky_chart *h, int64_t i) {
 }
 
 static inline int cky_is_empty(const cky_block *x) {
-    cky_block top = maxima_of_4d(*x, cky_none);
-    return top[0] == -INFINITY && top[1] == -INFINITY && top[2] == -INFINITY && top[3] == -INFINITY;
+    cky_bits any = (cky_bits)(*x > cky_none);
+    return (any[0] | any[1] | any[2] | any[3]) == 0;
 }
 
 /* Note which of their blocks hold anything; under a mask all may, for sums are taken before it forbids. */
@@ -26,7 +26,7 @@ static void cky_trim(cky_chart *h, int64_t i) {
     if (h->mask != NULL) return;
     for (int64_t s = 0; s < h->m; s++) {
         const cky_block *row = (const cky_block *)(h->value + cky_at(h, i, s, 0));
-        int32_t lo = h->lo[i * h->m + s], hi = h->hi[i * h->m + s];
+        int32_t lo = h->lo[i * h->m + s], hi = s < h->n_wide_nodes || s >= h->n_outer ? h->hi[i * h->m + s] : lo;
         while (lo <= hi && cky_is_empty(row + lo)) lo++;
         while (hi > lo && cky_is_empty(row + hi)) hi--;
         h->lo[i * h->m + s] = lo <= hi ? lo : INT_MAX;
@@ -72,11 +72,13 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
-    for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
-        int64_t top = h->chain_top[r];
-        double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
-        c[r] = below + h->chain_weight[r] + h->e[top];
-        if (c[r] > v[top] && cky_may_chain(h, allowed, r)) v[top] = c[r];
+    const int32_t *tops = h->chain_top, *belows = h->chain_below, *bottoms = h->chain_bottom;
+    const double *weights = h->chain_weight, *e = h->e;
+    for (int64_t r = 0, n_chains = cky_n_chains(h, i, k); r < n_chains; r++) {
+        int64_t top = tops[r];
+        double x = (belows[r] < 0 ? base[bottoms[r]] : c[belows[r]]) + weights[r] + e[top];
+        c[r] = x;
+        v[top] = x > v[top] && cky_may_chain(h, allowed, r) ? x : v[top];
     }
     for (int64_t s = 0; s < n_nodes; s++) value[s * stride] = v[s];
 }
@@ -96,8 +98,10 @@ static inline __attribute__((always_inline)) void cky_merge(const cky_chart *h, 
 static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
     int64_t count = 0, stride = cky_width(h, i), width = cky_width(h, k), skipped = cky_first_block(k) - cky_first_block(i);
     cky_block *rows = (cky_block *)h->value + h->row[i];
-    for (int64_t q = 0; q < h->n_left; q++) {
-        double x = h->value[cky_at(h, i, h->left[q], k)];
+    const double *value = h->value + cky_at(h, i, 0, k);
+    const int64_t n_left = k - i > 1 ? h->n_wide_left : h->n_left;
+    for (int64_t q = 0; q < n_left; q++) {
+        double x = value[CKY_BLOCK * stride * h->left[q]];
         if (x == -INFINITY) continue;
         const int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
         if (ptr[0] < 0) cky_list(h, k, q);

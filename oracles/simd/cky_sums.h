@@ -95,8 +95,6 @@ static void cky_look(cky_chart *h, const int32_t *words, const uint32_t *keys, i
 
 /* ---- the loops that take the time, compiled once per instruction set --------------------------- */
 
-typedef int64_t cky_bits __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
-
 static inline __attribute__((always_inline)) cky_block cky_all(double x) { return (cky_block){x, x, x, x}; }
 
 /* exp of each; 0 below -708, infinite above 709. With k = round(x / log 2), exp(x) = 2^k exp(x - k log 2). */
