@@ -47,7 +47,8 @@ typedef struct {
     double *out, *out_base;
     double *top, *reach;        /* by span the best final value; by split of the item at work, see cky_ways */
     int32_t *head, *link;       /* by span, the symbols with an outside value: the first, and the one after each */
-    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each */
+    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each; until then */
+    int32_t stamp;              /* where `end` is this, there is an outside value: it is negative, and of one sentence */
     /* the outside pass, for the fronts to go back over */
     size_t room_visit, room_kept;
     cky_visit *visit;
@@ -107,7 +108,6 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
     size_t values = CKY_BLOCK * (size_t)h->row[h->n];
     if (cky_room(&f->out, &f->room_out, 8 * values) < 0 ||
         cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
-        cky_room(&f->front, &f->room_front, 8 * values) < 0 ||
         cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes) < 0 ||
         cky_room(&f->top, &f->room_top, 8 * spans) < 0 ||
         cky_room(&f->reach, &f->room_reach, 8 * ((size_t)h->n + CKY_BLOCK)) < 0 ||
@@ -116,17 +116,19 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
         cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
+    if (8 * values > f->room_front || f->stamp == INT32_MIN) {
+        if (cky_room(&f->front, &f->room_front, 8 * values) < 0) return CKY_NO_MEMORY;
+        memset(f->front, 0, f->room_front);
+        f->stamp = 0;
+    }
+    f->stamp--;
     for (int64_t i = 0; i < h->n; i++) {
         const cky_block none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         cky_block *top = (cky_block *)f->reach;
         for (int64_t b = cky_first_block(i); b <= h->n / CKY_BLOCK; b++) top[b] = none;
         for (int64_t s = 0; s < h->m; s++) {
-            cky_block *out = (cky_block *)(f->out + cky_at(h, i, s, 0));
             const cky_block *value = (const cky_block *)(h->value + cky_at(h, i, s, 0));
-            for (int64_t b = h->lo[i * h->m + s]; b <= h->hi[i * h->m + s]; b++) {
-                out[b] = none;
-                top[b] = maxima_of_4d(value[b], top[b]);
-            }
+            for (int64_t b = h->lo[i * h->m + s]; b <= h->hi[i * h->m + s]; b++) top[b] = maxima_of_4d(value[b], top[b]);
         }
         for (int64_t k = i + 1; k <= h->n; k++) f->top[cky_span(i, k)] = f->reach[k];
         if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i])) < 0) return CKY_STOPPED;
@@ -141,10 +143,11 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
 /* Raise the outside value of final symbol s over (i, j), which has an inside value. */
 static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64_t s, int64_t j, double x) {
     int64_t at = cky_at(h, i, s, j);
-    if (f->out[at] == -INFINITY) {
+    if (f->front[2 * at + 1] != f->stamp) {
         f->link[at] = f->head[cky_span(i, j)];
         f->head[cky_span(i, j)] = (int32_t)s;
-        f->front[2 * at] = f->front[2 * at + 1] = 0;
+        f->front[2 * at + 1] = f->stamp;
+        f->out[at] = -INFINITY;
     }
     if (x > f->out[at]) f->out[at] = x;
 }
