@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from numbers import Integral
 
 import numpy as np
@@ -145,8 +145,7 @@ class CKYOracle(Oracle):
         short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
         if short is not None:
             raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
-        flat = (number for row in codes for number in row)
-        table = np.fromiter(flat, dtype=np.int32, count=len(codes) * len(columns))
+        table = np.fromiter(chain.from_iterable(codes), dtype=np.int32, count=len(codes) * len(columns))
         return np.column_stack([numbers, table.reshape(-1, len(columns))])
 
     def bind(

@@ -34,7 +34,6 @@ UNKNOWN_LABEL, STRETCH = "_", "..."
 _NOT_A_LABEL = re.compile(r"[\s()]")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
-_BRACKET = re.compile(r"[()]")
 
 
 class TreeFileError(ValueError):
@@ -354,7 +353,7 @@ def check_children(children: Iterable[Any]) -> None:
 
 def escaped(word: str) -> str:
     """The word with escaped brackets."""
-    return _BRACKET.sub(lambda match: _ESCAPES[match[0]], word)
+    return word.replace("(", _ESCAPES["("]).replace(")", _ESCAPES[")"])
 
 
 def _flat(tree: Tree) -> list[Any]:

@@ -178,8 +178,8 @@ class GrammarModel(CalibratedStructures):
         # A margin of one per bracket: scores are logarithms of probabilities, about.
         is_sum = self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
         if decode == TREE or (decode is None and self.temperature is None and not is_sum):
-            return self.oracle.check_weights(self.weights), None
-        return self.oracle.check_weights(self.weights if is_sum else self.probable_weights("decode='brackets'")), COST
+            return self.weights, None
+        return self.weights if is_sum else self.probable_weights("decode='brackets'"), COST
 
     def predict(
         self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1, decode: str | None = None
