@@ -105,8 +105,8 @@ static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
         if (x == -INFINITY) continue;
         const int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
         if (ptr[0] < 0) cky_list(h, k, q);
-        if (!h->has_pairs[q])
-            for (int64_t b = h->pair_ptr[q] * stride; b < h->pair_ptr[q + 1] * stride; b++) h->pair[b] = cky_none;
+        for (int64_t p = h->pair_ptr[q]; !h->has_pairs[q] && p < h->pair_ptr[q + 1]; p++)
+            for (int64_t b = p * stride; h->pair_inner[p] < h->pair_rule[p + 1] && b < (p + 1) * stride; b++) h->pair[b] = cky_none;
         h->has_pairs[q] = 1;
         cky_merge(h, h->edge + ptr[0], h->edge + ptr[1], x, rows + skipped, stride, width);
         cky_merge(h, h->edge + ptr[1], h->edge + ptr[2], x, h->pair + skipped, stride, width);
