@@ -137,6 +137,23 @@ def test_sentences_side_by_side_are_parsed_as_each_alone():
     for x, found in zip(X[2:], alone[2:], strict=True):
         assert oracle.joint_feature(x, found[0]) @ w == pytest.approx(found[1], **CLOSE)
         assert next(oracle.kbest(x, w, 1))[1] == pytest.approx(found[1], **CLOSE)
+    likely = [next(oracle.parse_all([x], w, cost=0.3)) for x in X]
+    assert list(oracle.parse_all(X + X[::-1], w, cost=0.3)) == likely + likely[::-1]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_of_one_tree_all_brackets_are_likely(seed):
+    """What is left of the chart by the bounds of the outside pass, where only the best tree is to be left."""
+    rules = "S -> S S | A S | S A | T | A A\nT -> A\nA -> 'a' | S A\nS -> 'b' | 'c'"
+    oracle = CKYOracle(rules, span_features=["first.terminal last.terminal", "split.terminal", "length"])
+    rng = np.random.default_rng(seed)
+    w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.choice(list("abc"), 8)), oracle.parser()
+    tree, _ = oracle.parse(x, w)
+    parser.read(oracle.words(x), np.array([0, len(x)]))
+    rows, _ = parser.brackets(0, w, 0.5, 1e-9)
+    found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
+    assert sorted(found) == sorted(tree.spans())
 
 
 def test_a_tree_that_text_cannot_hold_is_refused():
