@@ -145,10 +145,10 @@ def test_sentences_side_by_side_are_parsed_as_each_alone():
 @settings(max_examples=10)
 def test_of_one_tree_all_brackets_are_likely(seed):
     """What is left of the chart by the bounds of the outside pass, where only the best tree is to be left."""
-    rules = "S -> S S | A S | S A | T | A A\nT -> A\nA -> 'a' | S A\nS -> 'b' | 'c'"
+    rules = "S -> S S | A S | S A | T | A A\nT -> A\nA -> 'a' | 'd' | 'f' | S A\nS -> 'b' | 'c' | 'e'"
     oracle = CKYOracle(rules, span_features=["first.terminal last.terminal", "split.terminal", "length"])
     rng = np.random.default_rng(seed)
-    w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.choice(list("abc"), 8)), oracle.parser()
+    w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.permutation(list("abcdef"))), oracle.parser()
     tree, _ = oracle.parse(x, w)
     parser.read(oracle.words(x), np.array([0, len(x)]))
     rows, _ = parser.brackets(0, w, 0.5, 1e-9)
