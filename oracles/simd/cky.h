@@ -400,14 +400,17 @@ static void cky_restrict(cky_chart *h) {
     h->m = m;
 }
 
-/* The rules by parent, those of a parent by left child. */
+/* The rules by parent, those of a parent by the symbol of the left child: of equal scores the first wins. */
 static void cky_by_parent(cky_chart *h) {
     memset(h->way_ptr, 0, (h->m + 1) * sizeof(int32_t));
     for (int64_t r = 0; r < h->n_rules; r++) h->way_ptr[h->rule_parent[r] + 1]++;
     for (int64_t s = 0; s < h->m; s++) h->way_ptr[s + 1] += h->way_ptr[s];
-    for (int64_t q = 0; q < h->n_left; q++)
+    for (int64_t wide = 0, narrow = h->n_wide_left; wide < h->n_wide_left || narrow < h->n_left;) {
+        int64_t q = narrow == h->n_left || (wide < h->n_wide_left && h->symbol[h->left[wide]] < h->symbol[h->left[narrow]])
+                  ? wide++ : narrow++;
         for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++)
             h->way[h->way_ptr[h->rule_parent[r]]++] = (cky_way){h->left[q], h->rule_right[r], h->rule[r], h->rule_weight[r]};
+    }
     /* Each pointer stands where the next parent's began. */
     memmove(h->way_ptr + 1, h->way_ptr, h->m * sizeof(int32_t));
     h->way_ptr[0] = 0;
