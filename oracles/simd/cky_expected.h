@@ -36,7 +36,7 @@ static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     double best = visit->is_base ? base[s] : cky_value(h, i, s, j);
     cky_entry way = {0.0, 0, 0, -1, -1, -1, -1, -1, 0};
     if (stop_count(&f->work, h->n_chains) < 0) return CKY_STOPPED;
-    if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) {
+    if (visit->is_base && (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j)) {
         cky_chains(h, i, j);
         for (int64_t k = 0; k < h->n_nodes; k++) h->v[k] = -1.0;
     }

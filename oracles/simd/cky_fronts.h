@@ -198,21 +198,22 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
 static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j);
     double *out_base = f->out_base + cky_span(i, j) * h->n_nodes, *out = h->v;
-    const int64_t n_nodes = cky_n_nodes(h, i, j);
+    int64_t n_nodes = 0;
     int32_t s = f->head[cky_span(i, j)];
     int status;
-    if (s < 0) return CKY_OK;
-    cky_chains(h, i, j);
-    f->work += h->n_nodes + h->n_chains;
-    for (int64_t k = 0; k < n_nodes; k++) out[k] = out_base[k] = -INFINITY;
     for (; s >= 0; s = f->link[cky_at(h, i, s, j)]) {
         double o = f->out[cky_at(h, i, s, j)];
         int is_chain = s < h->n_nodes;
         if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
         if (!is_chain) continue;
+        if (!n_nodes)
+            for (; n_nodes < cky_n_nodes(h, i, j); n_nodes++) out[n_nodes] = out_base[n_nodes] = -INFINITY;
         out[s] = o;
         if (base[s] + o > f->theta) out_base[s] = o;
     }
+    if (!n_nodes) return CKY_OK;
+    cky_chains(h, i, j);
+    f->work += h->n_nodes + h->n_chains;
     for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
         double o = out[h->chain_top[k]];
         int64_t bottom = h->chain_bottom[k];
