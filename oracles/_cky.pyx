@@ -219,8 +219,8 @@ cdef class Parser:
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
         g.n_categories, g.span_features = len(tables.categories), len(tables.features)
         self.category, g.n_wide_categories = tables.category, tables.n_wide_categories
-        g.category, self.is_wide = first(self.category), np.array([name in tables.wide for name in tables.nodes], np.uint8)
-        g.is_wide = &self.is_wide[0]
+        self.is_wide = np.array([name in tables.wide for name in tables.nodes], dtype=np.uint8)
+        g.category, g.is_wide = first(self.category), &self.is_wide[0]
         g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
         g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)

@@ -240,10 +240,10 @@ class CKYOracle(Oracle):
         spans = psi[len(grammar.features) :].reshape(-1, K)
         start = arrays["start_feature"][grammar.node_number[y.label]]
         psi[start] += start >= 0
-        for symbol, i, j, chain, rule, split in rows.tolist():
+        for symbol, i, j, unary, rule, split in rows.tolist():
             labels = [grammar.nodes[symbol]] if symbol < len(grammar.nodes) else []
-            if chain >= 0:
-                labels = list(grammar.chains[chain])
+            if unary >= 0:
+                labels = list(grammar.chains[unary])
                 for k in range(len(labels) - 1):
                     psi[arrays["chain_feature"][grammar.chain_number[tuple(labels[k:])]]] += 1.0
             if rule >= 0:

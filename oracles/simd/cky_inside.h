@@ -72,11 +72,11 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
-    const int32_t *tops = h->chain_top, *belows = h->chain_below, *bottoms = h->chain_bottom;
+    const int32_t *tops = h->chain_top, *shorter = h->chain_below, *bottoms = h->chain_bottom;
     const double *weights = h->chain_weight, *e = h->e;
     for (int64_t r = 0, n_chains = cky_n_chains(h, i, k); r < n_chains; r++) {
         int64_t top = tops[r];
-        double x = (belows[r] < 0 ? base[bottoms[r]] : c[belows[r]]) + weights[r] + e[top];
+        double x = (shorter[r] < 0 ? base[bottoms[r]] : c[shorter[r]]) + weights[r] + e[top];
         c[r] = x;
         v[top] = x > v[top] && cky_may_chain(h, allowed, r) ? x : v[top];
     }

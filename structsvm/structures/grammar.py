@@ -414,8 +414,8 @@ class _Compiler:
             raise ValueError(f"{len(self.binary)} binary rules are above the cap of {MAX_RULES} rules")
         chains = self.chains(unary)
         grammar.chains = list(chains)
-        number = {name: k for k, name in enumerate(grammar.categories)}
-        grammar.category = _ints([number[category_of(name)] for name in grammar.nodes])
+        order = {name: k for k, name in enumerate(grammar.categories)}
+        grammar.category = _ints([order[category_of(name)] for name in grammar.nodes])
         grammar.arrays = {
             "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
             **self.binary_tables(),

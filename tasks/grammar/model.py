@@ -397,8 +397,10 @@ def _naming(i: int) -> Iterator[None]:
 
 
 def old_places(oracle: CKYOracle, header: dict[str, Any]) -> Any:
-    """Where the weights stood in a file of version 0.1.0, whose span features stood by category (in the order of the
-    rules), then by value; None for other files, and without span features."""
+    """Where the weights stood in a file of version 0.1.0; None for other files, and without span features.
+
+    Those of spans stood by category (in the order of the nodes), then by value.
+    """
     if "spans" in header or not oracle.span_features:
         return None
     grammar = oracle.grammar
