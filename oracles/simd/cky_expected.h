@@ -28,7 +28,7 @@ static inline int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit,
 }
 
 /* The ways of the q-th item, all those below it being done; of a final node, its base and its chains. */
-static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
+static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     const cky_grammar *g = h->g;
     cky_visit *visit = f->visit + q;
     int64_t i = visit->i, j = visit->j, s = visit->s, first = visit->first, end = visit->end, begin = f->size, status = CKY_OK;
