@@ -38,6 +38,7 @@ cdef extern from "kernels.h" nogil:
         int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features, n_spans, n_splits
         int64_t n_wide_categories
         const uint8_t* is_wide
+        int64_t n_pairs, rule_rows, n_rule_splits, n_rests, n_keys
         const int32_t* first_row
         const int32_t* shift
         const uint32_t* length_key
@@ -221,7 +222,9 @@ cdef class Parser:
         self.category, g.n_wide_categories = tables.category, tables.n_wide_categories
         self.is_wide = np.array([name in tables.wide for name in tables.nodes], dtype=np.uint8)
         g.category, g.is_wide = first(self.category), &self.is_wide[0]
-        g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
+        g.n_spans, g.n_splits, g.n_keys = templates.n_spans, templates.n_splits, templates.n_keys
+        g.n_rule_splits, g.n_rests = templates.n_rule_splits, templates.n_rests
+        g.rule_rows = g.span_features + g.n_categories * templates.n_rows
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
         g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)
         self.length_key = templates.length_keys
@@ -238,7 +241,7 @@ cdef class Parser:
         g.up_ptr, g.up_node = first(a["up_ptr"]), first(a["up_node"])
         g.chain_below, g.chain_top = first(a["chain_below"]), first(a["chain_top"])
         g.chain_bottom, g.chain_feature = first(a["chain_bottom"]), first(a["chain_feature"])
-        g.n_rules, g.n_chains = len(a["rule_pair"]), len(a["chain_below"])
+        g.n_rules, g.n_chains, g.n_pairs = len(a["rule_pair"]), len(a["chain_below"]), len(a["pair_left"])
         self.longest_chain = tables.longest_chain
         if cky_init(&self.chart, g, max_bytes) < 0:
             raise MemoryError("no memory for the grammar")
@@ -260,7 +263,7 @@ cdef class Parser:
         if self.nodes.shape[0] < NODE_WORDS * size:
             self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
             self.stack = np.empty(3 * (size + 2), dtype=np.int32)
-            most = (self.grammar.n_spans + 1) * (self.longest_chain + 1) + self.grammar.n_splits + 2
+            most = (self.grammar.n_spans + 1) * (self.longest_chain + 1) + self.grammar.n_keys + 2
             self.features = np.empty(2 * size * most + 2, dtype=np.int64)
         return 0
 
@@ -333,7 +336,7 @@ cdef class Parser:
         cdef cky_choice other
         self.reserve(n)
         if keys != NULL:
-            keys += (first + k) * (2 * self.grammar.n_spans + self.grammar.n_splits)
+            keys += (first + k) * self.grammar.n_keys
         with nogil:
             self.prepare(&self.words[first], keys, n, weights)
             KERNELS.inside(&self.chart)
@@ -679,7 +682,7 @@ cdef class TreeProblem(Problem):
     cdef const uint32_t* keys(self, Py_ssize_t i) noexcept nogil:
         """What templates see of sentence i, which has one more position than words."""
         cdef cky_grammar* g = &self.parser.grammar
-        cdef Py_ssize_t at = (self.offsets[i] + i) * (2 * g.n_spans + g.n_splits)
+        cdef Py_ssize_t at = (self.offsets[i] + i) * g.n_keys
         return <const uint32_t*>&self.keys_all[at] if self.keys_all.shape[0] > 0 else NULL
 
     cdef int32_t list_features(self, int32_t* support) noexcept nogil:

@@ -58,7 +58,7 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     for (int64_t e = first; e < end && status == CKY_OK; e++) {
         const cky_way *rule = h->way + f->kept[e].way;
         int64_t split = f->kept[e].split, left = cky_at(h, i, rule->left, split), right = cky_at(h, split, rule->right, j);
-        double x = rule->weight + cky_split(h, s, split) + h->value[left] + h->value[right] + (visit->is_base ? h->e[s] : 0.0);
+        double x = rule->weight + cky_rule_split(h, s, rule->rule, i, split) + h->value[left] + h->value[right] + (visit->is_base ? h->e[s] : 0.0);
         way.rule = rule->rule;
         way.split = (int32_t)split;
         status = cky_share(f, h, visit, x - best, f->front[2 * left], f->front[2 * right], way);

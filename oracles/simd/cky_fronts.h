@@ -313,7 +313,7 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, 
         int64_t split = f->kept[q].split;
         const int32_t *left = f->front + 2 * cky_at(h, i, way->left, split);
         const int32_t *right = f->front + 2 * cky_at(h, split, way->right, j);
-        double own = way->weight + cky_split(h, s, split) + e;
+        double own = way->weight + cky_rule_split(h, s, way->rule, i, split) + e;
         int may_be_gold = gold != NULL && gold->rule == way->rule && gold->split == split;
         x.rule = way->rule;
         x.split = (int32_t)split;

@@ -42,9 +42,10 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
         for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
             int32_t C = h->pair_right[p], row = (int32_t)(h->row[k] + C * cky_width(h, k));
             if (h->lo[k * h->m + C] > h->hi[k * h->m + C]) continue;
-            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1]) h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, 0.0};
+            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1])
+                h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, cky_rule_part(h, CKY_OF_SPLITS, k, h->rule[h->pair_rule[p]])};
             for (int64_t r = h->pair_rule[p]; !of_pairs && r < h->pair_inner[p]; r++)
-                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_split(h, h->rule_parent[r], k)};
+                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_rule_split(h, h->rule_parent[r], h->rule[r], -1, k)};
         }
     }
     ptr[2] = h->n_edges;
@@ -125,7 +126,7 @@ static int64_t cky_intermediates(cky_chart *h, int64_t i) {
             const cky_block *from = h->pair + p * stride;
             for (int64_t r = h->pair_inner[p]; r < h->pair_rule[p + 1]; r++) {
                 cky_block *to = rows + h->rule_parent[r] * stride;
-                double weight = h->rule_weight[r];
+                double weight = h->rule_weight[r] + cky_rule_part(h, CKY_OF_RESTS, i, h->rule[r]);
                 for (int64_t b = 0; b < stride; b++) to[b] = maxima_of_4d(from[b] + weight, to[b]);
             }
         }

@@ -423,6 +423,12 @@ class _Compiler:
             **self.unary_tables(unary, chains),
         }
 
+    def parent_categories(self) -> NDArray[np.int32]:
+        """By symbol: the category of the node that it is or is part of; -1 for others."""
+        grammar, category = self.grammar, self.grammar.category.tolist()
+        of_intermediates = [-1 if grammar.h is None else category[grammar.node_number[key[0]]] for key in self.intermediates]
+        return _ints([*category, *[-1] * len(grammar.terminals), *of_intermediates])
+
     def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
         """Index of a new feature."""
         self.features.append(Rule(lhs, rhs))
@@ -456,13 +462,14 @@ class _Compiler:
             parent, parent_name = right, name
 
     def binary_tables(self) -> dict[str, NDArray[np.int32]]:
-        """Rules by pair of children, pairs by left child; and the inverse tables."""
+        """Rules by pair of children (and their parent's category), pairs by left child; and the inverse tables."""
         n = self.grammar.n_symbols
         rules = np.array([(l, r, p, f) for (p, l, r), f in self.binary.items()], dtype=np.int64).reshape(-1, 4)
-        rules = rules[np.lexsort((rules[:, 2], rules[:, 1], rules[:, 0]))]
+        category = self.parent_categories()
+        rules = rules[np.lexsort((rules[:, 2], category[rules[:, 2]], rules[:, 1], rules[:, 0]))]
         left, right, parent, feature = rules.T
         is_new = np.ones(len(rules), dtype=bool)
-        is_new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0) | (np.diff(category[parent]) != 0)
         first = np.flatnonzero(is_new)
         self.grammar.binary_number = {
             (p, l, r): k for k, (l, r, p) in enumerate(zip(left.tolist(), right.tolist(), parent.tolist(), strict=True))
