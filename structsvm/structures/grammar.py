@@ -426,7 +426,9 @@ class _Compiler:
     def parent_categories(self) -> NDArray[np.int32]:
         """By symbol: the category of the node that it is or is part of; -1 for others."""
         grammar, category = self.grammar, self.grammar.category.tolist()
-        of_intermediates = [-1 if grammar.h is None else category[grammar.node_number[key[0]]] for key in self.intermediates]
+        of_intermediates = [
+            -1 if grammar.h is None else category[grammar.node_number[key[0]]] for key in self.intermediates
+        ]
         return _ints([*category, *[-1] * len(grammar.terminals), *of_intermediates])
 
     def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:

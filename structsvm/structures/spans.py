@@ -142,7 +142,7 @@ class SpanTemplates:
         of_span = [one.group for one in templates[: self.n_spans]]
         self.group = np.argsort(of_span, kind="stable").astype(np.int32)
         self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
-        # Columns of `keys`: begins, ends, and those of one position. Each is a sum over parts, of which there is one at least.
+        # Columns of `keys`: begins, ends, those of one position. Each is a sum over parts, of which there is one at least.
         groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(self.n_keys)]
         for t, one in enumerate(templates):
             for k, part in enumerate(one.parts):
@@ -257,7 +257,7 @@ class SpanTemplates:
         return self._rows_at(keys, k, self.n_spans, self.n_spans + self.n_splits)
 
     def rule_rows(self, keys: NDArray[np.uint32], k: int, rest: int | None) -> NDArray[np.int64]:
-        """The rows, of those by rule, of a rule's split before word k, and of the rest that it begins at word `rest`."""
+        """The rows, of those by rule, of a split before word k, and of a rest that begins at word `rest`."""
         first = self.n_spans + self.n_splits
         rows = self._rows_at(keys, k, first, first + self.n_rule_splits)
         first += self.n_rule_splits

@@ -643,6 +643,7 @@ def test_unary_cycles_in_trees_are_merged():
         {},
         {"solver": "pcfg"},
         {"h": 1, "v": 2, "span_features": True},
+        {"h": 0, "span_features": ["last.terminal", "rule split.terminal", "rule first.terminal"]},
         {"terminals": "words"},
         {"solver": LaRank(C=0.2, max_iter=2)},
     ],
