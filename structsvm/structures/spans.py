@@ -142,7 +142,7 @@ class SpanTemplates:
         of_span = [one.group for one in templates[: self.n_spans]]
         self.group = np.argsort(of_span, kind="stable").astype(np.int32)
         self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
-        # Columns of `keys`: begins, ends, those of one position. Each is a sum over parts, of which there is one at least.
+        # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more.
         groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(self.n_keys)]
         for t, one in enumerate(templates):
             for k, part in enumerate(one.parts):
