@@ -35,12 +35,14 @@ from structsvm.tasks.common.parameters import bits_for, check_unchanged, describ
 from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
+from structsvm.tasks.grammar.templates import sees_rules
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
 TREE, BRACKETS = "tree", "brackets"
+AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.4
 BATCH = 256  # sentences whose features are computed side by side
@@ -471,10 +473,11 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
             "no tree is known with its root, or no node with its children: there is no grammar to read off"
         )
     longest = max(_longest_chain(tree) for tree in encoded)
+    by_rule = sees_rules(make_templates(params, terminals))
     grammar = Grammar(
         rules,
         starts,
-        h=params.h,
+        h=int(not by_rule) if params.h == AUTO else params.h,
         max_unary=longest if params.max_unary is None else params.max_unary,
         uncounted=EVALB_DELETED,
     )
