@@ -240,7 +240,7 @@ class CKYOracle(Oracle):
         arrays = grammar.arrays
         psi = np.zeros(self.n_features)
         n_pairs, bound = len(arrays["pair_left"]), len(grammar.features) + K * self.templates.n_rows
-        spans, rules = psi[len(grammar.features) : bound].reshape(-1, K), psi[bound:].reshape(-1, n_pairs)
+        spans, rules = psi[len(grammar.features) : bound].reshape(-1, K), psi[bound:].reshape(-1, max(n_pairs, 1))
         start = arrays["start_feature"][grammar.node_number[y.label]]
         psi[start] += start >= 0
         for symbol, i, j, unary, rule, split in rows.tolist():

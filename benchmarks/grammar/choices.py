@@ -15,7 +15,8 @@ from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.templates import OF_RULES, default_templates, lines
 
 LONGEST = 25
-USUAL = {"C": 0.3, "random_state": 0, "decode": "tree"}
+# As it came before features by rule, but for rows that say otherwise.
+USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "h": 1}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
@@ -81,6 +82,7 @@ def trained(train, seeds=(0,), start=None, **params):
     if start is not None:
         parser = GrammarParser(warm_start=True, **USUAL | start).fit(train)
         return parser.set_params(**USUAL | {"solver": "larank"} | params).fit(train)
+    params = {"span_features": default_templates("tags", rules=False)} | params
     parsers = [GrammarParser(**USUAL | params | ({} if len(seeds) == 1 else {"random_state": s})) for s in seeds]
     for parser in parsers:
         parser.fit(train)
