@@ -144,7 +144,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @choice("--penalty", "linear", "quadratic")
 @choice("--terminals", "tags", "words", "both")
 @count("--min-count", 2, "Words: rarer ones become classes.")
-@click.option("--h", "h", type=Order(), default=AUTO, show_default=True, help="Horizontal Markovisation, or exact rules.")
+@click.option("--h", "h", type=Order(), default=AUTO, show_default=True, help="Horizontal Markovisation, or exact.")
 @count("--v", 1, "Vertical Markovisation.")
 @optional(
     "--span-features/--no-span-features",
