@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from numbers import Integral
 
 import numpy as np
@@ -66,7 +66,8 @@ class CKYOracle(Oracle):
     ----------
     n_features : int
         ``len(grammar.features)`` (rules and, if there are several, start symbols), and K more per row of span features,
-        for K categories: with ``span_features=True`` there are 5 (T + 1) + 9 rows, for T terminals.
+        for K categories: with ``span_features=True`` there are 5 (T + 1) + 9 rows, for T terminals. Rows by rule have
+        a number per pair of children and category of their parent.
 
     Notes
     -----
@@ -115,6 +116,7 @@ class CKYOracle(Oracle):
         self.templates = SpanTemplates(texts, columns, int(span_bits), len(self.grammar.terminals))
         self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
         n_rules, n_spans = len(self.grammar.features), self.templates.n_rows * len(self.grammar.categories)
+        n_spans += self.templates.n_rule_rows * len(self.grammar.arrays["pair_left"])
         self.n_features = n_rules + n_spans
         if self.n_features >= 2**31:
             raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
@@ -145,8 +147,7 @@ class CKYOracle(Oracle):
         short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
         if short is not None:
             raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
-        flat = (number for row in codes for number in row)
-        table = np.fromiter(flat, dtype=np.int32, count=len(codes) * len(columns))
+        table = np.fromiter(chain.from_iterable(codes), dtype=np.int32, count=len(codes) * len(columns))
         return np.column_stack([numbers, table.reshape(-1, len(columns))])
 
     def bind(
@@ -238,13 +239,14 @@ class CKYOracle(Oracle):
         keys = self.templates.keys(self._coded(y.leaves(), words)) if self.span_features else None
         arrays = grammar.arrays
         psi = np.zeros(self.n_features)
-        spans = psi[len(grammar.features) :].reshape(-1, K)
+        n_pairs, bound = len(arrays["pair_left"]), len(grammar.features) + K * self.templates.n_rows
+        spans, rules = psi[len(grammar.features) : bound].reshape(-1, K), psi[bound:].reshape(-1, max(n_pairs, 1))
         start = arrays["start_feature"][grammar.node_number[y.label]]
         psi[start] += start >= 0
-        for symbol, i, j, chain, rule, split in rows.tolist():
+        for symbol, i, j, unary, rule, split in rows.tolist():
             labels = [grammar.nodes[symbol]] if symbol < len(grammar.nodes) else []
-            if chain >= 0:
-                labels = list(grammar.chains[chain])
+            if unary >= 0:
+                labels = list(grammar.chains[unary])
                 for k in range(len(labels) - 1):
                     psi[arrays["chain_feature"][grammar.chain_number[tuple(labels[k:])]]] += 1.0
             if rule >= 0:
@@ -257,6 +259,9 @@ class CKYOracle(Oracle):
                 np.add.at(spans[:, category], self.templates.rows(keys, i, j), 1.0)
             if split >= 0 and categories:
                 np.add.at(spans[:, categories[-1]], self.templates.split_rows(keys, split), 1.0)
+            if split >= 0:
+                rows_ = self.templates.rule_rows(keys, split, None if categories else i)
+                np.add.at(rules[:, arrays["rule_pair"][rule]], rows_, 1.0)
         return psi
 
     def loss(self, y_true: Tree, y: Tree) -> float:
@@ -325,7 +330,7 @@ class CKYOracle(Oracle):
 
         With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less it have the largest sum,
         and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
-        at least e^-7 as probable as the best one has no probability.
+        at least e^-5 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
         numbers = [self.grammar.sentence(x) for x in X]

@@ -12,10 +12,11 @@ from grammar.data import treebank
 from structsvm import Perceptron
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import GrammarParser
-from structsvm.tasks.grammar.templates import default_templates
+from structsvm.tasks.grammar.templates import OF_RULES, default_templates, lines
 
 LONGEST = 25
-USUAL = {"C": 0.3, "random_state": 0, "decode": "tree"}
+# As it came before features by rule, but for rows that say otherwise.
+USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "h": 1}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
@@ -47,7 +48,22 @@ LIKELY = {
     "C = 0.1, the best tree": {"C": 0.1},
     "C = 0.1, likely brackets": {"C": 0.1, "decode": "brackets"},
 }
+BY_RULE = lines(OF_RULES)
+
+
+def of_rules(kind):
+    """Without templates by rule and with them, for the children that an intermediate knows (h)."""
+    plain = default_templates(kind, rules=False)
+    usual = {"C": 0.1, "decode": "brackets", "terminals": kind}
+    return {
+        f"h = {h}{', features by rule' * bool(more)}": usual | {"h": h, "span_features": [*plain, *more]}
+        for more in ((), BY_RULE)
+        for h in (1, 0)
+    }
+
+
 PARTS = {"choices": CHOICES, "choices-starts": STARTS, "choices-brackets": LIKELY}
+PARTS |= {"choices-rules": of_rules("tags"), "choices-rules-both": of_rules("both")}
 CHOSEN = "C = 0.1, after the PCFG, 8 passes"
 ALL = 70
 WHOLE = {"choice": ("choice", ""), "f1": ("test F1 %", ".2f"), "cpu": ("training, CPU s", ".1f")}
@@ -66,6 +82,7 @@ def trained(train, seeds=(0,), start=None, **params):
     if start is not None:
         parser = GrammarParser(warm_start=True, **USUAL | start).fit(train)
         return parser.set_params(**USUAL | {"solver": "larank"} | params).fit(train)
+    params = {"span_features": default_templates("tags", rules=False)} | params
     parsers = [GrammarParser(**USUAL | params | ({} if len(seeds) == 1 else {"random_state": s})) for s in seeds]
     for parser in parsers:
         parser.fit(train)
@@ -104,7 +121,8 @@ def divided(options):
     trees, _ = treebank(LONGEST, options.quick)
     n = len(trees) // 5
     divisions = [(trees[:-n], trees[-n:]), (trees[n:], trees[:n])]
-    title = f"From tags: {len(divisions[0][0])} trees to train on, {n} others of the training part to judge by, twice"
+    kind = next(iter(PARTS[options.part].values())).get("terminals", "tags")
+    title = f"From {kind}: {len(divisions[0][0])} trees to train on, {n} others of the training part to judge by, twice"
     table = Table(title, COLUMNS, notes=notes(NOTES))
     draws = np.random.default_rng(0).integers(0, 2 * n, size=(1000, 2 * n))
     base = None

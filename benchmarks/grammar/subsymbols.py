@@ -54,7 +54,11 @@ class Parser:
         grammar = Grammar(split_rules(trees, split), starts, h=1, max_unary=2, uncounted=EVALB_DELETED)
         self.rules = len(grammar.arrays["rule_pair"])
         self.oracle = CKYOracle(
-            grammar, loss="hamming", span_features=default_templates("tags"), span_bits=14, max_chart_bytes=MOST_BYTES
+            grammar,
+            loss="hamming",
+            span_features=default_templates("tags", rules=False),
+            span_bits=14,
+            max_chart_bytes=MOST_BYTES,
         )
         solver = LaRank(C=0.1, max_iter=4, random_state=0)
         # Under the brackets of a tree that is known in part, a label may have any subsymbol.

@@ -47,14 +47,19 @@ enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* th
 
 enum { CKY_BLOCK = 4 };
 typedef double cky_block __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
+typedef int64_t cky_bits __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 typedef double cky_loose __attribute__((vector_size(8 * CKY_BLOCK), may_alias, aligned(8)));    /* anywhere in memory */
 
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
+    int64_t n_wide_categories;  /* those that may stand over several words: the first of them */
+    const uint8_t *is_wide;     /* (n_nodes) whether it may stand over several words */
     /* span features, see structsvm/structures/spans.py: templates of spans and of splits, a row of weights by category
      * for each of their values */
     int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
-    const int32_t *first_row, *shift;               /* (n_spans + n_splits) */
+    /* those by rule have a weight for each pair of children (of a category of parents); see CKY_OF_SPLITS */
+    int64_t n_pairs, rule_rows, n_rule_splits, n_rests, n_keys;
+    const int32_t *first_row, *shift;               /* by template */
     const uint32_t *length_key;                     /* (9, n_spans) */
     const int32_t *group, *group_ptr;               /* templates of spans by what they depend on, see CKY_BEGIN */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
@@ -92,16 +97,17 @@ typedef struct {
     /* the sentence, and its gold nodes as categories by span (gold_ptr NULL: none) */
     int64_t n;
     const int32_t *words;           /* terminal numbers */
-    const uint32_t *keys;           /* (n + 1, 2 n_spans + n_splits) what templates see at each position */
+    const uint32_t *keys;           /* (n + 1, n_keys) what templates see at each position */
     const int32_t *gold_ptr, *gold_category;
     double a, mu;
     const int32_t *mask;            /* by span a row of `allowed`, -1: anything; NULL: anything over any span */
     const uint8_t *allowed;         /* a row: one byte for terminals and intermediates, n_nodes, n_chains */
     /* the restricted grammar */
-    int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
-    int64_t n_wide;                 /* chains that may stand over several words: the first of them */
+    int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains, n_outer;    /* n_outer: symbols but intermediates, the first */
+    int64_t n_wide_nodes, n_wide;   /* nodes and chains that may stand over several words: the first of them */
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
-    int32_t *left;                  /* (n_left) the symbols that are left children */
+    int32_t *left;                  /* (n_left) the symbols that are left children, ascending: wide nodes come first */
+    int64_t n_wide_left;
     int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
     double *rule_weight;
     int64_t n_pairs;
@@ -112,9 +118,10 @@ typedef struct {
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_part, room_part_class, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
+    size_t room_value, room_base, room_part, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
     double *value, *base;
     double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
+    double *rule_part;              /* (2, n, n_pairs) the same of rules, see CKY_OF_SPLITS */
     int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
     int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
@@ -128,7 +135,11 @@ typedef struct {
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
 
-/* How many of the chains may stand over (i, j): those with binary rules at their bottom, over one word all. */
+/* How many of the nodes and of the chains may stand over (i, j): those with binary rules at their bottom, over one word all. */
+static inline int64_t cky_n_nodes(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide_nodes : h->n_nodes; }
+static inline int64_t cky_n_categories(const cky_grammar *g, int64_t i, int64_t j) {
+    return j - i > 1 ? g->n_wide_categories : g->n_categories;
+}
 static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
 
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
@@ -175,7 +186,7 @@ static inline double cky_weight(const double *w, int32_t feature) { return featu
 /* ---- span features -------------------------------------------------------------------------- */
 
 static inline const uint32_t *cky_keys(const cky_grammar *g, const uint32_t *keys, int64_t at) {
-    return keys + at * (2 * g->n_spans + g->n_splits);
+    return keys + at * g->n_keys;
 }
 
 /* Classes of lengths: 1, 2, 3, 4, 5-6, 7-9, 10-14, 15-19, 20 and more. */
@@ -195,6 +206,11 @@ static inline int64_t cky_split_row(const cky_grammar *g, const uint32_t *keys, 
     return cky_row(g, g->n_spans + t, cky_keys(g, keys, k)[2 * g->n_spans + t]);
 }
 
+static inline int64_t cky_rule_row(const cky_grammar *g, const uint32_t *keys, int64_t t, int64_t k) {
+    t += g->n_spans + g->n_splits;
+    return g->rule_rows + g->n_pairs * (int64_t)(cky_keys(g, keys, k)[g->n_spans + t] >> g->shift[t]);
+}
+
 /* What a template of spans depends on: most see but one end of the span, and are summed up once per word (and class of
  * lengths). Parts of splits stand after those. */
 enum { CKY_BEGIN, CKY_END, CKY_BEGIN_LENGTH, CKY_END_LENGTH, CKY_BOTH, CKY_SPLITS = CKY_BOTH, CKY_MOST_TEMPLATES = 256 };
@@ -203,7 +219,18 @@ static inline double *cky_part(const cky_chart *h, int64_t group, int64_t at) {
     return h->part + (group * h->n + at) * h->g->n_categories;
 }
 
-/* to = the sum of rows, of all categories. */
+/* Templates by rule see a rule's split, or where the rest begins that a rule of an intermediate is over. */
+enum { CKY_OF_SPLITS, CKY_OF_RESTS };
+
+static inline int64_t cky_rule_begin(const cky_grammar *g, int of) { return of == CKY_OF_SPLITS ? 0 : g->n_rule_splits; }
+static inline int64_t cky_rule_end(const cky_grammar *g, int of) { return g->n_rule_splits + (of == CKY_OF_SPLITS ? 0 : g->n_rests); }
+
+static inline double cky_rule_part(const cky_chart *h, int of, int64_t at, int64_t rule) {
+    const cky_grammar *g = h->g;
+    return g->n_rule_splits + g->n_rests == 0 ? 0.0 : h->rule_part[(of * h->n + at) * g->n_pairs + g->rule_pair[rule]];
+}
+
+/* to = the sum of rows, of all categories or rules. */
 static inline void cky_add(double *to, const double *const *rows, int64_t count, int64_t n) {
     int64_t c = 0;
     for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) {
@@ -232,7 +259,7 @@ static const double *cky_length_part(const cky_chart *h, int64_t group, int64_t 
     double *part = cky_part(h, group, at);
     const double *rows[CKY_MOST_TEMPLATES];
     if (*held != is) {
-        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), h->g->n_categories);
+        cky_add(part, rows, cky_list_rows(h, group, i, j, rows, 0), cky_n_categories(h->g, i, j));
         *held = is;
     }
     return part;
@@ -248,12 +275,18 @@ static void cky_parts(cky_chart *h) {
         h->part_class[k] = h->part_class[h->n + k] = -1;
         for (int64_t t = 0; t < g->n_splits; t++) rows[t] = h->w + cky_split_row(g, h->keys, t, k);
         cky_add(cky_part(h, CKY_SPLITS, k), rows, g->n_splits, g->n_categories);
+        for (int of = CKY_OF_SPLITS; of <= CKY_OF_RESTS && g->n_rule_splits + g->n_rests > 0; of++) {
+            int64_t count = 0;
+            for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, k);
+            cky_add(h->rule_part + (of * h->n + k) * g->n_pairs, rows, count, g->n_pairs);
+        }
     }
 }
 
-/* e: what each node is worth by itself over (i, j). */
+/* e: what each node that may stand over (i, j) is worth by itself. */
 static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
     const cky_grammar *g = h->g;
+    const int64_t n_nodes = cky_n_nodes(h, i, j);
     const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
     int64_t count = 0;
     if (g->n_spans > 0) {
@@ -263,14 +296,14 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
         rows[count++] = cky_length_part(h, CKY_END_LENGTH, j - 1, i, j);
         count = cky_list_rows(h, CKY_BOTH, i, j, rows, count);
     }
-    cky_add(h->own, rows, count, g->n_categories);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    cky_add(h->own, rows, count, cky_n_categories(g, i, j));
+    for (int64_t s = 0; s < n_nodes; s++) {
         int64_t node = h->symbol[s];
         e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
     }
     if (h->gold_ptr == NULL || h->a == 0.0) return;
     for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)
-        for (int64_t s = 0; s < h->n_nodes; s++) {
+        for (int64_t s = 0; s < n_nodes; s++) {
             int64_t node = h->symbol[s];
             if (g->counted[node] && g->category[node] == h->gold_category[k]) e[s] += h->a;
         }
@@ -293,7 +326,7 @@ static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->part, h->part_class, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
+                   h->value, h->base, h->part, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
@@ -339,12 +372,14 @@ static int64_t cky_most_edges(const cky_chart *h) {
     return most;
 }
 
+static int64_t cky_rule_parts(const cky_chart *h) { return h->g->n_rule_splits + h->g->n_rests > 0 ? 2 * h->n * h->g->n_pairs : 0; }
+
 /* Bytes of the chart of the sentence that has been restricted to; h->row is there. */
 static double cky_bytes(const cky_chart *h) {
     return (double)sizeof(cky_block) * (double)h->row[h->n] + 4.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes
          + (double)sizeof(cky_edge) * (double)cky_most_edges(h)
          + 8.0 * (double)h->n * (double)h->m + 24.0 * (double)h->n * (double)h->n_left
-         + (double)sizeof(cky_block) * (double)h->n_pairs * (double)cky_width(h, 0);
+         + (double)sizeof(cky_block) * (double)h->n_pairs * (double)cky_width(h, 0) + 8.0 * (double)cky_rule_parts(h);
 }
 
 /* ---- the sentence --------------------------------------------------------------------------- */
@@ -355,7 +390,7 @@ static void cky_alive(cky_chart *h, int64_t s, int64_t *size) {
     h->symbol[(*size)++] = (int32_t)s;
 }
 
-/* Which symbols the words can derive: h->symbol in ascending order, h->m of them, and h->local. */
+/* Which symbols the words can derive: h->symbol, h->m of them, and h->local. Nodes are first, of these the wide ones. */
 static void cky_restrict(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t size = 0, m = 0;
@@ -376,23 +411,32 @@ static void cky_restrict(cky_chart *h) {
                 for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) cky_alive(h, g->rule_parent[r], &size);
         }
     }
-    for (int64_t s = 0; s < g->n_symbols; s++)
-        if (h->local[s] >= 0) {
-            h->symbol[m] = (int32_t)s;
-            h->local[s] = (int32_t)m++;
-            if (s < g->n_nodes) h->n_nodes = m;
-        }
+    for (int64_t narrow = 0; narrow < 2; narrow++) {
+        for (int64_t s = 0; s < g->n_nodes; s++)
+            if (g->is_wide[s] != narrow && h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+        if (!narrow) h->n_wide_nodes = m;
+    }
+    h->n_nodes = m;
+    for (int64_t s = g->n_nodes; s < g->n_symbols; s++) {
+        if (s == g->n_nodes + g->n_terminals) h->n_outer = m;
+        if (h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+    }
+    if (g->n_symbols == g->n_nodes + g->n_terminals) h->n_outer = m;
+    for (int64_t s = 0; s < m; s++) h->local[h->symbol[s]] = (int32_t)s;
     h->m = m;
 }
 
-/* The rules by parent, those of a parent by left child. */
+/* The rules by parent, those of a parent by the symbol of the left child: of equal scores the first wins. */
 static void cky_by_parent(cky_chart *h) {
     memset(h->way_ptr, 0, (h->m + 1) * sizeof(int32_t));
     for (int64_t r = 0; r < h->n_rules; r++) h->way_ptr[h->rule_parent[r] + 1]++;
     for (int64_t s = 0; s < h->m; s++) h->way_ptr[s + 1] += h->way_ptr[s];
-    for (int64_t q = 0; q < h->n_left; q++)
+    for (int64_t wide = 0, narrow = h->n_wide_left; wide < h->n_wide_left || narrow < h->n_left;) {
+        int64_t q = narrow == h->n_left || (wide < h->n_wide_left && h->symbol[h->left[wide]] < h->symbol[h->left[narrow]])
+                  ? wide++ : narrow++;
         for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++)
             h->way[h->way_ptr[h->rule_parent[r]]++] = (cky_way){h->left[q], h->rule_right[r], h->rule[r], h->rule_weight[r]};
+    }
     /* Each pointer stands where the next parent's began. */
     memmove(h->way_ptr + 1, h->way_ptr, h->m * sizeof(int32_t));
     h->way_ptr[0] = 0;
@@ -402,7 +446,7 @@ static void cky_by_parent(cky_chart *h) {
 static void cky_select(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t rules = 0;
-    h->n_left = h->n_chains = h->n_node_rules = h->n_pairs = 0;
+    h->n_left = h->n_wide_left = h->n_chains = h->n_node_rules = h->n_pairs = 0;
     for (int64_t s = 0; s < h->m; s++) {
         int64_t symbol = h->symbol[s], before = rules, pairs = h->n_pairs;
         for (int64_t p = g->left_ptr[symbol]; p < g->left_ptr[symbol + 1]; p++) {
@@ -423,6 +467,7 @@ static void cky_select(cky_chart *h) {
         h->left[h->n_left] = (int32_t)s;
         h->pair_ptr[h->n_left] = (int32_t)pairs;
         h->left_ptr[h->n_left++] = (int32_t)before;
+        if (s < h->n_wide_nodes) h->n_wide_left = h->n_left;
         if (s < h->n_nodes) h->n_node_rules += rules - before;
     }
     h->left_ptr[h->n_left] = (int32_t)rules;
@@ -456,7 +501,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
     h->gold_ptr = NULL;
     h->mask = NULL;
     h->a = h->mu = 0.0;
-    h->n_nodes = h->n_edges = 0;
+    h->n_edges = 0;
     cky_restrict(h);
     cky_select(h);
     const cky_grammar *g = h->g;
@@ -472,8 +517,9 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
         cky_room(&h->pair, &h->room_pair, sizeof(cky_block) * (size_t)(h->n_pairs * cky_width(h, 0))) < 0)
         return CKY_NO_MEMORY;
     h->hi = h->lo + n * h->m;
-    if (g->n_spans + g->n_splits > 0) {
-        if (cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
+    if (g->n_keys > 0) {
+        if (cky_room(&h->rule_part, &h->room_rule_part, 8 * (size_t)cky_rule_parts(h)) < 0 ||
+            cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
             cky_room(&h->part_class, &h->room_part_class, 8 * (size_t)n) < 0)
             return CKY_NO_MEMORY;
         cky_parts(h);
@@ -489,9 +535,17 @@ static inline double cky_start(const cky_chart *h, int64_t s) {
     return cky_weight(h->w, h->g->start_feature[h->symbol[s]]);
 }
 
-/* The score of split k under parent s (local). */
+/* The score of split k under parent s (local), whatever the rule. */
 static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
     return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
+}
+
+/* What a rule of parent s over (i, .) is worth for where the words after i stand; and at split k. */
+static inline double cky_rest(const cky_chart *h, int64_t s, int64_t rule, int64_t i) {
+    return s < h->n_nodes ? 0.0 : cky_rule_part(h, CKY_OF_RESTS, i, rule);
+}
+static inline double cky_rule_split(const cky_chart *h, int64_t s, int64_t rule, int64_t i, int64_t k) {
+    return cky_split(h, s, k) + cky_rest(h, s, rule, i) + cky_rule_part(h, CKY_OF_SPLITS, k, rule);
 }
 
 /* ---- ways to begin ---------------------------------------------------------------------------
@@ -505,6 +559,11 @@ typedef struct {
     int64_t s, i, j, q, end, last;
     int64_t rule, B, C, split;      /* children are local symbols */
     double left, right, x;          /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
+    /* by split, a bound on x less w and final(B, i, k), and what x has to be above; NULL: anything */
+    const double *reach;
+    double least, needed;           /* needed: least - w */
+    const double *own;              /* what the rule is worth at split k: own[k step] */
+    int64_t step;
 } cky_ways;
 
 static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64_t i, int64_t j) {
@@ -512,13 +571,15 @@ static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64
 }
 
 static inline int cky_next(cky_ways *way, const cky_chart *h) {
+    static const double nothing = 0.0;
     for (;;) {
+        const double *left = h->value + cky_at(h, way->i, way->B, 0);
         while (++way->split < way->last) {
-            way->left = h->value[cky_at(h, way->i, way->B, way->split)];
-            if (way->left == -INFINITY) continue;
+            way->left = left[way->split];
+            if (way->reach == NULL ? way->left == -INFINITY : !(way->left + way->reach[way->split] + way->own[way->split * way->step] > way->needed)) continue;
             way->right = cky_value(h, way->split, way->C, way->j);
             if (way->right == -INFINITY) continue;
-            way->x = h->way[way->q].weight + way->left + way->right + cky_split(h, way->s, way->split);
+            way->x = h->way[way->q].weight + way->left + way->right + cky_rule_split(h, way->s, way->rule, way->i, way->split);
             return 1;
         }
         if (++way->q >= way->end) return 0;
@@ -526,6 +587,9 @@ static inline int cky_next(cky_ways *way, const cky_chart *h) {
         int64_t at = way->i * h->m + rule->left;
         int64_t begin = (int64_t)CKY_BLOCK * h->lo[at], end = (int64_t)CKY_BLOCK * (h->hi[at] + 1);
         way->rule = rule->rule;
+        way->needed = way->least - rule->weight - cky_rest(h, way->s, way->rule, way->i);
+        way->step = h->g->n_rule_splits > 0 ? h->g->n_pairs : 0;
+        way->own = way->step > 0 ? h->rule_part + h->g->rule_pair[way->rule] : &nothing;
         way->B = rule->left;
         way->C = rule->right;
         way->split = (begin > way->i + 1 ? begin : way->i + 1) - 1;

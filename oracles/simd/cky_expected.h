@@ -18,7 +18,7 @@
 #define SMALL __attribute__((noinline, optimize("Os")))
 
 /* A way of the item at work: its best score less the item's best, and the items below. */
-static SMALL int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double x, int64_t left, int64_t right, cky_entry way) {
+static inline int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double x, int64_t left, int64_t right, cky_entry way) {
     int32_t at;
     way.left = (int32_t)left;
     way.right = (int32_t)right;
@@ -36,18 +36,19 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     double best = visit->is_base ? base[s] : cky_value(h, i, s, j);
     cky_entry way = {0.0, 0, 0, -1, -1, -1, -1, -1, 0};
     if (stop_count(&f->work, h->n_chains) < 0) return CKY_STOPPED;
-    if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) cky_chains(h, i, j);
-    if (!visit->is_base) f->front[2 * cky_at(h, i, s, j)] = (int32_t)q;
+    if (visit->is_base && (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j)) {
+        cky_chains(h, i, j);
+        for (int64_t k = 0; k < h->n_nodes; k++) h->v[k] = -1.0;
+    }
+    if (visit->is_base) h->v[s] = (double)q;        /* the bases over a span, which come before its final nodes */
+    else f->front[2 * cky_at(h, i, s, j)] = (int32_t)q;
     if (!visit->is_base && s < h->n_nodes) {
-        for (int64_t b = q + 1; b < f->n_visits && f->visit[b].i == i && f->visit[b].j == j && status == CKY_OK; b++) {
-            if (!f->visit[b].is_base) continue;
-            way.chain = -1;
-            if (f->visit[b].s == s) status = cky_share(f, h, visit, base[s] - best, b, -1, way);
-            for (int64_t k = 0; k < cky_n_chains(h, i, j) && status == CKY_OK; k++) {
-                if (h->chain_top[k] != s || h->chain_bottom[k] != f->visit[b].s) continue;
-                way.chain = h->chain[k];
-                status = cky_share(f, h, visit, h->c[k] - best, b, -1, way);
-            }
+        if (h->v[s] >= 0.0) status = cky_share(f, h, visit, base[s] - best, (int64_t)h->v[s], -1, way);
+        for (int64_t k = 0; k < cky_n_chains(h, i, j) && status == CKY_OK; k++) {
+            int64_t below = (int64_t)h->v[h->chain_bottom[k]];
+            if (h->chain_top[k] != s || below < 0) continue;
+            way.chain = h->chain[k];
+            status = cky_share(f, h, visit, h->c[k] - best, below, -1, way);
         }
     } else if (j - i == 1) {
         for (int64_t r = g->lexical_ptr[h->words[i]]; r < g->lexical_ptr[h->words[i] + 1]; r++)
@@ -57,7 +58,7 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     for (int64_t e = first; e < end && status == CKY_OK; e++) {
         const cky_way *rule = h->way + f->kept[e].way;
         int64_t split = f->kept[e].split, left = cky_at(h, i, rule->left, split), right = cky_at(h, split, rule->right, j);
-        double x = rule->weight + cky_split(h, s, split) + h->value[left] + h->value[right] + (visit->is_base ? h->e[s] : 0.0);
+        double x = rule->weight + cky_rule_split(h, s, rule->rule, i, split) + h->value[left] + h->value[right] + (visit->is_base ? h->e[s] : 0.0);
         way.rule = rule->rule;
         way.split = (int32_t)split;
         status = cky_share(f, h, visit, x - best, f->front[2 * left], f->front[2 * right], way);

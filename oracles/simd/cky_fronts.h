@@ -17,6 +17,7 @@
 #define STRUCTSVM_CKY_FRONTS_H
 
 #include "cky_trees.h"
+#include "maxima.h"
 
 typedef struct {
     double x;                   /* score + a c + mu p */
@@ -42,10 +43,12 @@ typedef struct {
     const cky_node *gold;       /* the gold derivation, and which of its nodes stands over a span (-1: none) */
     const int32_t *gold_node;
     /* outside values: final ones in the layout of the chart's values, base ones in that of its `base` */
-    size_t room_out, room_base, room_head, room_link, room_front;
+    size_t room_out, room_base, room_head, room_link, room_front, room_top, room_reach;
     double *out, *out_base;
+    double *top, *reach;        /* by span the best final value; by split of the item at work, see cky_ways */
     int32_t *head, *link;       /* by span, the symbols with an outside value: the first, and the one after each */
-    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each */
+    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each; until then */
+    int32_t stamp;              /* where `end` is this, there is an outside value: it is negative, and of one sentence */
     /* the outside pass, for the fronts to go back over */
     size_t room_visit, room_kept;
     cky_visit *visit;
@@ -64,7 +67,7 @@ typedef struct {
 } cky_fronts;
 
 static void cky_fronts_free(cky_fronts *f) {
-    void *rooms[] = {f->out, f->out_base, f->head, f->link, f->front, f->cells, f->touched, f->tallest};
+    void *rooms[] = {f->out, f->out_base, f->top, f->reach, f->head, f->link, f->front, f->cells, f->touched, f->tallest};
     for (size_t k = 0; k < sizeof(rooms) / sizeof(*rooms); k++) cky_delete(rooms[k]);
     free(f->visit); free(f->kept); free(f->pool);
 }
@@ -75,7 +78,7 @@ enum { CKY_CELL_BYTES = 24 };
 /* Bytes beside the chart, but for what grows. */
 static double cky_fronts_bytes(const cky_chart *h, const cky_fronts *f) {
     double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0)
+    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 12.0) + 8.0 * (double)h->n
          + (double)CKY_CELL_BYTES * (double)f->n_c * (double)f->n_p + 8.0 * (double)f->n_p;
 }
 
@@ -105,23 +108,30 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
     size_t values = CKY_BLOCK * (size_t)h->row[h->n];
     if (cky_room(&f->out, &f->room_out, 8 * values) < 0 ||
         cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
-        cky_room(&f->front, &f->room_front, 8 * values) < 0 ||
         cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes) < 0 ||
+        cky_room(&f->top, &f->room_top, 8 * spans) < 0 ||
+        cky_room(&f->reach, &f->room_reach, 8 * ((size_t)h->n + CKY_BLOCK)) < 0 ||
         cky_room(&f->head, &f->room_head, 4 * spans) < 0 ||
         cky_room(&f->cells, &f->room_cells, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
+    if (8 * values > f->room_front || f->stamp == INT32_MIN) {
+        if (cky_room(&f->front, &f->room_front, 8 * values) < 0) return CKY_NO_MEMORY;
+        memset(f->front, 0, f->room_front);
+        f->stamp = 0;
+    }
+    f->stamp--;
     for (int64_t i = 0; i < h->n; i++) {
+        const cky_block none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        cky_block *top = (cky_block *)f->reach;
+        for (int64_t b = cky_first_block(i); b <= h->n / CKY_BLOCK; b++) top[b] = none;
         for (int64_t s = 0; s < h->m; s++) {
-            double *out = f->out + cky_at(h, i, s, 0);
-            for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++)
-                out[k] = -INFINITY;
+            const cky_block *value = (const cky_block *)(h->value + cky_at(h, i, s, 0));
+            for (int64_t b = h->lo[i * h->m + s]; b <= h->hi[i * h->m + s]; b++) top[b] = maxima_of_4d(value[b], top[b]);
         }
-        /* The spans that end at i + 1. */
-        for (int64_t k = cky_span(0, i + 1) * h->n_nodes; k < cky_span(0, i + 2) * h->n_nodes; k++)
-            f->out_base[k] = -INFINITY;
-        if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i]) + (i + 1) * h->n_nodes) < 0) return CKY_STOPPED;
+        for (int64_t k = i + 1; k <= h->n; k++) f->top[cky_span(i, k)] = f->reach[k];
+        if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i])) < 0) return CKY_STOPPED;
     }
     for (size_t k = 0; k < spans; k++) f->head[k] = -1;
     for (int64_t k = 0; k < n_c * n_p; k++) f->cells[k] = -1;
@@ -133,10 +143,11 @@ static __attribute__((noinline)) int cky_fronts_prepare(cky_fronts *f, const cky
 /* Raise the outside value of final symbol s over (i, j), which has an inside value. */
 static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64_t s, int64_t j, double x) {
     int64_t at = cky_at(h, i, s, j);
-    if (f->out[at] == -INFINITY) {
+    if (f->front[2 * at + 1] != f->stamp) {
         f->link[at] = f->head[cky_span(i, j)];
         f->head[cky_span(i, j)] = (int32_t)s;
-        f->front[2 * at] = f->front[2 * at + 1] = 0;
+        f->front[2 * at + 1] = f->stamp;
+        f->out[at] = -INFINITY;
     }
     if (x > f->out[at]) f->out[at] = x;
 }
@@ -156,16 +167,21 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
     int64_t first = f->n_kept;
     cky_ways way;
     int status;
-    if (!is_chain && j - i > 1)
-        for (cky_begin(&way, h, s, i, j); cky_next(&way, h);) {
+    if (!is_chain && j - i > 1) {
+        cky_begin(&way, h, s, i, j);
+        for (int64_t k = i + 1; k < j; k++) f->reach[k] = f->top[cky_span(k, j)] + cky_split(h, s, k);
+        way.reach = f->reach;
+        way.least = f->theta - o;
+        if (stop_count(&f->work, (j - i) * (h->way_ptr[s + 1] - h->way_ptr[s])) < 0) return CKY_STOPPED;
+        while (cky_next(&way, h)) {
             double x = way.x + o;
-            if (stop_count(&f->work, 2) < 0) return CKY_STOPPED;
             if (!(x > f->theta)) continue;
             cky_raise(h, f, i, way.B, way.split, x - way.left);
             cky_raise(h, f, way.split, way.C, j, x - way.right);
             if ((status = cky_grow(h, f, &f->kept, &f->room_kept, f->n_kept, sizeof(cky_kept))) < 0) return status;
             f->kept[f->n_kept++] = (cky_kept){(int32_t)way.q, (int32_t)way.split};
         }
+    }
     if ((status = cky_grow(h, f, &f->visit, &f->room_visit, f->n_visits, sizeof(cky_visit))) < 0) return status;
     f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept, 0.0, 0.0};
     return CKY_OK;
@@ -181,27 +197,31 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
  * that take part in a derivation above theta have their outside values, all others -inf. */
 static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j);
-    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
+    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes, *out = h->v;
+    int64_t n_nodes = 0;
     int32_t s = f->head[cky_span(i, j)];
     int status;
-    if (s < 0) return CKY_OK;
-    cky_chains(h, i, j);
-    f->work += h->n_nodes + h->n_chains;
     for (; s >= 0; s = f->link[cky_at(h, i, s, j)]) {
         double o = f->out[cky_at(h, i, s, j)];
         int is_chain = s < h->n_nodes;
         if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
         if (!is_chain) continue;
-        f->work += h->n_chains;
-        if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
-        for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
-            int64_t bottom = h->chain_bottom[k];
-            if (h->chain_top[k] != s || !(h->c[k] + o > f->theta)) continue;
-            double x = o + h->c[k] - base[bottom];
-            if (x > out_base[bottom]) out_base[bottom] = x;
-        }
+        if (!n_nodes)
+            for (; n_nodes < cky_n_nodes(h, i, j); n_nodes++) out[n_nodes] = out_base[n_nodes] = -INFINITY;
+        out[s] = o;
+        if (base[s] + o > f->theta) out_base[s] = o;
     }
-    for (int64_t s = 0; s < h->n_nodes; s++)
+    if (!n_nodes) return CKY_OK;
+    cky_chains(h, i, j);
+    f->work += h->n_nodes + h->n_chains;
+    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
+        double o = out[h->chain_top[k]];
+        int64_t bottom = h->chain_bottom[k];
+        if (!(h->c[k] + o > f->theta)) continue;
+        o += h->c[k] - base[bottom];
+        if (o > out_base[bottom]) out_base[bottom] = o;
+    }
+    for (int64_t s = 0; s < n_nodes; s++)
         if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + h->e[s])) < 0)
             return status;
     return CKY_OK;
@@ -293,7 +313,7 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, 
         int64_t split = f->kept[q].split;
         const int32_t *left = f->front + 2 * cky_at(h, i, way->left, split);
         const int32_t *right = f->front + 2 * cky_at(h, split, way->right, j);
-        double own = way->weight + cky_split(h, s, split) + e;
+        double own = way->weight + cky_rule_split(h, s, way->rule, i, split) + e;
         int may_be_gold = gold != NULL && gold->rule == way->rule && gold->split == split;
         x.rule = way->rule;
         x.split = (int32_t)split;

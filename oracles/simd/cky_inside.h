@@ -17,8 +17,8 @@ static void cky_clear(cky_chart *h, int64_t i) {
 }
 
 static inline int cky_is_empty(const cky_block *x) {
-    cky_block top = maxima_of_4d(*x, cky_none);
-    return top[0] == -INFINITY && top[1] == -INFINITY && top[2] == -INFINITY && top[3] == -INFINITY;
+    cky_bits any = (cky_bits)(*x > cky_none);
+    return (any[0] | any[1] | any[2] | any[3]) == 0;
 }
 
 /* Note which of their blocks hold anything; under a mask all may, for sums are taken before it forbids. */
@@ -26,7 +26,7 @@ static void cky_trim(cky_chart *h, int64_t i) {
     if (h->mask != NULL) return;
     for (int64_t s = 0; s < h->m; s++) {
         const cky_block *row = (const cky_block *)(h->value + cky_at(h, i, s, 0));
-        int32_t lo = h->lo[i * h->m + s], hi = h->hi[i * h->m + s];
+        int32_t lo = h->lo[i * h->m + s], hi = s < h->n_wide_nodes || s >= h->n_outer ? h->hi[i * h->m + s] : lo;
         while (lo <= hi && cky_is_empty(row + lo)) lo++;
         while (hi > lo && cky_is_empty(row + hi)) hi--;
         h->lo[i * h->m + s] = lo <= hi ? lo : INT_MAX;
@@ -42,9 +42,10 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
         for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
             int32_t C = h->pair_right[p], row = (int32_t)(h->row[k] + C * cky_width(h, k));
             if (h->lo[k * h->m + C] > h->hi[k * h->m + C]) continue;
-            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1]) h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, 0.0};
+            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1])
+                h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, cky_rule_part(h, CKY_OF_SPLITS, k, h->rule[h->pair_rule[p]])};
             for (int64_t r = h->pair_rule[p]; !of_pairs && r < h->pair_inner[p]; r++)
-                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_split(h, h->rule_parent[r], k)};
+                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_rule_split(h, h->rule_parent[r], h->rule[r], -1, k)};
         }
     }
     ptr[2] = h->n_edges;
@@ -54,8 +55,10 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
 static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
-    double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
-    for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
+    double *base = cky_base(h, i, k), *v = h->v, *c = h->c, *value = h->value + cky_at(h, i, 0, k);
+    const int64_t n_nodes = cky_n_nodes(h, i, k), stride = CKY_BLOCK * cky_width(h, i);
+    for (int64_t s = 0; s < n_nodes; s++) base[s] = value[s * stride];
+    for (int64_t s = n_nodes; s < h->n_nodes; s++) base[s] = -INFINITY;
     if (k == i + 1) {
         int64_t t = h->words[i], T = h->local[g->n_nodes + t];
         h->value[cky_at(h, i, T, k)] = cky_may_others(allowed) ? 0.0 : -INFINITY;
@@ -66,17 +69,19 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    for (int64_t s = 0; s < n_nodes; s++) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
-    for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
-        int64_t top = h->chain_top[r];
-        double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
-        c[r] = below + h->chain_weight[r] + h->e[top];
-        if (c[r] > v[top] && cky_may_chain(h, allowed, r)) v[top] = c[r];
+    const int32_t *tops = h->chain_top, *shorter = h->chain_below, *bottoms = h->chain_bottom;
+    const double *weights = h->chain_weight, *e = h->e;
+    for (int64_t r = 0, n_chains = cky_n_chains(h, i, k); r < n_chains; r++) {
+        int64_t top = tops[r];
+        double x = (shorter[r] < 0 ? base[bottoms[r]] : c[shorter[r]]) + weights[r] + e[top];
+        c[r] = x;
+        v[top] = x > v[top] && cky_may_chain(h, allowed, r) ? x : v[top];
     }
-    for (int64_t s = 0; s < h->n_nodes; s++) h->value[cky_at(h, i, s, k)] = v[s];
+    for (int64_t s = 0; s < n_nodes; s++) value[s * stride] = v[s];
 }
 
 /* Put the row of each edge into another, x being the left child's value: to = max(to, from + x + weight). */
@@ -94,13 +99,15 @@ static inline __attribute__((always_inline)) void cky_merge(const cky_chart *h, 
 static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
     int64_t count = 0, stride = cky_width(h, i), width = cky_width(h, k), skipped = cky_first_block(k) - cky_first_block(i);
     cky_block *rows = (cky_block *)h->value + h->row[i];
-    for (int64_t q = 0; q < h->n_left; q++) {
-        double x = h->value[cky_at(h, i, h->left[q], k)];
+    const double *value = h->value + cky_at(h, i, 0, k);
+    const int64_t n_left = k - i > 1 ? h->n_wide_left : h->n_left;
+    for (int64_t q = 0; q < n_left; q++) {
+        double x = value[CKY_BLOCK * stride * h->left[q]];
         if (x == -INFINITY) continue;
         const int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
         if (ptr[0] < 0) cky_list(h, k, q);
-        if (!h->has_pairs[q])
-            for (int64_t b = h->pair_ptr[q] * stride; b < h->pair_ptr[q + 1] * stride; b++) h->pair[b] = cky_none;
+        for (int64_t p = h->pair_ptr[q]; !h->has_pairs[q] && p < h->pair_ptr[q + 1]; p++)
+            for (int64_t b = p * stride; h->pair_inner[p] < h->pair_rule[p + 1] && b < (p + 1) * stride; b++) h->pair[b] = cky_none;
         h->has_pairs[q] = 1;
         cky_merge(h, h->edge + ptr[0], h->edge + ptr[1], x, rows + skipped, stride, width);
         cky_merge(h, h->edge + ptr[1], h->edge + ptr[2], x, h->pair + skipped, stride, width);
@@ -119,7 +126,7 @@ static int64_t cky_intermediates(cky_chart *h, int64_t i) {
             const cky_block *from = h->pair + p * stride;
             for (int64_t r = h->pair_inner[p]; r < h->pair_rule[p + 1]; r++) {
                 cky_block *to = rows + h->rule_parent[r] * stride;
-                double weight = h->rule_weight[r];
+                double weight = h->rule_weight[r] + cky_rule_part(h, CKY_OF_RESTS, i, h->rule[r]);
                 for (int64_t b = 0; b < stride; b++) to[b] = maxima_of_4d(from[b] + weight, to[b]);
             }
         }

@@ -79,6 +79,11 @@ static int64_t cky_support(const cky_chart *h, int32_t *mark, int32_t stamp, int
     for (int64_t k = 1; k < h->n; k++)
         for (int64_t t = 0; t < g->n_splits; t++) ROW(cky_split_row(g, h->keys, t, k))
 #undef ROW
+    for (int64_t k = 1; k < h->n; k++)
+        for (int64_t t = 0; t < g->n_rule_splits + g->n_rests; t++) {
+            int32_t row = (int32_t)cky_rule_row(g, h->keys, t, k);
+            for (int64_t p = 0; p < h->n_pairs; p++) NEW(row + g->rule_pair[h->rule[h->pair_rule[p]]]);
+        }
 #undef NEW
     return size;
 }
@@ -89,14 +94,11 @@ static void cky_look(cky_chart *h, const int32_t *words, const uint32_t *keys, i
     h->keys = keys;
     h->n = n;
     h->w = w;
-    h->n_nodes = 0;
     cky_restrict(h);
     cky_select(h);
 }
 
 /* ---- the loops that take the time, compiled once per instruction set --------------------------- */
-
-typedef int64_t cky_bits __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 
 static inline __attribute__((always_inline)) cky_block cky_all(double x) { return (cky_block){x, x, x, x}; }
 
@@ -159,7 +161,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) {
+    for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++) {
         base[s] += h->e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
@@ -169,7 +171,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
         c[r] = below + h->chain_weight[r] + h->e[top];
         if (cky_may_chain(h, allowed, r)) v[top] = cky_log_add(v[top], c[r]);
     }
-    for (int64_t s = 0; s < h->n_nodes; s++)
+    for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++)
         if (v[s] > -INFINITY || (allowed != NULL && cky_has(h, i, s, k))) f->sum[cky_at(h, i, s, k)] = v[s];
 }
 
@@ -185,7 +187,7 @@ static int64_t cky_sums_extend(const cky_chart *h, cky_sums *f, int64_t i, int64
             const cky_block *from = (const cky_block *)(f->sum + cky_at(h, k, C, 0));
             const cky_block *top = (const cky_block *)(h->value + cky_at(h, i, A, 0));
             cky_block *to = (cky_block *)(f->sum + cky_at(h, i, A, 0));
-            double weight = x + h->rule_weight[r] + cky_split(h, A, k);
+            double weight = x + h->rule_weight[r] + cky_rule_split(h, A, h->rule[r], i, k);
             for (int32_t b = h->lo[k * h->m + C]; b <= h->hi[k * h->m + C]; b++)
                 to[b] += cky_exp(from[b] + weight - cky_floor(top[b]));
         }
@@ -212,6 +214,12 @@ static int cky_sums_inside(cky_chart *h, cky_sums *f, double *log_sum) {
     return stop_poll(work);
 }
 
+static __attribute__((noinline)) void cky_expected_rule(const cky_chart *h, int64_t A, int64_t rule, int64_t i, int64_t k, double chance, double *psi) {
+    const cky_grammar *g = h->g;
+    for (int64_t t = 0; t < g->n_rule_splits + (A < h->n_nodes ? 0 : g->n_rests); t++)
+        psi[cky_rule_row(g, h->keys, t, t < g->n_rule_splits ? k : i) + g->rule_pair[rule]] += chance;
+}
+
 /* The reverse of cky_sums_extend: what parents give their left children over (i, k) and the right ones from k on. */
 static int64_t cky_sums_give(const cky_chart *h, cky_sums *f, int64_t i, int64_t k, double *psi) {
     const cky_grammar *g = h->g;
@@ -227,7 +235,7 @@ static int64_t cky_sums_give(const cky_chart *h, cky_sums *f, int64_t i, int64_t
             cky_block *right = (cky_block *)(f->chance + cky_at(h, k, C, 0));
             const cky_block *top = (const cky_block *)(f->sum + cky_at(h, i, A, 0));
             const cky_block *chance = (const cky_block *)(f->chance + cky_at(h, i, A, 0));
-            double weight = x + h->rule_weight[r] + cky_split(h, A, k), part;
+            double weight = x + h->rule_weight[r] + cky_rule_split(h, A, h->rule[r], i, k), part;
             cky_block parts = cky_all(0.0);
             for (int32_t b = h->lo[k * h->m + C]; b <= h->hi[k * h->m + C]; b++) {
                 cky_block way = chance[b] * cky_exp(from[b] + weight - cky_floor(top[b]));
@@ -239,6 +247,7 @@ static int64_t cky_sums_give(const cky_chart *h, cky_sums *f, int64_t i, int64_t
             if (part == 0.0) continue;
             total += part;
             if (feature >= 0) psi[feature] += part;
+            cky_expected_rule(h, A, h->rule[r], i, k, part, psi);
             if (A < h->n_nodes)
                 for (int64_t t = 0; t < g->n_splits; t++)
                     psi[cky_split_row(g, h->keys, t, k) + g->category[h->symbol[A]]] += part;

@@ -174,7 +174,10 @@ static int64_t cky_features(const cky_grammar *g, const uint32_t *keys, const ck
         if (d[k].rule < 0) continue;
         feature = d[k].split < 0 ? g->lexical_feature[d[k].rule] : g->rule_feature[d[k].rule];
         if (feature >= 0) out[count++] = feature;
-        if (d[k].split >= 0 && bottom < g->n_nodes)
+        if (d[k].split < 0) continue;
+        for (int64_t t = 0; t < g->n_rule_splits + (bottom < g->n_nodes ? 0 : g->n_rests); t++)
+            out[count++] = cky_rule_row(g, keys, t, t < g->n_rule_splits ? d[k].split : d[k].i) + g->rule_pair[d[k].rule];
+        if (bottom < g->n_nodes)
             for (int64_t t = 0; t < g->n_splits; t++)
                 out[count++] = cky_split_row(g, keys, t, d[k].split) + g->category[bottom];
     }

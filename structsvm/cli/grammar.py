@@ -19,7 +19,7 @@ from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import FRAGMENTS, PCFG, GrammarModel, prepare
+from structsvm.tasks.grammar.model import AUTO, FRAGMENTS, PCFG, GrammarModel, prepare
 from structsvm.tasks.grammar.parameters import DEFAULT_C, make_grammar_solver
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
@@ -127,12 +127,14 @@ def _tokens(texts: Any) -> Any:
 
 
 class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A number of children, or "exact" (None)."""
+    """A number of children, "exact" (None), or "auto"."""
 
-    name = "integer|exact"
+    name = "integer|exact|auto"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return None if value == "exact" else click.IntRange(0).convert(value, param, ctx)
+        if value in ("exact", AUTO):
+            return None if value == "exact" else AUTO
+        return click.IntRange(0).convert(value, param, ctx)
 
 
 @training(solvers=(*SOLVERS, PCFG))
@@ -142,7 +144,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @choice("--penalty", "linear", "quadratic")
 @choice("--terminals", "tags", "words", "both")
 @count("--min-count", 2, "Words: rarer ones become classes.")
-@click.option("--h", "h", type=Order(), default=1, show_default=True, help="Horizontal Markovisation, or exact rules.")
+@click.option("--h", "h", type=Order(), default=AUTO, show_default=True, help="Horizontal Markovisation, or exact.")
 @count("--v", 1, "Vertical Markovisation.")
 @optional(
     "--span-features/--no-span-features",

@@ -56,9 +56,12 @@ class Grammar:
     start : tuple of str
     nodes : list of str
         Nonterminals; symbol s is ``nodes[s]``.
+    wide : set of str
+        Those that may stand over several words.
     terminals : list of str
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
+        The first `n_wide_categories` are those of `wide`.
     features : list of Rule
         The features of the first weights: rules (binary ones if ``h`` is given), then the start symbols, if there are
         several, as right-hand sides of `START`.
@@ -113,7 +116,10 @@ class Grammar:
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
         self.terminals = list(dict.fromkeys(str(symbol.name) for symbol in symbols if isinstance(symbol, Terminal)))
-        self.categories = list(dict.fromkeys(map(category_of, self.nodes)))
+        self.wide = _wide(self.rules)
+        wide = sorted(self.nodes, key=lambda name: name not in self.wide)
+        self.categories = list(dict.fromkeys(map(category_of, wide)))
+        self.n_wide_categories = len(set(map(category_of, self.wide)))
         sides = {rule.lhs for rule in self.rules}
         missing = [symbol for symbol in self.start if symbol not in sides]
         if missing or not self.start:
@@ -123,6 +129,7 @@ class Grammar:
     # Set by the compiler.
     features: list[Rule]
     chains: list[tuple[str, ...]]
+    category: NDArray[np.int32]  # by node
     arrays: dict[str, NDArray[np.int32]]
     n_symbols: int
     binary_number: dict[tuple[int, int, int], int]
@@ -365,6 +372,21 @@ class Grammar:
         return at[0][1]
 
 
+def _wide(rules: list[Rule]) -> set[str]:
+    """The nonterminals that may stand over several words."""
+    above: dict[str, list[str]] = {}
+    for lhs, rhs in rules:
+        if len(rhs) == 1 and isinstance(rhs[0], str):
+            above.setdefault(rhs[0], []).append(lhs)
+    found = {rule.lhs for rule in rules if len(rule.rhs) > 1}
+    fresh = list(found)
+    while fresh:
+        parents = set(above.get(fresh.pop(), ())) - found
+        found |= parents
+        fresh += parents
+    return found
+
+
 class _Compiler:
     """Sets the indices and tables of a `Grammar`."""
 
@@ -392,17 +414,22 @@ class _Compiler:
             raise ValueError(f"{len(self.binary)} binary rules are above the cap of {MAX_RULES} rules")
         chains = self.chains(unary)
         grammar.chains = list(chains)
+        order = {name: k for k, name in enumerate(grammar.categories)}
+        grammar.category = _ints([order[category_of(name)] for name in grammar.nodes])
         grammar.arrays = {
-            "category": _ints(self.category_numbers()),
             "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
             **self.binary_tables(),
             **self.lexical_tables(lexical),
             **self.unary_tables(unary, chains),
         }
 
-    def category_numbers(self) -> list[int]:
-        number = {name: k for k, name in enumerate(self.grammar.categories)}
-        return [number[category_of(name)] for name in self.grammar.nodes]
+    def parent_categories(self) -> NDArray[np.int32]:
+        """By symbol: the category of the node that it is or is part of; -1 for others."""
+        grammar, category = self.grammar, self.grammar.category.tolist()
+        of_intermediates = [
+            -1 if grammar.h is None else category[grammar.node_number[key[0]]] for key in self.intermediates
+        ]
+        return _ints([*category, *[-1] * len(grammar.terminals), *of_intermediates])
 
     def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
         """Index of a new feature."""
@@ -437,13 +464,14 @@ class _Compiler:
             parent, parent_name = right, name
 
     def binary_tables(self) -> dict[str, NDArray[np.int32]]:
-        """Rules by pair of children, pairs by left child; and the inverse tables."""
+        """Rules by pair of children (and their parent's category), pairs by left child; and the inverse tables."""
         n = self.grammar.n_symbols
         rules = np.array([(l, r, p, f) for (p, l, r), f in self.binary.items()], dtype=np.int64).reshape(-1, 4)
-        rules = rules[np.lexsort((rules[:, 2], rules[:, 1], rules[:, 0]))]
+        category = self.parent_categories()
+        rules = rules[np.lexsort((rules[:, 2], category[rules[:, 2]], rules[:, 1], rules[:, 0]))]
         left, right, parent, feature = rules.T
         is_new = np.ones(len(rules), dtype=bool)
-        is_new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0) | (np.diff(category[parent]) != 0)
         first = np.flatnonzero(is_new)
         self.grammar.binary_number = {
             (p, l, r): k for k, (l, r, p) in enumerate(zip(left.tolist(), right.tolist(), parent.tolist(), strict=True))

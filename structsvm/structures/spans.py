@@ -10,10 +10,14 @@ part                    sees
 ``length``              the number of words: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 to 14, 15 to 19, more
 ``split.COLUMN``        of a node's second child (of a rule made binary: all but the first) the first word; the word
                         before it is ``split-1``. A template of splits has no other parts.
+``rule``                beside parts of ``split``: the binary rule (of one made binary: the node's category, and the two
+                        children) at any of its splits; beside parts of ``first``: the same of the rest that is left
+                        when a rule is made binary, ``first`` being the first word of the rest
 ======================  ========================================================================================
 
-A template's value selects a row of weights, one per category. ``length`` alone, and one part of the column "terminal",
-have a row per value; all other values are hashed into the rows that all templates share. Row numbers are sums,
+A template's value selects a row of weights, one per category, or with ``rule`` one per rule. ``length`` alone, and one
+part of the column "terminal", have a row per value; all other values are hashed into the rows that all templates share:
+one lot for categories, and another, of a 32nd as many, for rules. Row numbers are sums,
 
     row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
 
@@ -50,15 +54,19 @@ class Template(NamedTuple):
 
     parts: tuple[_Part, ...]
     length: bool
+    rule: bool
 
     @property
-    def is_split(self) -> bool:
-        return bool(self.parts) and self.parts[0].side == "split"
+    def kind(self) -> int:
+        """Of spans, of splits, of rules' splits, of rests of rules: templates are in this order."""
+        is_split = bool(self.parts) and self.parts[0].side == "split"
+        return (2 if is_split else 3) if self.rule else int(is_split)
 
     @property
     def is_table(self) -> bool:
         """Whether it has a row per value."""
-        return not self.parts or (len(self.parts) == 1 and self.parts[0].column == 0 and not self.length)
+        is_terminal = len(self.parts) == 1 and self.parts[0].column == 0
+        return not self.rule and (not self.parts or (is_terminal and not self.length))
 
     @property
     def group(self) -> int:
@@ -83,10 +91,13 @@ class SpanTemplates:
 
     Attributes
     ----------
-    n_spans, n_splits : int
-        Numbers of templates of spans and of splits.
-    n_rows : int
-    first_row, shift : int32 arrays of shape (n_spans + n_splits,)
+    n_spans, n_splits, n_rule_splits, n_rests : int
+        Numbers of templates of spans and of splits, of rules at their splits and of rests of rules.
+    n_keys : int
+        Columns of `keys`.
+    n_rows, n_rule_rows : int
+        Rows of weights by category, and by rule.
+    first_row, shift : int32 arrays of shape (n_templates,)
     lengths : uint32 array of shape (9, n_spans)
     group : int32 array of shape (n_spans,)
         Templates of spans by what they depend on: the begin alone, the end alone, these with the length, both.
@@ -103,21 +114,24 @@ class SpanTemplates:
         self.texts, self.columns = tuple(dict.fromkeys(" ".join(text.split()) for text in texts)), tuple(columns)
         self.n_terminals = n_terminals
         read = [self._read(text) for text in self.texts]
-        templates = sorted(read, key=lambda one: one.is_split)
+        templates = sorted(read, key=lambda one: one.kind)
         if not any(part.column for one in templates for part in one.parts):
             self.columns = ()
         if len(templates) > MOST_TEMPLATES:
             raise ValueError(f"{len(templates)} templates are more than {MOST_TEMPLATES}")
-        self.n_splits = sum(one.is_split for one in templates)
-        self.n_spans = len(templates) - self.n_splits
+        counts = np.bincount([one.kind for one in templates], minlength=4).tolist()
+        self.n_spans, self.n_splits, self.n_rule_splits, self.n_rests = counts
+        self.n_keys = self.n_spans + len(templates)
         sizes = [0 if not one.is_table else n_terminals + 1 if one.parts else len(LENGTHS) + 1 for one in templates]
         self.bits = bits
         ends = np.cumsum(sizes)
-        self.n_rows = int(sum(sizes)) + (1 << bits if 0 in sizes else 0)
-        self.first_row = np.array(
-            [end - size if size else sum(sizes) for size, end in zip(sizes, ends, strict=True)], dtype=np.int32
-        )
-        self.shift = np.array([0 if size else 32 - bits for size in sizes], dtype=np.int32)
+        rule_bits, n_others = max(bits - RULE_BITS, 1), self.n_spans + self.n_splits
+        self.n_rows = int(sum(sizes)) + (1 << bits if 0 in sizes[:n_others] else 0)
+        self.n_rule_rows = 1 << rule_bits if n_others < len(templates) else 0
+        first = [end - size if size else sum(sizes) for size, end in zip(sizes, ends, strict=True)]
+        self.first_row = np.array([0 if one.rule else k for one, k in zip(templates, first, strict=True)], np.int32)
+        of_hash = [32 - (rule_bits if one.rule else bits) for one in templates]
+        self.shift = np.array([0 if size else k for size, k in zip(sizes, of_hash, strict=True)], dtype=np.int32)
         # A template's own seed keeps it apart from the others. Numbers are the same in every process.
         seeds = _mixed(np.arange(len(templates), dtype=np.uint32) + np.uint32(0x7EED))
         classes = np.arange(len(LENGTHS) + 1, dtype=np.uint32)
@@ -128,11 +142,11 @@ class SpanTemplates:
         of_span = [one.group for one in templates[: self.n_spans]]
         self.group = np.argsort(of_span, kind="stable").astype(np.int32)
         self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
-        # Columns of `keys`: begins, ends, splits. Each is a sum over parts, of which there is one at least.
-        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(2 * self.n_spans + self.n_splits)]
+        # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more.
+        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(self.n_keys)]
         for t, one in enumerate(templates):
             for k, part in enumerate(one.parts):
-                at = t + self.n_spans * (part.side != "first")
+                at = t + self.n_spans * (t >= self.n_spans or part.side != "first")
                 offset = part.offset - (part.side == "last")
                 seed = 0 if one.is_table else int(seeds[t]) + 0x9E37 * (k + 1)
                 groups[at].append((offset, part.column, seed, one.is_table))
@@ -151,10 +165,10 @@ class SpanTemplates:
         return [self.first_row, self.shift, self.lengths, self._starts, self._offset, self._column, self._seed]
 
     def _read(self, text: str) -> Template:
-        parts, length = [], False
+        parts, flags = [], {"length": False, "rule": False}
         for word in text.split():
-            if word == "length":
-                length = True
+            if word in flags:
+                flags[word] = True
                 continue
             found = _PART.fullmatch(word)
             if found is None:
@@ -165,15 +179,17 @@ class SpanTemplates:
             parts.append(_Part(found[1], int(found[2] or 0), names.index(found[3])))
         if len(parts) > MOST_PARTS:
             raise ValueError(f"template {text!r:.80}: {len(parts)} parts are more than {MOST_PARTS}")
-        splits = [part.side == "split" for part in parts]
-        if any(splits) and (length or not all(splits)):
+        sides = {part.side for part in parts}
+        if "split" in sides and (flags["length"] or len(sides) > 1):
             raise ValueError(f"template {text!r}: what is seen of a split stands alone")
-        if not parts and not length:
+        if flags["rule"] and (flags["length"] or sides not in ({"split"}, {"first"})):
+            raise ValueError(f"template {text!r}: beside 'rule' stand parts of 'split' or of 'first', and no others")
+        if not parts and not flags["length"]:
             raise ValueError(f"template {text!r}: it sees nothing")
-        return Template(tuple(parts), length)
+        return Template(tuple(parts), **flags)
 
     def keys(self, words: NDArray[np.int32], offsets: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
-        """What templates see at each position of sentences: begins, ends and splits, side by side.
+        """What templates see at each position of sentences: begins, ends, splits and rules, side by side.
 
         Parameters
         ----------
@@ -184,7 +200,7 @@ class SpanTemplates:
 
         Returns
         -------
-        uint32 array of shape (n_words + n_sentences, 2 n_spans + n_splits)
+        uint32 array of shape (n_words + n_sentences, n_keys)
             A sentence of n words has n + 1 positions.
         """
         offsets = np.array([0, len(words)]) if offsets is None else offsets
@@ -196,7 +212,7 @@ class SpanTemplates:
         padded[np.arange(len(words)) + border * (2 * sentence + 1), :-1] = words
         sentence = np.repeat(np.arange(len(sizes)), sizes + 1)
         at = np.arange(len(words) + len(sizes)) - sentence + border * (2 * sentence + 1)
-        found = np.empty((len(at), 2 * self.n_spans + self.n_splits), dtype=np.uint32)
+        found = np.empty((len(at), self.n_keys), dtype=np.uint32)
         for first in range(0, len(at), PIECE):
             part = at[first : first + PIECE, None] + self._offset
             seen = padded[part, self._column]
@@ -238,11 +254,23 @@ class SpanTemplates:
 
     def split_rows(self, keys: NDArray[np.uint32], k: int) -> NDArray[np.int64]:
         """The rows of a split before word k."""
-        shift = self.shift[self.n_spans :].astype(np.uint32)
-        return self.first_row[self.n_spans :].astype(np.int64) + (keys[k, 2 * self.n_spans :] >> shift).astype(np.int64)
+        return self._rows_at(keys, k, self.n_spans, self.n_spans + self.n_splits)
+
+    def rule_rows(self, keys: NDArray[np.uint32], k: int, rest: int | None) -> NDArray[np.int64]:
+        """The rows, of those by rule, of a split before word k, and of a rest that begins at word `rest`."""
+        first = self.n_spans + self.n_splits
+        rows = self._rows_at(keys, k, first, first + self.n_rule_splits)
+        first += self.n_rule_splits
+        return rows if rest is None else np.append(rows, self._rows_at(keys, rest, first, first + self.n_rests))
+
+    def _rows_at(self, keys: NDArray[np.uint32], k: int, first: int, end: int) -> NDArray[np.int64]:
+        """The rows of templates of one position."""
+        seen = keys[k, self.n_spans + first : self.n_spans + end] >> self.shift[first:end].astype(np.uint32)
+        return self.first_row[first:end].astype(np.int64) + seen.astype(np.int64)
 
 
-PIECE = 4096  # positions at a time
+RULE_BITS = 5  # a row by rule is some 32 times as long as one by category
+PIECE = 256  # positions at a time: what is computed of them stays in the cache
 
 
 def _mixed(x: Any) -> Any:

@@ -32,10 +32,8 @@ __all__ = [
 UNKNOWN_LABEL, STRETCH = "_", "..."
 
 _NOT_A_LABEL = re.compile(r"[\s()]")
-_SPACE = re.compile(r"\s")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
-_BRACKET = re.compile(r"[()]")
 
 
 class TreeFileError(ValueError):
@@ -349,13 +347,13 @@ def check_label(label: Any) -> None:
 def check_children(children: Iterable[Any]) -> None:
     """Raise ValueError for what is neither a tree nor a word."""
     for child in children:
-        if not isinstance(child, Tree) and (not isinstance(child, str) or not child or _SPACE.search(child)):
+        if not isinstance(child, Tree) and (not isinstance(child, str) or child.split() != [child]):
             raise ValueError(f"a tree's children must be trees and words without white space, got {child!r:.80}")
 
 
 def escaped(word: str) -> str:
     """The word with escaped brackets."""
-    return _BRACKET.sub(lambda match: _ESCAPES[match[0]], word)
+    return word.replace("(", _ESCAPES["("]).replace(")", _ESCAPES[")"])
 
 
 def _flat(tree: Tree) -> list[Any]:

@@ -20,7 +20,7 @@ from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import BRACKETS, PCFG, TREE, GrammarModel, prepare
+from structsvm.tasks.grammar.model import AUTO, BRACKETS, PCFG, TREE, GrammarModel, prepare
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 from structsvm.tasks.grammar.terminals import KINDS
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
@@ -54,8 +54,10 @@ class GrammarParser(StructureEstimator):
     min_count : int, default=2
         For words: rarer ones, and unknown ones, are replaced by a class (capitals, digits, suffix). With 1 there
         are no classes, and no tree for a sentence with an unknown word.
-    h : int or None, default=1
-        Horizontal Markovisation; None: exactly the rules of the treebank.
+    h : int, "auto" or None, default="auto"
+        Horizontal Markovisation: so many children before it are known to a child. "auto": 0 where templates by rule see
+        what stands between children, as they do by default with tags, otherwise 1. None: exactly the rules of the
+        treebank.
     v : int, default=1
         Vertical Markovisation: labels include their v - 1 nearest ancestors.
     span_features : bool, str or sequence of str, optional
@@ -135,7 +137,7 @@ class GrammarParser(StructureEstimator):
         penalty: str = "linear",
         terminals: str = "tags",
         min_count: int = 2,
-        h: int | None = 1,
+        h: int | Literal["auto"] | None = "auto",
         v: int = 1,
         span_features: bool | str | Sequence[str] | None = None,
         features: Any = None,
@@ -195,7 +197,7 @@ class GrammarParser(StructureEstimator):
         "penalty": Options("linear", "quadratic"),
         "terminals": Options(*KINDS),
         "min_count": Interval(Integral, 1),
-        "h": (Interval(Integral, 0), Options(None)),
+        "h": (Interval(Integral, 0), Options(AUTO, None)),
         "v": Interval(Integral, 1),
         "span_features": (FLAG, Options(None), Kind((str, list, tuple), "a str or a list of str")),
         "features": (CALLABLE, Options(None)),

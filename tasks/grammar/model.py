@@ -23,7 +23,7 @@ from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
-from structsvm.structures.rules import Rule, Terminal, plain, rules_of
+from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
 from structsvm.structures.trees import (
     STRETCH,
     UNKNOWN_LABEL,
@@ -35,12 +35,14 @@ from structsvm.tasks.common.parameters import bits_for, check_unchanged, describ
 from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
+from structsvm.tasks.grammar.templates import sees_rules
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
 TREE, BRACKETS = "tree", "brackets"
+AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.4
 BATCH = 256  # sentences whose features are computed side by side
@@ -178,8 +180,8 @@ class GrammarModel(CalibratedStructures):
         # A margin of one per bracket: scores are logarithms of probabilities, about.
         is_sum = self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
         if decode == TREE or (decode is None and self.temperature is None and not is_sum):
-            return self.oracle.check_weights(self.weights), None
-        return self.oracle.check_weights(self.weights if is_sum else self.probable_weights("decode='brackets'")), COST
+            return self.weights, None
+        return self.weights if is_sum else self.probable_weights("decode='brackets'"), COST
 
     def predict(
         self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1, decode: str | None = None
@@ -352,8 +354,9 @@ class GrammarModel(CalibratedStructures):
 
     def set_training(self, file: Any) -> None:
         super().set_training(file)
-        if self.state is not None and "spans" not in file.meta and self.oracle.span_features:
-            self.state = moved_state(self.state, old_places(self.oracle.grammar, self.oracle.n_features))
+        places = None if self.state is None else old_places(self.oracle, file.meta)
+        if places is not None:
+            self.state = moved_state(self.state, places)
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -381,8 +384,8 @@ class GrammarModel(CalibratedStructures):
                 grammar, span_features=templates, columns=terminals.columns, span_bits=bits, **header["oracle"]
             )
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
-        if spans is None and oracle.span_features:
-            weights = weights[old_places(grammar, len(weights))]
+        places = old_places(oracle, header)
+        weights = weights if places is None else weights[places]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
@@ -395,12 +398,21 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def old_places(grammar: Any, n_features: int) -> Any:
-    """Where the weights stood in version 0.1.0, whose span features stood by category, then by value."""
+def old_places(oracle: CKYOracle, header: dict[str, Any]) -> Any:
+    """Where the weights stood in a file of version 0.1.0; None for other files, and without span features.
+
+    Those of spans stood by category (in the order of the nodes), then by value.
+    """
+    if "spans" in header or not oracle.span_features:
+        return None
+    grammar = oracle.grammar
     n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
     tables = np.arange(n_rules, n_rules + 5 * K * (T + 1)).reshape(5, K, T + 1).transpose(0, 2, 1)
-    lengths = np.arange(n_rules + tables.size, n_features).reshape(K, -1).T
-    return np.concatenate([np.arange(n_rules), tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
+    lengths = np.arange(n_rules + tables.size, oracle.n_features).reshape(K, -1).T
+    before = list(dict.fromkeys(map(category_of, stored_names(header["grammar"], "nodes"))))
+    order = [before.index(name) for name in grammar.categories]
+    parts = (rows[..., order].ravel() for rows in (tables[:4], lengths, tables[4]))
+    return np.concatenate([np.arange(n_rules), *parts])
 
 
 def moved_state(state: Any, places: Any) -> Any:
@@ -461,10 +473,11 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
             "no tree is known with its root, or no node with its children: there is no grammar to read off"
         )
     longest = max(_longest_chain(tree) for tree in encoded)
+    by_rule = sees_rules(make_templates(params, terminals))
     grammar = Grammar(
         rules,
         starts,
-        h=params.h,
+        h=int(not by_rule) if params.h == AUTO else params.h,
         max_unary=longest if params.max_unary is None else params.max_unary,
         uncounted=EVALB_DELETED,
     )

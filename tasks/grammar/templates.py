@@ -6,6 +6,8 @@ alone and in pairs, and around splits. Chosen on wsj_0140-0159 of the treebank s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from structsvm.structures.spans import PLAIN
 
 PAIRS = """
@@ -63,6 +65,16 @@ split-1.terminal split.word
 split-1.word split.terminal
 """
 
+# Of the tags between the children of a rule.
+OF_RULES = """
+rule split-1.terminal
+rule split.terminal
+rule split-1.terminal split.terminal
+rule first-1.terminal
+rule first.terminal
+rule first-1.terminal first.terminal
+"""
+
 # Those of each of the user's own columns.
 OWN = """
 first.own
@@ -80,10 +92,17 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def default_templates(kind: str, own: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The templates for terminals of a kind, and for the user's own columns."""
+def default_templates(kind: str, own: tuple[str, ...] = (), *, rules: bool = True) -> tuple[str, ...]:
+    """The templates for terminals of a kind, and for the user's own columns; with `rules` those of rules too."""
     if own:
-        return default_templates(kind) + tuple(text for name in own for text in lines(OWN.replace("own", name)))
+        of_own = tuple(text for name in own for text in lines(OWN.replace("own", name)))
+        return default_templates(kind, rules=rules) + of_own
     if kind == "words":
         return ("length", *lines(OF_WORDS))
-    return PLAIN + lines(PAIRS) + (lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH))
+    others = lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH)
+    return PLAIN + lines(PAIRS) + others + (lines(OF_RULES) if rules else ())
+
+
+def sees_rules(texts: Iterable[str]) -> bool:
+    """Whether a template has weights by rule."""
+    return any("rule" in text.split() for text in texts)

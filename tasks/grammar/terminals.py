@@ -108,7 +108,7 @@ class Terminals:
 
     def of_pair(self, word: Any, tag: Any, own: Any = ()) -> Any:
         """The terminal of a word and its tag, a tag."""
-        return token_of(tag, escaped(word), own) if self.columns else tag
+        return tag if self.kind == "tags" and not self.own.n else token_of(tag, escaped(word), own)
 
     def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""

@@ -3,7 +3,9 @@
 import math
 import signal
 import threading
+from bisect import bisect_left
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from types import SimpleNamespace
 
@@ -119,7 +121,7 @@ def test_brackets_by_hand():
     assert str(both[0]) in ("(S (A (B x x)) (C (D x)))", "(S (B (A x x)) (C (D x)))")
     (none,) = oracle.parse_all(["xxx"], w, cost=0.7)
     assert str(none[0]) == "(S x x (C (D x)))"
-    w[rule("A -> 'x' 'x'")] = 8.0  # beyond e^-7 of the best tree there is nothing
+    w[rule("A -> 'x' 'x'")] = 6.0  # beyond e^-5 of the best tree there is nothing
     (found,) = oracle.parse_all(["xxx"], w, cost=0.0)
     assert (str(found[0]), found[1]) == ("(S (A x x) (C (D x)))", 4.0)
     with pytest.raises(ValueError, match="too large for probabilities; decode='tree'"):
@@ -137,6 +139,23 @@ def test_sentences_side_by_side_are_parsed_as_each_alone():
     for x, found in zip(X[2:], alone[2:], strict=True):
         assert oracle.joint_feature(x, found[0]) @ w == pytest.approx(found[1], **CLOSE)
         assert next(oracle.kbest(x, w, 1))[1] == pytest.approx(found[1], **CLOSE)
+    likely = [next(oracle.parse_all([x], w, cost=0.3)) for x in X]
+    assert list(oracle.parse_all(X + X[::-1], w, cost=0.3)) == likely + likely[::-1]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_of_one_tree_all_brackets_are_likely(seed):
+    """What is left of the chart by the bounds of the outside pass, where only the best tree is to be left."""
+    rules = "S -> S S | A S | S A | T | A A\nT -> A\nA -> 'a' | 'd' | 'f' | S A\nS -> 'b' | 'c' | 'e'"
+    oracle = CKYOracle(rules, span_features=["first.terminal last.terminal", "split.terminal", "length"])
+    rng = np.random.default_rng(seed)
+    w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.permutation(list("abcdef"))), oracle.parser()
+    tree, _ = oracle.parse(x, w)
+    parser.read(oracle.words(x), np.array([0, len(x)]))
+    rows, _ = parser.brackets(0, w, 0.5, 1e-9)
+    found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
+    assert sorted(found) == sorted(tree.spans())
 
 
 def test_a_tree_that_text_cannot_hold_is_refused():
@@ -165,6 +184,7 @@ def test_sentences_of_many_trees(seed, span_features):
 TEMPLATES = (
     *("length", "first.terminal", "last-1.terminal last.terminal length", "first-1.terminal first.terminal length"),
     *("last+1.terminal", "first.terminal last.terminal", "first+1.terminal last+1.terminal length", "split.terminal"),
+    *("rule split-1.terminal split.terminal", "rule first-1.terminal first.terminal"),
 )
 
 
@@ -180,6 +200,75 @@ def test_templates_score_what_they_count(seed, templates, count):
         x = rng.choice(["a", "b"], size=n).tolist()
         tree, score = oracle.parse(x, w, parser=parser)
         assert oracle.joint_feature(x, tree) @ w == pytest.approx(score, **CLOSE)
+
+
+def rule_features(tree, x, h):
+    """What ``rule split-1.terminal split.terminal`` and ``rule first.terminal`` see of a tree: a Counter."""
+    found = Counter()
+
+    def visit(node, i):
+        ends = [i]
+        for child in node.children:
+            ends.append(ends[-1] + (1 if isinstance(child, str) else visit(child, ends[-1])))
+        names = [repr(child) if isinstance(child, str) else child.label for child in node.children]
+        n = len(names)
+        for k in range(n - 1):
+            rest = tuple(names[k + 1 :]) if h is None else (node.label, *names[max(0, k + 1 - h) : k + 1])
+            rule = (node.label if k == 0 or h is not None else None, names[k], names[-1] if k + 2 == n else rest)
+            at = ends[k + 1]
+            found["split", x[at - 1], x[at], rule] += 1
+            if k > 0:
+                found["rest", x[ends[k]], rule] += 1
+        return ends[-1] - i
+
+    visit(tree, 0)
+    return found
+
+
+@pytest.mark.parametrize("h", [None, 0, 1])
+def test_features_of_rules(h):
+    """They are those of a slow count, up to their order, and so are the best trees, their sums and what is expected."""
+    grammar = Grammar("S -> S T S S | S T S | S S | 'b' T | 'a' | 'b'\nT -> S S T | 'a' | S", h=h)
+    templates = ["rule split-1.terminal split.terminal", "rule first.terminal"]
+    oracle, x, rng = CKYOracle(grammar, span_features=templates, span_bits=16), list("abbab"), np.random.default_rng(0)
+    n_rules, w = len(grammar.features), rng.normal(size=oracle.n_features)
+    assert oracle.n_features == n_rules + 2**11 * len(grammar.arrays["pair_left"])
+    ranked = list(oracle.kbest(x, w))
+    psi = np.array([oracle.joint_feature(x, tree) for tree, _ in ranked])
+    counts = [rule_features(tree, x, h) for tree, _ in ranked]
+    keys = sorted(set().union(*counts), key=str)
+    expected = [tuple(count[key] for count in counts) for key in keys]
+    own = psi[:, n_rules:]
+    assert sorted(map(tuple, own[:, own.any(axis=0)].T.tolist())) == sorted(expected)
+    scores = np.array([score for _, score in ranked])
+    assert len(ranked) > 100 and psi @ w == pytest.approx(scores, **CLOSE)
+    chances = np.exp(scores - scores.max())
+    log_sum, mean = oracle.expect(x, w)
+    assert log_sum == pytest.approx(scores.max() + math.log(chances.sum()), **CLOSE)
+    assert mean == pytest.approx(chances @ psi / chances.sum(), **CLOSE)
+    true = ranked[7][0]
+    for loss in LOSSES:
+        other = CKYOracle(grammar, loss=loss, span_features=templates, span_bits=16)
+        value = max(score + other.loss(true, tree) for tree, score in ranked)
+        found = other.argmax(x, w, true, "margin")
+        assert other.loss(true, found) + other.joint_feature(x, found) @ w == pytest.approx(value, **CLOSE)
+    check_oracle(oracle, [x], [true])
+
+
+def test_features_of_rules_count_as_bytes_of_a_chart():
+    def parse(max_bytes, templates):
+        oracle = CKYOracle("S -> S S | 'a'", span_bits=6, span_features=templates, max_chart_bytes=max_bytes)
+        return oracle.parse(["a"] * 30, np.zeros(oracle.n_features))
+
+    def is_enough(max_bytes):
+        with suppress(ValueError):
+            return max_bytes > 0 and parse(max_bytes, ()) is not None
+        return False
+
+    most = bisect_left(range(30_000), True, key=is_enough) + 2 * 30 * 8  # two tables of one pair of children
+    assert parse(most, ["rule split.terminal"]) is not None
+    with pytest.raises(ValueError, match=f"above the cap max_chart_bytes={most - 1}"):
+        parse(most - 1, ["rule split.terminal"])
 
 
 def test_twins_count_as_one_span_more():

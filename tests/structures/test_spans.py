@@ -19,6 +19,8 @@ TEMPLATES = (
     "first+1.form",
     "split-1.form split.form",
     "split-2.terminal",
+    "rule split.terminal",
+    "rule first-1.form first.terminal",
 )
 
 
@@ -28,6 +30,7 @@ def seen(text, words, i, j, k):
     for part in text.split():
         if part == "length":
             found.append(sum(j - i >= bound for bound in LENGTHS))
+        if part in ("length", "rule"):
             continue
         side, _, column = part.partition(".")
         name, offset = next((name, side.removeprefix(name)) for name in ("first", "last", "split") if name in side)
@@ -47,10 +50,12 @@ def test_equal_values_share_a_row_and_others_do_not(seed):
     sentences = [rng.integers([0, 1, 1], [4, 5, 5], (int(n), 3)).astype(np.int32) for n in rng.integers(1, 7, 3)]
     offsets = np.concatenate([[0], np.cumsum([len(words) for words in sentences])])
     every = templates.keys(np.concatenate(sentences), offsets)
-    rows = {}
-    spans = [text for text in texts if "split" not in text]
-    splits = [text for text in texts if "split" in text]
+    rows, rules = {}, {}
+    spans = [text for text in texts if "split" not in text and "rule" not in text]
+    splits = [text for text in texts if "split" in text and "rule" not in text]
     assert (templates.n_spans, templates.n_splits) == (len(spans), len(splits))
+    of_rules = sorted((text for text in texts if "rule" in text), reverse=True)
+    assert templates.n_rule_splits + templates.n_rests == len(of_rules)
     for s, words in enumerate(sentences):
         n = len(words)
         keys = every[offsets[s] + s :][: n + 1]
@@ -61,6 +66,10 @@ def test_equal_values_share_a_row_and_others_do_not(seed):
         for k in range(1, n):
             for text, row in zip(splits, templates.split_rows(keys, k), strict=True):
                 rows.setdefault(seen(text, words.tolist(), 0, 0, k), set()).add(int(row))
+            for text, row in zip(of_rules, templates.rule_rows(keys, k, k), strict=True):
+                rules.setdefault(seen(text, words.tolist(), k, k, k), set()).add(int(row))
+    assert all(len(found) == 1 and 0 <= min(found) < templates.n_rule_rows for found in rules.values())
+    assert len({row for found in rules.values() for row in found}) >= len(rules) - 1
     assert all(len(found) == 1 and 0 <= min(found) < templates.n_rows for found in rows.values())
     # A few hundred values among 2**24 rows: a collision is one in a hundred.
     assert len({row for found in rows.values() for row in found}) >= len(rows) - 1
@@ -85,6 +94,9 @@ def test_few_rows_are_shared(bits):
     keys = templates.keys(words)
     rows = [*templates.rows(keys, 2, 7), *templates.split_rows(keys, 3)]
     assert max(rows) < templates.n_rows == 6 * 5 + 9 + 2**bits
+    rules = templates.rule_rows(keys, 3, 2)
+    assert templates.rule_rows(keys, 3, None).tolist() == rules[:1].tolist() and len(rules) == 2
+    assert max(rules) < templates.n_rule_rows == 2
 
 
 def test_no_templates():
@@ -100,6 +112,10 @@ def test_no_templates():
         ("middle.form", "template 'middle.form': 'middle.form' is no part of one"),
         ("first.form split.form", "what is seen of a split stands alone"),
         ("split.form length", "what is seen of a split stands alone"),
+        ("rule", "beside 'rule' stand parts of 'split' or of 'first', and no others"),
+        ("rule first.form length", "beside 'rule' stand"),
+        ("rule first.form last.form", "beside 'rule' stand"),
+        ("rule first.form split.form", "what is seen of a split stands alone"),
         ("", "template '': it sees nothing"),
     ],
 )

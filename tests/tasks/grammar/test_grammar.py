@@ -368,6 +368,16 @@ def test_pcfg_without_counts():
     assert np.allclose(np.exp(pcfg_weights(grammar, np.array([1.0, 0.0, 0.0, 1.0]), 1.0)), [2 / 3, 1 / 3, 1.0, 1.0])
 
 
+def test_the_memory_of_children_is_chosen_by_what_templates_see():
+    def order(**params):
+        return GrammarParser(C=0.1, max_iter=1, **params).fit(TRAIN[:5]).model_.oracle.grammar.h
+
+    assert order() == order(terminals="both") == order(span_features="rule split.terminal") == 0
+    assert order(terminals="words") == order(span_features=True, loss="log") == order(span_features=False) == 1
+    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).model_.oracle.grammar.h == 1
+    assert order(h=2) == 2 and order(h=None) is None
+
+
 @pytest.mark.parametrize("options", [{"h": 0}, {"h": 1}, {"h": 2, "v": 2}, {"v": 3}, {"span_features": True, "h": 1}])
 def test_markovisation_and_span_features(options):
     parser = GrammarParser(max_iter=6, random_state=0, **options).fit(TRAIN)
@@ -487,7 +497,7 @@ def test_what_the_grammar_does_not_cover():
 
 def test_what_is_decoded():
     """Brackets where scores are known to be logarithms of probabilities; files and threads keep the choice."""
-    parser = GrammarParser(C=0.1, max_iter=2, random_state=0).fit(TRAIN)
+    parser = GrammarParser(C=0.01, max_iter=2, random_state=0).fit(TRAIN)
     likely, best = (parser.set_params(decode=decode).predict(SENTENCES) for decode in ("brackets", "tree"))
     assert best == [ranked[0][0] for ranked in parser.predict_kbest(SENTENCES, 1)] != likely
     assert parser.set_params(decode=None, n_jobs=2).predict(SENTENCES) == likely
@@ -643,6 +653,7 @@ def test_unary_cycles_in_trees_are_merged():
         {},
         {"solver": "pcfg"},
         {"h": 1, "v": 2, "span_features": True},
+        {"h": 0, "span_features": "last.terminal\nrule split.terminal\nrule first.terminal"},
         {"terminals": "words"},
         {"solver": LaRank(C=0.2, max_iter=2)},
     ],
