@@ -135,7 +135,7 @@ class DependencyModel(CalibratedStructures):
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
         if self.pair_templates is None or not isinstance(solver, RETURNING) or solver.state_kind != "dual":
             return None
-        self.halves = Halves.trained(self.oracle, solver, problem, sample_weight, solver.n_passes)
+        self.halves = Halves.trained(self.oracle, solver, problem, sample_weight)
         if self.halves is None:
             return None
         run = solver.start(problem, sample_weight=sample_weight)
@@ -153,7 +153,7 @@ class DependencyModel(CalibratedStructures):
             return
         try:
             if halves is None:
-                halves = Halves.trained(self.oracle, solver, run.problem, weight, run.n_iter)
+                halves = Halves.trained(self.oracle, solver, run.problem, weight)
             if halves is not None:
                 projective = self.oracle.projective and not self.pairs_cross
                 self.pairs = train_pairs(self.oracle.n_labels, self.pair_templates, projective, halves)

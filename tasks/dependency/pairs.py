@@ -114,8 +114,8 @@ class Halves(NamedTuple):
     parts: Any
 
     @classmethod
-    def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any, n_passes: int) -> Self | None:
-        """Those of a problem, by at most so many passes; None if it has too few sentences.
+    def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any) -> Self | None:
+        """Those of a problem; None if it has too few sentences.
 
         Raises KeyboardInterrupt on Ctrl-C.
         """
@@ -130,7 +130,7 @@ class Halves(NamedTuple):
             others = np.delete(whole, np.s_[k::PARTS])
             rest, some = every.some(others), every.some(whole[k::PARTS])
             bound = oracle.bind((rest.codes, rest.offsets), rest.outputs, **solver.formulation())
-            run = after(min(PASSES, n_passes), solver, bound, rest.weight)
+            run = after(PASSES, solver, bound, rest.weight)
             found.append(candidates_of(oracle, run.weights, some.codes, some.offsets, some.outputs))
             parts.append((others, run.state.get_state()))
         data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))

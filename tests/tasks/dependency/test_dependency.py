@@ -255,7 +255,7 @@ def test_the_first_stage_starts_from_halves():
     outputs = outputs_of([tree.arcs for tree in TRAIN], offsets, model.labels, model.subtypes)
     problem, _ = model.bind((codes, offsets, outputs), solver)
     run = solver.start(problem)
-    halves = Halves.trained(model.oracle, solver, problem, None, 2)
+    halves = Halves.trained(model.oracle, solver, problem, None)
     halves.start(run)
     state, best = run.state.get_state(), run.state.dual
     run.state.set_state(state | scaled(state, 0.98))
