@@ -35,7 +35,9 @@ PRECISION, LEAST_PRECISION = 1e-3, 0.5  # of their logarithms, and of those that
 STREAM = 500
 
 
-def fit_temperature(loss: Callable[[float], tuple[float, float]], precision: float = PRECISION) -> float:
+def fit_temperature(
+    loss: Callable[[float], tuple[float, float]], precision: float = PRECISION, start: float = 1.0
+) -> float:
     """The temperature of least loss.
 
     Parameters
@@ -46,6 +48,8 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]], precision: flo
         for class scores as for chains and trees, whose sum runs over all labellings.
     precision : float
         Of the logarithm of T, about.
+    start : float
+        What it probably is near to.
 
     Returns
     -------
@@ -57,10 +61,10 @@ def fit_temperature(loss: Callable[[float], tuple[float, float]], precision: flo
         return loss(math.exp(log_beta))[1]
 
     # A bracket of the slope's zero, and false position in it (Illinois).
-    at, step = 0.0, 1.0
+    at, step = -math.log(start), 1.0
     here = slope(at)
     if here == 0.0:
-        return 1.0
+        return start
     direction = -1.0 if here > 0.0 else 1.0
     while True:
         there = at + direction * step
@@ -158,8 +162,8 @@ class CalibratedModel(TaskModel):
     resumes: bool = True
 
     @abstractmethod
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
-        """The temperature of least loss over turns, each a model and its held-out examples."""
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+        """The temperature of least loss over turns, each a model and its held-out examples; see `fit_temperature`."""
 
     @abstractmethod
     def held_out(self, problem: Any) -> Iterator[Any]:
@@ -177,16 +181,17 @@ class CalibratedModel(TaskModel):
                 turns = [(before, np.arange(problem.n_before, problem.n_samples))]
             # Batches that were small say little: halfway, in logarithms, after STREAM examples.
             n = sum(len(chosen) for _, chosen in turns)
-            share = 1.0 if before is None or before.temperature is None else n / (n + STREAM)
+            known = None if before is None else before.temperature
+            share = 1.0 if known is None else n / (n + STREAM)
             precision = min(PRECISION / max(share, PRECISION), LEAST_PRECISION)
-            temperature = self.temperature_of(turns, problem, weight, precision)
+            temperature = self.temperature_of(turns, problem, weight, precision=precision, start=known or 1.0)
         except KeyboardInterrupt:
             self.temperature, run.status = None, "interrupted"
             return
         if temperature is None:
             return
-        if share < 1.0:
-            temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(before.temperature))
+        if known is not None:
+            temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(known))
         self.temperature = temperature
 
     def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
@@ -230,10 +235,10 @@ class Calibrated(CalibratedModel):
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return fit_temperature(softmax_loss(scores, known, weights), precision) if weights.any() else None
+        return fit_temperature(softmax_loss(scores, known, weights), **search) if weights.any() else None
 
     def held_out(self, problem: Any) -> Iterator[Any]:
         first = problem.n_before

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
-from structsvm.tasks.common.calibration import PRECISION, CalibratedModel, fit_temperature, held_out
+from structsvm.tasks.common.calibration import CalibratedModel, fit_temperature, held_out
 from structsvm.tasks.common.model import ChoosingModel
 
 # Examples that a temperature is fitted on at once, and the bounds of it.
@@ -59,7 +59,7 @@ class CalibratedStructures(CalibratedModel, ChoosingModel):
         """Fit the temperature to the examples of a problem, none of which the model was trained on."""
         self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
         problem = self.incomplete(problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
@@ -72,7 +72,7 @@ class CalibratedStructures(CalibratedModel, ChoosingModel):
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
-        return min(max(fit_temperature(loss, precision), 1.0 / LARGEST), LARGEST)
+        return min(max(fit_temperature(loss, **search), 1.0 / LARGEST), LARGEST)
 
     def check_sums(self, asked: str) -> None:
         """Raise ValueError, naming what asks, where inference is greedy."""

@@ -13,7 +13,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.calibration import PRECISION, fit_temperature, softmax_loss
+from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
     check_classes,
@@ -112,10 +112,10 @@ class MultilabelModel(CalibratedStructures):
 
     # ---- probabilities ----------------------------------------------------------------------------
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, precision: float = PRECISION) -> float | None:
+    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         """That of sets; where there are no sums over them, that of labels, by their margins alone."""
         if self.oracle.can_sum:
-            return super().temperature_of(turns, problem, weight, precision)
+            return super().temperature_of(turns, problem, weight, **search)
         _, rows, Y, known = problem.examples(0, problem.n_samples)
         parts = []
         for model, chosen in turns:
@@ -125,7 +125,7 @@ class MultilabelModel(CalibratedStructures):
             parts.append((margins, labels, np.repeat(each, len(self.labels))))
         margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
         scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
-        return fit_temperature(softmax_loss(scores, may, weights), precision) if weights.any() else None
+        return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to rows that the model was not trained on."""

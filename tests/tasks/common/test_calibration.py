@@ -74,19 +74,27 @@ def test_a_coarse_temperature_takes_fewer_calls():
     coarse = fit_temperature(counted, 0.5)
     assert abs(np.log(coarse / T)) < 0.5
     assert len(calls) - n <= n - 2
+    n = len(calls)
+    near = fit_temperature(counted, 0.5, 1.1 * T)
+    assert abs(np.log(near / T)) < 0.5 and len(calls) - n <= 4
 
 
 def test_a_stream_asks_for_what_counts(monkeypatch):
     """The temperature of a batch is as exact as its share of the model's."""
     asked = []
-    monkeypatch.setattr(calibration, "fit_temperature", lambda loss, precision: asked.append(precision) or 2.0)
+
+    def answer(loss, precision, start):
+        asked.append((precision, start))
+        return 2.0
+
+    monkeypatch.setattr(calibration, "fit_temperature", answer)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 2)), rng.integers(0, 2, 1000)
     machine = LaRankClassifier(probability=True)
     for batch in (slice(0, 2), slice(2, 3), slice(3, 1000)):
         machine.partial_fit(X[batch], y[batch], classes=[0, 1])
-    assert asked[0] == calibration.PRECISION
-    assert asked[1:] == [calibration.LEAST_PRECISION, pytest.approx(calibration.PRECISION * (997 + 500) / 997)]
+    precision = calibration.PRECISION * (997 + 500) / 997
+    assert asked == [(calibration.PRECISION, 1.0), (calibration.LEAST_PRECISION, 2.0), (pytest.approx(precision), 2.0)]
 
 
 @pytest.mark.parametrize("beta", [0.1, 1.0, 3.0])
