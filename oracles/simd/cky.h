@@ -544,7 +544,7 @@ static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
 static inline double cky_rest(const cky_chart *h, int64_t s, int64_t rule, int64_t i) {
     return s < h->n_nodes ? 0.0 : cky_rule_part(h, CKY_OF_RESTS, i, rule);
 }
-static inline double cky_rule_split(const cky_chart *h, int64_t s, int64_t rule, int64_t i, int64_t k) {
+static double cky_rule_split(const cky_chart *h, int64_t s, int64_t rule, int64_t i, int64_t k) {
     return cky_split(h, s, k) + cky_rest(h, s, rule, i) + cky_rule_part(h, CKY_OF_SPLITS, k, rule);
 }
 

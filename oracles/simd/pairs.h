@@ -121,7 +121,7 @@ static int64_t pairs_features(const arcs_model *a, int64_t n, const pairs_search
 }
 
 /* The number of arcs that the arc of word m crosses. */
-ROWS_INLINE int pairs_crossings(int64_t n, const int32_t *heads, int64_t m) {
+static int pairs_crossings(int64_t n, const int32_t *heads, int64_t m) {
     int64_t h = heads[m - 1], lo = h < m ? h : m, hi = h < m ? m : h;
     int count = 0;
     for (int64_t k = 1; k <= n; k++) {
@@ -233,7 +233,7 @@ ROWS_INLINE void pairs_join(pairs_search *p, int64_t m, int64_t head, int64_t la
 }
 
 /* Give word m another head and label. */
-ROWS_INLINE void pairs_set(pairs_search *p, int64_t n, int32_t *found, int64_t m, int32_t head, int32_t label) {
+static void pairs_set(pairs_search *p, int64_t n, int32_t *found, int64_t m, int32_t head, int32_t label) {
     pairs_join(p, m, found[m - 1], found[n + m - 1], -1);
     pairs_join(p, m, found[m - 1] = head, found[n + m - 1] = label, 1);
 }
@@ -291,7 +291,7 @@ ROWS_INLINE int pairs_below(const int32_t *heads, int64_t k, int64_t m) {
 }
 
 /* Twice the number of pairs that cross of which one arc is that of a word of a move. */
-ROWS_INLINE int pairs_touched(int64_t n, int32_t *heads, int64_t n_words, const int32_t *words) {
+static int pairs_touched(int64_t n, int32_t *heads, int64_t n_words, const int32_t *words) {
     int count = 2 * pairs_crossings(n, heads, words[0]);
     if (n_words == 2) {
         int32_t h = heads[words[0] - 1];
@@ -349,7 +349,7 @@ static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int
     return gain;
 }
 
-ROWS_INLINE void pairs_better(const arcs_model *a, const float *W, pairs_search *p, int64_t n, int projective, pairs_move *move,
+static void pairs_better(const arcs_model *a, const float *W, pairs_search *p, int64_t n, int projective, pairs_move *move,
                               pairs_move *best, int32_t *found) {
     move->gain = pairs_try(a, W, p, n, projective, move, 0, found);
     if (move->gain > best->gain) *best = *move;
