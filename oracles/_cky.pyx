@@ -31,6 +31,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
+from structsvm.structures.grammar import pair_tables
 
 cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED
@@ -1159,11 +1160,20 @@ cdef class TreeProblem(Problem):
 
     def fingerprint(self):
         known = [] if self.known is None else [self.known.masks, self.known.rows]
-        # Categories by their first nodes: their own order is that of the weights, not of the problem.
+        # Rules and categories in the order of the grammar alone: that of weights and charts is no part of the problem.
+        arrays = self.parser.arrays
+        pairs = arrays["rule_pair"]
+        children = arrays["pair_left"][pairs], arrays["pair_right"][pairs]
+        rules = np.column_stack([*children, arrays["rule_parent"], arrays["rule_feature"]])
+        arrays = arrays | pair_tables(rules, np.zeros(len(rules)), len(arrays["left_ptr"]) - 1)
+        number = np.argsort(np.lexsort((rules[:, 2], rules[:, 1], rules[:, 0])))
+        nodes = np.array(self.whole_nodes())
+        is_binary = nodes[:, 5] >= 0
+        nodes[is_binary, 4] = number[nodes[is_binary, 4]]
         order = list(dict.fromkeys(np.asarray(self.parser.category).tolist()))
         category = np.argsort(np.array(order, dtype=np.int32))[self.parser.category].astype(np.int32)
-        return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.whole_nodes(),
-                         category, *self.parser.arrays.values(), *known, *self.parser.templates.arrays])
+        return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, nodes,
+                         category, *arrays.values(), *known, *self.parser.templates.arrays])
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>LOSSES[self.oracle.loss_name]])])

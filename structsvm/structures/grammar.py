@@ -464,30 +464,14 @@ class _Compiler:
             parent, parent_name = right, name
 
     def binary_tables(self) -> dict[str, NDArray[np.int32]]:
-        """Rules by pair of children (and their parent's category), pairs by left child; and the inverse tables."""
-        n = self.grammar.n_symbols
+        """`pair_tables` of the binary rules, by the categories of their parents."""
         rules = np.array([(l, r, p, f) for (p, l, r), f in self.binary.items()], dtype=np.int64).reshape(-1, 4)
-        category = self.parent_categories()
-        rules = rules[np.lexsort((rules[:, 2], category[rules[:, 2]], rules[:, 1], rules[:, 0]))]
-        left, right, parent, feature = rules.T
-        is_new = np.ones(len(rules), dtype=bool)
-        is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0) | (np.diff(category[parent]) != 0)
-        first = np.flatnonzero(is_new)
-        self.grammar.binary_number = {
-            (p, l, r): k for k, (l, r, p) in enumerate(zip(left.tolist(), right.tolist(), parent.tolist(), strict=True))
-        }
-        by_right = np.argsort(right[first], kind="stable")
-        return {
-            "pair_left": _ints(left[first]),
-            "pair_right": _ints(right[first]),
-            "left_ptr": _pointers(left[first], n),
-            "right_ptr": _pointers(right[first], n),
-            "right_pair": _ints(by_right),
-            "rule_ptr": _ints(np.append(first, len(rules))),
-            "rule_pair": _ints(np.cumsum(is_new) - 1),
-            "rule_parent": _ints(parent),
-            "rule_feature": _ints(feature),
-        }
+        tables = pair_tables(rules, self.parent_categories()[rules[:, 2]], self.grammar.n_symbols)
+        pairs = tables["rule_pair"]
+        children = tables["pair_left"][pairs].tolist(), tables["pair_right"][pairs].tolist()
+        keys = zip(tables["rule_parent"].tolist(), *children, strict=True)
+        self.grammar.binary_number = {key: k for k, key in enumerate(keys)}
+        return tables
 
     def lexical_tables(self, lexical: dict[tuple[int, int], int]) -> dict[str, NDArray[np.int32]]:
         pairs = sorted(lexical)
@@ -538,6 +522,34 @@ class _Compiler:
             "chain_bottom": _ints([number[chain[-1]] for chain in chains]),
             "chain_feature": _ints(list(chains.values())),
         }
+
+
+def pair_tables(rules: NDArray[Any], category: NDArray[Any], n_symbols: int) -> dict[str, NDArray[np.int32]]:
+    """Rules by pair of children and category, pairs by left child; and the inverse tables.
+
+    Parameters
+    ----------
+    rules : int array of shape (n_rules, 4)
+        Left child, right child, parent, feature.
+    category : int array of shape (n_rules,)
+    n_symbols : int
+    """
+    order = np.lexsort((rules[:, 2], category, rules[:, 1], rules[:, 0]))
+    left, right, parent, feature = rules[order].T
+    is_new = np.ones(len(rules), dtype=bool)
+    is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0) | (np.diff(category[order]) != 0)
+    first = np.flatnonzero(is_new)
+    return {
+        "pair_left": _ints(left[first]),
+        "pair_right": _ints(right[first]),
+        "left_ptr": _pointers(left[first], n_symbols),
+        "right_ptr": _pointers(right[first], n_symbols),
+        "right_pair": _ints(np.argsort(right[first], kind="stable")),
+        "rule_ptr": _ints(np.append(first, len(rules))),
+        "rule_pair": _ints(np.cumsum(is_new) - 1),
+        "rule_parent": _ints(parent),
+        "rule_feature": _ints(feature),
+    }
 
 
 def _ints(values: Any) -> NDArray[np.int32]:

@@ -166,7 +166,7 @@ def fake_run(n_iter, primal=np.nan, dual=1.0, tol=None):
     state = SimpleNamespace(dual=dual)
     return SimpleNamespace(
         n_iter=n_iter, progress=float(n_iter), primal=primal, dual=dual, has_dual=True, n_support=3, state=state,
-        solver=SimpleNamespace(tol=tol),
+        solver=SimpleNamespace(tol=tol), remark="",
     )  # fmt: skip
 
 
