@@ -533,6 +533,12 @@ def pair_tables(rules: NDArray[Any], category: NDArray[Any], n_symbols: int) -> 
         Left child, right child, parent, feature.
     category : int array of shape (n_rules,)
     n_symbols : int
+
+    Examples
+    --------
+    >>> rules = np.array([[1, 2, 0, 5], [1, 2, 3, 6]])
+    >>> pair_tables(rules, np.array([0, 0]), 4)["rule_pair"], pair_tables(rules, np.array([1, 0]), 4)["rule_pair"]
+    (array([0, 0], dtype=int32), array([0, 1], dtype=int32))
     """
     order = np.lexsort((rules[:, 2], category, rules[:, 1], rules[:, 0]))
     left, right, parent, feature = rules[order].T
