@@ -537,6 +537,7 @@ def pair_tables(rules: NDArray[Any], category: NDArray[Any], n_symbols: int) -> 
     Examples
     --------
     >>> import numpy as np
+    >>> from structsvm.structures.grammar import pair_tables
     >>> rules = np.array([[1, 2, 0, 5], [1, 2, 3, 6]])
     >>> pair_tables(rules, np.array([0, 0]), 4)["rule_pair"], pair_tables(rules, np.array([1, 0]), 4)["rule_pair"]
     (array([0, 0], dtype=int32), array([0, 1], dtype=int32))
