@@ -42,6 +42,8 @@ class Interval:
         self.plain = int if kind is Integral else float  # which abstract classes take ten times as long to know
 
     def accepts(self, value: Any) -> bool:
+        if value is None:
+            return False
         if type(value) is not self.plain and (not isinstance(value, self.kind) or isinstance(value, bool)):
             return False
         if value != value:
@@ -72,7 +74,10 @@ class Options:
     def accepts(self, value: Any) -> bool:
         if isinstance(value, str):
             return value in self.names
-        return any(value is v for v in self.values)
+        for v in self.values:
+            if value is v:
+                return True
+        return False
 
     def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)
