@@ -238,6 +238,11 @@ cdef class WeightState(State):
         if self.average_sum is not None and self.n_visits + self.n_updates > 0:     # else 0: touch no page
             self.average_sum[:] = 0.0
 
+    @property
+    def averages(self):
+        """Whether the average is of more visits than one, after which it is the weights."""
+        return self.averaging != AVERAGE_NONE and self.n_visits - self.average_from != 1
+
     def averaged(self):
         """Return the average of the weights (the last weights if averaging is off)."""
         cdef double t = <double>(self.n_visits - self.average_from)
