@@ -158,6 +158,7 @@ class TaskModel(ABC):
             If `resume` is set and the formulation differs from that of the training so far.
         """
         solver = self.completing(solver, data)
+        solver.validate()
         model, data, self.touched_rows = (self, data, None) if passes is None else self.touched(data)
         run = model.solve(data, solver, sample_weight, monitor, resume, passes)
         if self.touched_rows is not None:
