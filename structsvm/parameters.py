@@ -74,10 +74,7 @@ class Options:
     def accepts(self, value: Any) -> bool:
         if isinstance(value, str):
             return value in self.names
-        for v in self.values:
-            if value is v:
-                return True
-        return False
+        return any(value is v for v in self.values)
 
     def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)
