@@ -175,7 +175,10 @@ class LabelChain(Oracle):
 
     @property
     def loss_rows(self) -> NDArray[np.float32]:
-        return self.losses_of(np.eye(self.n_labels, dtype=bool))
+        rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
+        rows[:, : self.n_labels] = 1.0 if self.label_costs is None else self.label_costs[:, None]
+        np.fill_diagonal(rows, 0.0)
+        return rows.ravel()
 
     def losses_of(self, sets: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The loss of each label if only a set is known, by sets: the least of its labels' costs."""
@@ -200,6 +203,8 @@ class LabelChain(Oracle):
     def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
         """The first ``(sequence, token)`` at which a labelling violates a mask; None if there is none."""
         transitions, first, last = self.allowed
+        if transitions is first is last is None:
+            return None
         starts, ends = offsets[:-1], offsets[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
         if first is not None:

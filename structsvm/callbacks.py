@@ -68,7 +68,8 @@ class CallbackMonitor(Monitor):
         self.data = {"X": lambda: X, "y": lambda: y, "metadata": metadata}
         self.task: Any = None
         self.context: Any = None
-        if hasattr(estimator, "_init_callback_context"):
+        # Without callbacks, of its own or of an estimator around it, contexts take longer than a sentence.
+        if hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"):
             self.context = estimator._init_callback_context(max_subtasks=max_iter)  # noqa: SLF001 (the protocol's name)
             self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 

@@ -42,6 +42,8 @@ class Interval:
         self.plain = int if kind is Integral else float  # which abstract classes take ten times as long to know
 
     def accepts(self, value: Any) -> bool:
+        if value is None:
+            return False
         if type(value) is not self.plain and (not isinstance(value, self.kind) or isinstance(value, bool)):
             return False
         if value != value:
@@ -68,11 +70,10 @@ class Options:
     def __init__(self, *values: Any) -> None:
         self.values = values
         self.names = {value for value in values if isinstance(value, str)}
+        self.ids = set(map(id, values))
 
     def accepts(self, value: Any) -> bool:
-        if isinstance(value, str):
-            return value in self.names
-        return any(value is v for v in self.values)
+        return value in self.names if isinstance(value, str) else id(value) in self.ids
 
     def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)

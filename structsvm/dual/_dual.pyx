@@ -194,7 +194,8 @@ cdef class DualState(WeightState):
         return 0
 
     cdef void fetch_old(self, int stage) noexcept nogil:
-        """Fetch into the caches what the next two of `solve_old` look at, unless the number of patterns changes."""
+        """Fetch into the caches what the steps on the next two old examples look at, unless the number of patterns
+        changes."""
         cdef Random random = self.random
         cdef Py_ssize_t _
         if self.n_near > 0:
@@ -258,8 +259,11 @@ cdef class DualState(WeightState):
         cdef Cut cut
         cdef Py_ssize_t to, origin
         cdef double violation, high, low
+        self.fetch_old(0)
         self.decode(i, &cut, &violation)
+        self.fetch_old(1)
         self.slopes(i, True)
+        self.fetch_old(2)
         origin = self.lowest(i, &low)
         to = self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:

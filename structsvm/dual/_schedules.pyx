@@ -56,8 +56,8 @@ cdef class Schedule:
         n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
         self.order = np.empty(n, dtype=np.int64)
-        ends = self.groups[0], self.groups[self.groups.shape[0] - 1]
-        self.sections = np.unique(ends if state.sections is None else np.clip(state.sections, *ends)).astype(np.int64)
+        ends = np.array([self.groups[0], self.groups[self.groups.shape[0] - 1]], dtype=np.int64)
+        self.sections = ends if state.sections is None else np.unique(np.clip(state.sections, *ends))
         self.next = n
         self.block = 1
 

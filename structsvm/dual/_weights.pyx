@@ -54,16 +54,40 @@ cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
     return sum_of_lanes(lanes)
 
 
+cdef double squared_distance(const real* w, const float64_t* base, Py_ssize_t n) except -1.0:
+    """|w - base|^2 in float64, in the order of `add_products` in each piece; base NULL: 0."""
+    cdef Py_ssize_t start, stop, k, lane
+    cdef double[9] lanes
+    cdef double x, total = 0.0
+    for start in range(0, n, PIECE):
+        stop = min(start + PIECE, n)
+        lanes = [0.0] * 9
+        for k in range(start, stop - 7, 8):
+            for lane in range(8):
+                x = w[k + lane] if base == NULL else w[k + lane] - base[k + lane]
+                lanes[lane] += x * x
+        for k in range(stop - (stop - start) % 8, stop):
+            x = w[k] if base == NULL else w[k] - base[k]
+            lanes[8] += x * x
+        total += sum_of_lanes(lanes)
+        poll(4 * PIECE)
+    return total
+
+
 def half_norm(weights, base=None):
     """1/2 |w - base|^2 in float64; base None: 0."""
-    total = 0.0
-    for start in range(0, len(weights), PIECE):
-        piece = weights[start:start + PIECE].astype(np.float64)
-        if base is not None:
-            piece -= base[start:start + PIECE]
-        total += sum_of_products(piece, piece)
-        poll(4 * PIECE)
-    return 0.5 * total
+    cdef const float64_t[::1] origin = base
+    cdef const float32_t[::1] single
+    cdef const float64_t[::1] full
+    cdef Py_ssize_t n = len(weights)
+    cdef const float64_t* start = NULL if base is None or n == 0 else &origin[0]
+    if n == 0:
+        return 0.0
+    if weights.dtype == np.float32:
+        single = weights
+        return 0.5 * squared_distance(&single[0], start, n)
+    full = weights
+    return 0.5 * squared_distance(&full[0], start, n)
 
 
 def put(out, vector, base=None):
@@ -213,6 +237,11 @@ cdef class WeightState(State):
         self.average_from = self.n_visits
         if self.average_sum is not None and self.n_visits + self.n_updates > 0:     # else 0: touch no page
             self.average_sum[:] = 0.0
+
+    @property
+    def averages(self):
+        """Whether the average is of more visits than one, after which it is the weights."""
+        return self.averaging != AVERAGE_NONE and self.n_visits - self.average_from != 1
 
     def averaged(self):
         """Return the average of the weights (the last weights if averaging is off)."""

@@ -112,6 +112,7 @@ class Rounds:
         self.problem, self.n_jobs = problem, n_jobs
         self._shards: list[Any] | None = None
         self._cluster: Any = None
+        self._is_alone: bool | None = None
 
     @cached_property
     def bounds(self) -> Any:
@@ -176,9 +177,13 @@ class Rounds:
         if self._cluster is not None:
             self._cluster.close()
             self._cluster = None
+        self._is_alone = None
 
-    def _alone(self) -> Any:
-        return cluster_client() is None and n_threads(self.n_jobs) == 1
+    def _alone(self) -> bool:
+        """Whether this thread does all; asked once per training, as it takes as long as a short sentence."""
+        if self._is_alone is None:
+            self._is_alone = cluster_client() is None and n_threads(self.n_jobs) == 1
+        return self._is_alone
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         from joblib import Parallel, delayed, effective_n_jobs

@@ -300,6 +300,21 @@ def are_within(const int32_t[::1] ids, int64_t n):
     return not outside
 
 
+def distinct(ids):
+    """The distinct ones of a vector of int32 numbers, ascending int64, and the place of each there, int32."""
+    cdef const int32_t[:] number = ids
+    cdef const int64_t[::1] order = ids.argsort()
+    cdef Py_ssize_t n = number.shape[0], k, m = -1
+    cdef int64_t[::1] found = np.empty(n, dtype=np.int64)
+    cdef int32_t[::1] places = np.empty(n, dtype=np.int32)
+    for k in range(n):
+        if m < 0 or number[order[k]] != found[m]:
+            m += 1
+            found[m] = number[order[k]]
+        places[order[k]] = <int32_t>m
+    return np.asarray(found)[:m + 1], np.asarray(places)
+
+
 def descending_order(const int64_t[::1] counts, firsts=None):
     """Permutation that sorts by falling count, then rising first token, then position.
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
 from structsvm.features._strings import Interner, take_strings
-from structsvm.features.ranges import distinct, take_ranges
+from structsvm.features._tokens import distinct
+from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]

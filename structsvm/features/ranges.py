@@ -36,19 +36,6 @@ def repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
     return out.ravel()
 
 
-def distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The distinct ones of a vector of numbers, ascending, and the place of each there.
-
-    As `np.unique`, in a third of its time for a sentence.
-    """
-    order = ids.argsort()
-    ascending = ids[order]
-    is_new = np.append(True, ascending[1:] != ascending[:-1])[: len(order)]
-    places = np.empty(len(ids), dtype=np.int32)
-    places[order] = is_new.cumsum() - 1
-    return ascending[is_new], places
-
-
 def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets of the chosen ranges when concatenated, and their rows."""
     index = np.asarray(chosen)

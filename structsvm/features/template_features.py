@@ -139,8 +139,11 @@ class HashedTemplates(TemplateEncoder):
     @staticmethod
     def _code(sources: list[int], made: list[Sequence[str | None]]) -> NDArray[np.int64]:
         strings = list(chain.from_iterable(made))
-        codes = np.full(len(strings), -1, dtype=np.int64)
-        codes[[s is not None for s in strings]] = _hashes([s for s in strings if s is not None]).view(np.int64)
+        known = [s for s in strings if s is not None]
+        codes = _hashes(known).view(np.int64)
+        if len(known) < len(strings):
+            known_codes, codes = codes, np.full(len(strings), -1, dtype=np.int64)
+            codes[[s is not None for s in strings]] = known_codes
         return codes.reshape(len(sources), -1)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
-from structsvm.features._tokens import steps
-from structsvm.features.ranges import distinct, take_ranges, taken
+from structsvm.features._tokens import distinct, steps
+from structsvm.features.ranges import take_ranges, taken
 
 MAX_FEATURES = 2**31 - 1
 
@@ -164,5 +164,5 @@ def narrowed(rows: Any) -> tuple[Any, NDArray[np.int64]]:
     of all these are. Bigrams of tokens stay as they are.
     """
     features, indices = distinct(rows.indices)
-    kept: NDArray[np.int64] = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
+    kept = features if len(features) else np.zeros(1, dtype=np.int64)
     return replace(rows, indices=indices, n_features=len(kept)), kept

@@ -347,7 +347,7 @@ class DualRun(WeightRun):
             self.primal_found = self.primal_found_at(self.weights)
         else:
             weights = [self.state.weights]
-            if self.solver.average:
+            if self.state.averages:
                 if self.schedule.next >= self.schedule.n_samples:
                     self.state.end_average()
                 weights.append(self.state.averaged())
@@ -406,7 +406,8 @@ class DualRun(WeightRun):
         return self.state.n_cuts + self.state.n_patterns
 
     def norms(self) -> tuple[float, float]:
-        return super().norms()[0], half_norm(self.state.weights)
+        dual_norm = half_norm(self.state.weights)
+        return super().norms()[0] if self.use_average else dual_norm, dual_norm
 
 
 class Solver(Parameters, ABC):

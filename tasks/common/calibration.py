@@ -36,7 +36,10 @@ STREAM = 500
 
 
 def fit_temperature(
-    loss: Callable[[float], tuple[float, float]], precision: float = PRECISION, start: float = 1.0
+    loss: Callable[[float], tuple[float, float]],
+    precision: float = PRECISION,
+    start: float = 1.0,
+    limit: float = LIMIT,
 ) -> float:
     """The temperature of least loss.
 
@@ -50,6 +53,8 @@ def fit_temperature(
         Of the logarithm of T, about.
     start : float
         What it probably is near to.
+    limit : float
+        The largest size of the logarithm of T.
 
     Returns
     -------
@@ -61,22 +66,25 @@ def fit_temperature(
         return loss(math.exp(log_beta))[1]
 
     # A bracket of the slope's zero, and false position in it (Illinois).
-    at, step = -math.log(start), 1.0
-    here = slope(at)
-    if here == 0.0:
+    a, step = -math.log(start), 1.0
+    slope_a = slope(a)
+    if slope_a == 0.0:
         return start
-    direction = -1.0 if here > 0.0 else 1.0
+    direction = -1.0 if slope_a > 0.0 else 1.0
     while True:
-        there = at + direction * step
-        if abs(there) > LIMIT:
-            return math.exp(-direction * LIMIT)
-        found = slope(there)
-        if (found > 0.0) != (here > 0.0):
+        b = max(-limit, min(a + direction * step, limit))
+        slope_b = slope(b)
+        if (slope_b > 0.0) != (slope_a > 0.0):
             break
-        at, here, step = there, found, 2.0 * step
-    a, b, slope_a, slope_b = at, there, here, found
-    while abs(b - a) > precision and slope_b != 0.0:
+        if abs(b) == limit:
+            return math.exp(-b)
+        a, slope_a, step = b, slope_b, 2.0 * step
+    while True:
         middle = b - slope_b * (b - a) / (slope_b - slope_a)
+        if abs(b - a) <= 2.0 * precision or slope_b == 0.0:
+            return math.exp(-middle)
+        if abs(b - a) <= 8.0 * precision:  # halves are as good, whatever the curvature
+            middle = 0.5 * (a + b)
         found = slope(middle)
         if (found > 0.0) != (slope_b > 0.0):
             a, slope_a = b, slope_b
@@ -85,8 +93,7 @@ def fit_temperature(
         done = abs(middle - b) < precision / 4
         b, slope_b = middle, found
         if done:
-            break
-    return math.exp(-b)
+            return math.exp(-b)
 
 
 def softmax_loss(scores: Any, known: Any, weight: Any = None) -> Callable[[float], tuple[float, float]]:

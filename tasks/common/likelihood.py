@@ -6,6 +6,7 @@ was trained with the log loss has T = 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,8 +16,8 @@ from structsvm.dual._rounds import log_losses
 from structsvm.tasks.common.calibration import CalibratedModel, fit_temperature, held_out
 from structsvm.tasks.common.model import ChoosingModel
 
-# Examples that a temperature is fitted on at once, and the bounds of it.
-HELD_OUT, LARGEST = 500, 64.0
+# Examples that a temperature is fitted on at once, and the largest size of its logarithm.
+HELD_OUT, LARGEST = 500, math.log(64.0)
 
 
 class CalibratedStructures(CalibratedModel, ChoosingModel):
@@ -72,7 +73,7 @@ class CalibratedStructures(CalibratedModel, ChoosingModel):
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
-        return min(max(fit_temperature(loss, **search), 1.0 / LARGEST), LARGEST)
+        return fit_temperature(loss, limit=LARGEST, **search)
 
     def check_sums(self, asked: str) -> None:
         """Raise ValueError, naming what asks, where inference is greedy."""

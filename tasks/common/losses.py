@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from structsvm.model_file import ModelFile, under
 from structsvm.progress import Monitor
 from structsvm.shards.tokens import StoredTokens
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio
@@ -108,7 +109,8 @@ class LossModel(ChoosingModel):
             goes_on = self.is_trained and (resume or passes is not None)
             if not goes_on:
                 self.set_loss(self.first_loss(data))
-            solver = self._own_solver(solver)
+            if not goes_on or is_log(self.loss) != isinstance(solver, ConditionalLikelihood):
+                solver = self._own_solver(solver)
             if not goes_on and passes is None and (choose or self.compares_always):
                 if self.choice is None:
                     monitor = options.get("monitor") or Monitor()

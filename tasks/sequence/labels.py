@@ -43,9 +43,9 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         flat, used, found = _distinct(flat, labels)
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
-    wrong = np.flatnonzero(lengths != tokens.lengths)
-    if len(wrong):
-        i = int(wrong[0])
+    wrong = lengths != tokens.lengths
+    if wrong.any():
+        i = int(wrong.argmax())
         raise ValueError(f"sequence {i} has {tokens.lengths[i]} tokens but {lengths[i]} labels")
     if labels is None:
         labels = sort_labels(used)
