@@ -16,7 +16,7 @@ from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
 from structsvm.structures.rules import category_of
-from structsvm.structures.spans import NO_VECTORS, PLAIN, SpanTemplates
+from structsvm.structures.spans import PLAIN, SpanTemplates
 from structsvm.structures.trees import Tree
 
 
@@ -98,7 +98,7 @@ class CKYOracle(Oracle):
         loss: str = "f1",
         span_features: bool | Sequence[str] = False,
         columns: Sequence[str] = (),
-        vectors: Mapping[str, int] = NO_VECTORS,
+        vectors: Mapping[str, int] | None = None,
         span_bits: int = 16,
         max_length: int = 500,
         max_chart_bytes: int = 2**31,

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -81,9 +80,6 @@ class Template(NamedTuple):
         return ("last" in sides) + 2 * self.length
 
 
-NO_VECTORS: Mapping[str, int] = MappingProxyType({})
-
-
 class SpanTemplates:
     """Templates of a grammar's span features.
 
@@ -128,10 +124,10 @@ class SpanTemplates:
         columns: Sequence[str] = (),
         bits: int = 1,
         n_terminals: int = 0,
-        vectors: Mapping[str, int] = NO_VECTORS,
+        vectors: Mapping[str, int] | None = None,
     ) -> None:
         self.texts, self.columns = tuple(dict.fromkeys(" ".join(text.split()) for text in texts)), tuple(columns)
-        self.n_terminals, self.vectors = n_terminals, dict(vectors)
+        self.n_terminals, self.vectors = n_terminals, dict(vectors or {})
         of_vectors = [self._read_vector(text) for text in self.texts]
         read = [self._read(text) for text, part in zip(self.texts, of_vectors, strict=True) if part is None]
         templates = sorted(read, key=lambda one: one.kind)
