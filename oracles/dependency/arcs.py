@@ -132,9 +132,7 @@ class DependencyOracle(Oracle):
                 i = next(i for i, y in enumerate(Y) if len(y) != lengths[i])
                 raise ValueError(f"sentence {i} has {lengths[i]} words, and its tree {len(Y[i])}")
             offsets = np.cumsum([0, *lengths], dtype=np.int64)
-            codes = np.concatenate(
-                [np.empty((0, self.templates.n_codes), dtype=np.int32), *map(self.check_codes, X)]
-            )
+            codes = np.concatenate([np.empty((0, self.templates.n_codes), dtype=np.int32), *map(self.check_codes, X)])
             outputs = np.concatenate([np.empty((0, 2), dtype=np.int32), *(np.reshape(y, (-1, 2)) for y in Y)])
         codes, outputs = self.check_codes(codes), np.ascontiguousarray(outputs, dtype=np.int32)
         self.check_outputs(offsets, outputs)

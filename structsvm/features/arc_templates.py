@@ -208,9 +208,7 @@ class PairTemplates:
         For a malformed part or an unknown column; the message has the template.
     """
 
-    def __init__(
-        self, columns: Sequence[str], texts: Sequence[str], vectors: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, columns: Sequence[str], texts: Sequence[str], vectors: Mapping[str, int] | None = None) -> None:
         self.n_codes = len(columns) + sum((vectors or {}).values())
         self.columns, self.texts = tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(texts))
         every = [self._read(text) for text in self.texts]
