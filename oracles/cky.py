@@ -133,7 +133,7 @@ class CKYOracle(Oracle):
         return Parser(self.grammar, self.n_features, self.templates, self.max_length, self.max_chart_bytes)
 
     def words(self, x: Sequence[str]) -> NDArray[np.int32] | None:
-        """Terminals, codes and numbers of a sentence, see `SpanTemplates.keys`; None if a terminal is not the grammar's.
+        """The words of a sentence as `SpanTemplates.keys` takes them; None if the grammar lacks one of its terminals.
 
         Raises
         ------

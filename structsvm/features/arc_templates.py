@@ -41,9 +41,9 @@ class ArcTemplates:
     ``dist``       that, and how far away: 1, 2, 3, 4, 5, 6 to 10, more
     =============  =================================================================================
 
-    A column may have vectors instead of values. A template of one, ``h.COLUMN`` or ``m+1.COLUMN``, stands alone or beside
-    ``dir``, among those of labels: it has a row of weights per number of the vector, and the scores are their sum, each
-    times its number; the root, and what is beyond the sentence, have zeros.
+    A column may have vectors instead of values. A template of one, ``h.COLUMN`` or ``m+1.COLUMN``, stands alone or
+    beside ``dir``, among those of labels: it has a row of weights per number of the vector, and the scores are their
+    sum, each times its number; the root, and what is beyond the sentence, have zeros.
 
     Parameters
     ----------
@@ -118,8 +118,10 @@ class ArcTemplates:
             self.arrays["vectors"] = np.array(of_vectors, dtype=np.int32)
 
     def _read_vector(self, text: str) -> tuple[int, ...] | None:
-        """Of a template of vectors: whether it sees the head, the offset, the first code, how many, and whether each
-        direction has its rows; None of another one."""
+        """What a template of vectors sees, None of another one.
+
+        Whether the head, the offset, where the numbers stand among the codes, how many, whether each direction has rows.
+        """
         parts = text.split()
         found = [part for part in map(_PART.fullmatch, parts) if part and part[3] in self.vectors]
         if not found:

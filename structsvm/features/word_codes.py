@@ -1,4 +1,4 @@
-"""What templates see of words: codes of strings, the shape of a form, columns of the user's, vectors and their clusters."""
+"""What templates see of words: codes of strings, the shape of a form, columns of the user's, vectors, their clusters."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OwnColumns:
         return OwnColumns(features, self.sizes)
 
     def to_json(self) -> dict[str, Any]:
-        """What the header of a model file has: how many columns there are, and the sizes of vectors, if there are any."""
+        """What the header of a model file tells of them: their number, and the sizes of vectors, if there are any."""
         sizes = list(self.sizes or ())
         return {"own": len(sizes)} | ({"own_sizes": sizes} if any(sizes) else {})
 
