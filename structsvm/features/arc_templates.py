@@ -120,7 +120,7 @@ class ArcTemplates:
     def _read_vector(self, text: str) -> tuple[int, ...] | None:
         """What a template of vectors sees, None of another one.
 
-        Whether the head, the offset, where the numbers stand among the codes, how many, whether each direction has rows.
+        Whether the head, the offset, the first number among the codes, how many, and whether each direction has rows.
         """
         parts = text.split()
         found = [part for part in map(_PART.fullmatch, parts) if part and part[3] in self.vectors]

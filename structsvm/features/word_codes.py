@@ -1,4 +1,4 @@
-"""What templates see of words: codes of strings, the shape of a form, columns of the user's, vectors, their clusters."""
+"""What templates see of words: codes of strings, shapes of forms, columns of the user's, vectors and their clusters."""
 
 from __future__ import annotations
 

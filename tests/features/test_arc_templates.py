@@ -29,11 +29,9 @@ def test_templates_of_vectors():
     assert templates.arrays["vectors"].tolist() == [[0, 0, 4, 3, 1, 0], [1, -1, 2, 2, 0, 6]]
     assert "vectors" not in ArcTemplates(COLUMNS, [], ["m.tag"], {"near": 2}).arrays
     for text in ("h.near m.near", "m.near m.tag", "m.near dist", "b.near", "m.near m.near"):
-        with pytest.raises(ValueError, match="a vector stands alone or beside 'dir', and 'near' has vectors"):
+        with pytest.raises(ValueError, match="a vector stands alone or beside 'dir', and 'near'"):
             ArcTemplates(COLUMNS, [], [text], {"near": 2})
-    with pytest.raises(
-        ValueError, match=r"template 'h.near': 'near' has vectors, which labels alone have templates of"
-    ):
+    with pytest.raises(ValueError, match="'near' has vectors, which labels alone have templates of"):
         ArcTemplates(COLUMNS, ["h.near"], [], {"near": 2})
 
 
