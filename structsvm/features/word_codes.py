@@ -102,26 +102,28 @@ class OwnColumns:
                 "the model was trained with a callable 'features', which no file holds; set_params(features=...)"
             )
         rows: list[Any] = [(row,) if isinstance(row, (str, np.ndarray)) else row for row in self.features(list(words))]
-        if self.sizes is None and rows and isinstance(rows[0], (tuple, list)):
-            self.sizes = tuple(map(_size, rows[0]))
-        sizes = self.sizes or ()
-        are_whole = all(isinstance(row, (tuple, list)) and tuple(map(_size, row)) == sizes for row in rows)
-        is_known = 0 < len(sizes) <= MOST_COLUMNS and sum(sizes) <= MOST_NUMBERS
-        if len(rows) != len(words) or not is_known or -1 in sizes or not are_whole:
-            wanted = len(sizes) if is_known else f"1 to {MOST_COLUMNS}"
-            arrays = "".join(f", {name} an array of {size} numbers" for name, size in self.vectors.items())
+        sizes = self.sizes
+        if sizes is None:
+            sizes = tuple(map(_size, rows[0])) if rows and isinstance(rows[0], (tuple, list)) else ()
+        is_one = 0 < len(sizes) <= MOST_COLUMNS and sum(sizes) <= MOST_NUMBERS and -1 not in sizes
+        are_alike = all(isinstance(row, (tuple, list)) and tuple(map(_size, row)) == sizes for row in rows)
+        if len(rows) != len(words) or not is_one or not are_alike:
+            wanted = len(sizes) if 0 < len(sizes) <= MOST_COLUMNS else f"1 to {MOST_COLUMNS}"
+            here = ", ".join(f"own{k} of {size}" for k, size in enumerate(sizes, start=1) if size > 0)
             raise ValueError(
-                f"'features' must return {wanted} str for each of {len(words)} words{arrays or ', or arrays'}, "
-                f"got {rows!r:.80}"
+                f"'features' must return {wanted} str for each of {len(words)} words, or arrays of as many numbers for "
+                f"each, {MOST_NUMBERS} at most{here and ', here ' + here}; got {rows!r:.80}"
             )
-        with np.errstate(over="ignore"):
-            numbers = np.array(
-                [[x for value in row if not isinstance(value, str) for x in value] for row in rows], dtype=np.float32
-            )
+        self.sizes = sizes
+        codes = [tuple(code(value) for value in row if isinstance(value, str)) for row in rows]
+        numbers = np.zeros((len(words), sum(sizes)), dtype=np.float32)
+        if any(sizes):
+            with np.errstate(over="ignore"):
+                numbers[:] = [np.concatenate([x for x in row if not isinstance(x, str)]) for row in rows]
         infinite = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
         if len(infinite):
             raise ValueError(f"'features' must return finite numbers, and does not for {words[infinite[0]]!r:.80}")
-        return [tuple(code(value) for value in row if isinstance(value, str)) for row in rows], numbers
+        return codes, numbers
 
 
 def _size(value: Any) -> int:

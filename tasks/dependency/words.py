@@ -81,7 +81,8 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
         try:
             words = words_of(sentence)
             more, vectors = own.values([word.form for word in words])
-            numbers.extend(vectors)
+            if len(words):
+                numbers.append(vectors)
             rows.extend(codes_of(*word[:5]) + codes for word, codes in zip(words, more, strict=True))
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
@@ -89,8 +90,8 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
     width = len(COLUMNS) + len(own.names)
     codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * width).reshape(-1, width)
     if own.vectors:
-        bits = np.array(numbers, dtype=np.float32).view(np.int32)
-        codes = np.hstack([codes, bits.reshape(-1, sum(own.vectors.values()))])
+        none = np.empty((0, sum(own.vectors.values())), dtype=np.float32)
+        codes = np.hstack([codes, np.concatenate([none, *numbers]).view(np.int32)])
     return codes, np.array(ends, dtype=np.int64)
 
 
