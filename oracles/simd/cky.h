@@ -263,8 +263,8 @@ static void cky_multiply_back(const cky_chart *h, const double *seen, double *ps
             const cky_number *x = cky_numbers(h, v, k);
             double *row = psi + g->number_rows + v->row * g->n_categories;
             const double *from = seen + cky_worth(h, v->word, k);
-            for (int64_t d = 0; x != NULL && d < v->size; d++, row += g->n_categories)
-                for (int64_t c = 0; c < g->n_categories; c++) row[c] += x[d] * from[c];
+            for (int64_t c = 0; x != NULL && c < g->n_categories; c++)
+                for (int64_t d = 0; from[c] != 0.0 && d < v->size; d++) row[d * g->n_categories + c] += x[d] * from[c];
         }
 }
 
