@@ -555,8 +555,8 @@ cdef class PairDecoder:
 cdef class ArcsProblem(Problem):
     """Sentences with their true trees: arithmetic on cuts, whose dPsi is features of one tree less those of another.
 
-    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and with their values, `numbers`, those
-    that are not counts.
+    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and those that are no counts, with
+    their values, `numbers`.
     """
 
     cdef readonly object oracle
@@ -868,8 +868,8 @@ cdef class DependencyProblem(ArcsProblem):
                                         &self.plus[0], self.n_plus)
             self.n_minus = self.list_arc(word[1], word[0], word[2], same, -1.0, &self.minus[0], self.n_minus)
 
-    cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double sign, int32_t* out,
-                          int64_t end) noexcept nogil:
+    cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double sign,
+                          int32_t* out, int64_t end) noexcept nogil:
         """List an arc's features after others in `out`, and its numbers times `sign`; the end of the list."""
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
         cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label

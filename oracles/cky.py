@@ -69,7 +69,7 @@ class CKYOracle(Oracle):
     n_features : int
         ``len(grammar.features)`` (rules and, if there are several, start symbols), and K more per row of span features,
         for K categories: with ``span_features=True`` there are 5 (T + 1) + 9 rows, for T terminals. Rows by rule have
-        a number per pair of children and category of their parent.
+        a number per pair of children and category of their parent; those of vectors come last.
 
     Notes
     -----
