@@ -314,7 +314,7 @@ class DependencyModel(CalibratedStructures):
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
         own = OwnColumns.from_json(header)
-        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts, own.vectors), **settings)
+        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts, vectors=own.vectors), **settings)
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,
