@@ -8,12 +8,12 @@ spaCy (pip install spacy) are left out where they cannot be imported; their rows
 
 Parts: treebanks (500 sentences), treebanks-large (2000 sentences and whole treebanks: two hours, nearly all of it the
 peers'; --only "Dutch" or "EWT, all" for one of its tables), curves, solvers, lengths,
-trees (brute force), tagged.
+trees (brute force), tagged, vectors (of words).
 """
 
 from common.parts import main
 
-PARTS = ("treebanks", "treebanks-large", "curves", "solvers", "lengths", "trees", "tagged")
+PARTS = ("treebanks", "treebanks-large", "curves", "solvers", "lengths", "trees", "tagged", "vectors")
 
 if __name__ == "__main__":
     main(

@@ -34,7 +34,9 @@ from structsvm.checksum import checksum
 from structsvm.structures.grammar import pair_tables
 
 cdef extern from "kernels.h" nogil:
-    enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED
+    enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED, CKY_VECTORS
+    ctypedef struct cky_vector:
+        pass
     ctypedef struct cky_grammar:
         int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features, n_spans, n_splits
         int64_t n_wide_categories
@@ -66,6 +68,8 @@ cdef extern from "kernels.h" nogil:
         const int32_t* chain_top
         const int32_t* chain_bottom
         const int32_t* chain_feature
+        int64_t n_vectors, n_number_rows, number_rows
+        const cky_vector* vector
     ctypedef struct cky_chart:
         int64_t n, m, n_nodes, n_rules, n_chains
         const int32_t* words
@@ -93,6 +97,8 @@ cdef extern from "kernels.h" nogil:
     void cky_look(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
     int64_t cky_support(const cky_chart* h, int32_t* mark, int32_t stamp, int32_t* out)
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    int64_t cky_worth(const cky_chart* h, int64_t word, int64_t k)
+    void cky_multiply_back(const cky_chart* h, const double* seen, double* psi)
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
     void cky_free(cky_chart* h)
     int cky_prepare(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
@@ -137,6 +143,7 @@ cdef extern from "cky_expected.h" nogil:
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
                        cky_node* d) except -1
     int64_t cky_features(const cky_grammar* g, const uint32_t* keys, const cky_node* d, int64_t size, int64_t* out)
+    double cky_see(const cky_chart* h, const cky_node* d, int64_t size, double factor, double* seen)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
     void cky_chains(cky_chart* h, int64_t i, int64_t j)
     double cky_fronts_bytes(const cky_chart* h, const cky_fronts* f)
@@ -210,8 +217,9 @@ cdef class Parser:
     cdef const int32_t[::1] words       # of the sentence that was checked last
     cdef const int64_t[::1] offsets     # where sentences begin that were read
     cdef const int32_t[::1] keys, length_key    # bits of uint32
-    cdef const int32_t[::1] category
+    cdef const int32_t[::1] category, vectors
     cdef const uint8_t[::1] is_wide
+    cdef double[::1] seen               # of derivations, see cky_see
 
     def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
@@ -230,6 +238,9 @@ cdef class Parser:
         g.group, g.group_ptr = first(templates.group), first(templates.group_ptr)
         self.length_key = templates.length_keys
         g.length_key = <const uint32_t*>first(self.length_key)
+        self.vectors = templates.of_vectors.ravel()
+        g.n_vectors, g.n_number_rows = len(templates.of_vectors), templates.n_number_rows
+        g.number_rows, g.vector = n_features - g.n_categories * g.n_number_rows, <const cky_vector*>first(self.vectors)
         g.counted = &counted[0]
         a = self.arrays
         g.start_feature = first(a["start_feature"])
@@ -265,7 +276,8 @@ cdef class Parser:
             self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
             self.stack = np.empty(3 * (size + 2), dtype=np.int32)
             most = (self.grammar.n_spans + 1) * (self.longest_chain + 1) + self.grammar.n_keys + 2
-            self.features = np.empty(2 * size * most + 2, dtype=np.int64)
+            self.features = np.empty(2 * size * most + 2 + self.n_features - self.grammar.number_rows, dtype=np.int64)
+            self.seen = np.empty(CKY_VECTORS * n * self.grammar.n_categories if self.grammar.n_vectors else 1)
         return 0
 
     cdef int failed(self, int status, Py_ssize_t n, double size) except -1 nogil:
@@ -287,7 +299,17 @@ cdef class Parser:
         cdef double total = 0.0
         for k in range(count):
             total += w[self.features[k]]
-        return total
+        return total + cky_see(&self.chart, d, size, 0.0, NULL)
+
+    cdef void add_numbers(self, const cky_node* d, int64_t size, const cky_node* other, int64_t other_size,
+                          double factor, double* psi) noexcept nogil:
+        """psi += factor * (the numbers that a derivation of the present sentence sees, less those of another)."""
+        if self.grammar.n_vectors == 0:
+            return
+        memset(&self.seen[0], 0, cky_worth(&self.chart, CKY_VECTORS, 0) * sizeof(double))
+        cky_see(&self.chart, d, size, factor, &self.seen[0])
+        cky_see(&self.chart, other, other_size, -factor, &self.seen[0])
+        cky_multiply_back(&self.chart, &self.seen[0], psi)
 
     def check(self, words):
         """Make a sentence the present one, or raise ValueError: its terminals, and their codes if templates need any.
@@ -1064,6 +1086,12 @@ cdef class TreeProblem(Problem):
             self.sums[features[k]] = 0.0
             features[kept] = features[k]
             kept += 1
+        self.parser.add_numbers(gold, size, <const cky_node*>&self.best[0], self.size, 1.0, &self.sums[0])
+        for k in range(g.number_rows, self.n_features):
+            if self.sums[k] != 0.0:
+                values[kept], features[kept] = self.sums[k], k
+                self.sums[k] = 0.0
+                kept += 1
         if kept == 0:       # another tree of the same rules: its constraint is there, with a zero feature
             values[0] = 0.0
             features[0] = 0
@@ -1118,6 +1146,7 @@ cdef class TreeProblem(Problem):
             count = cky_features(&self.parser.grammar, h.keys, gold, size, &self.parser.features[0])
             for k in range(count):
                 self.sums[self.parser.features[k]] -= 1.0
+            self.parser.add_numbers(gold, size, NULL, 0, -1.0, &self.sums[0])
         for k in range(self.n_moments[i]):
             mean += w[self.support[k]] * self.sums[self.support[k]]
             m[k] = <float>self.sums[self.support[k]]

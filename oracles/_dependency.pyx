@@ -1,6 +1,7 @@
 """Dependency trees: scores of arcs, the best tree and sums over all trees, and the margin problem over whole trees.
 
-The weights, float32: 2**arc_bits numbers of arc templates, then 2**row_bits rows of labels, `stride` long (see arcs.h).
+The weights, float32: 2**arc_bits numbers of arc templates, then 2**row_bits rows of labels, `stride` long, and those of
+the numbers of vectors (see arcs.h).
 An output is heads and labels of the words, (n, 2). A cut is what differs from the true one, as words (m, head, label),
 m ascending from 1. Features are found anew from the codes whenever a cut is looked at, which costs less
 than to look it up in memory.
@@ -21,6 +22,8 @@ from structsvm.checksum import checksum
 
 cdef extern from "kernels.h" nogil:
     enum: ARCS_DISTANCES, ARCS_MOST_BETWEEN
+    ctypedef struct arcs_vector:
+        int32_t size
     ctypedef struct arcs_model:
         int64_t n_columns, n_arc, n_below, n_above, n_joint, width, arc_bits, row_bits, n_labels, stride, root_label
         const int32_t* head_ptr
@@ -30,6 +33,8 @@ cdef extern from "kernels.h" nogil:
         const int32_t* distance
         const int32_t* between
         const uint32_t* distance_keys
+        int64_t n_vectors
+        const arcs_vector* vector
     ctypedef struct arcs_sentence:
         int64_t n
         const int32_t* codes
@@ -75,7 +80,7 @@ cdef extern from "kernels.h" nogil:
         int32_t (*arcs_label)(const arcs_model* a, const float* W, const arcs_sentence* s, int64_t h, int64_t m,
                               const int32_t* heads, const int32_t* labels) noexcept nogil
         int64_t (*arcs_features)(const arcs_model* a, const arcs_sentence* s, int64_t h, int64_t m, int32_t* at,
-                                 int32_t* rows) noexcept nogil
+                                 int32_t* rows, float* numbers) noexcept nogil
         void (*pairs_begin)(const arcs_model* a, pairs_search* p) noexcept nogil
         void (*pairs_look)(const arcs_model* a, const arcs_sentence* s, pairs_search* p) noexcept nogil
         void (*pairs_choose)(const arcs_model* a, const float* W, const arcs_sentence* s, const int32_t* heads,
@@ -219,14 +224,15 @@ cdef class ArcDecoder:
     cdef float[::1] scores
     cdef int32_t[::1] at
     cdef int32_t[::1] rows
-    cdef Py_ssize_t n_rows
+    cdef float[::1] numbers
+    cdef Py_ssize_t n_hashed, n_rows        # of label templates; with those of the numbers of vectors, which come last
 
     def __init__(self, oracle, Py_ssize_t longest):
         cdef arcs_model* a = &self.model
         templates = oracle.templates
         self.oracle, self.finder = oracle, TreeFinder(oracle.projective, longest)
         self.kept = kept = templates.arrays
-        a.n_columns, a.n_labels, a.stride = len(templates.columns), oracle.n_labels, oracle.stride
+        a.n_columns, a.n_labels, a.stride = templates.n_codes, oracle.n_labels, oracle.stride
         a.n_arc, a.n_below, a.n_above, a.n_joint = templates.sizes
         a.width = templates.width
         a.arc_bits, a.row_bits = oracle.arc_bits, oracle.row_bits
@@ -239,13 +245,17 @@ cdef class ArcDecoder:
         a.between = <const int32_t*>array_data(kept["between"])
         self.distance_keys = distance_keys(kept["distance"])
         a.distance_keys = &self.distance_keys[0, 0]
-        self.n_rows = a.n_below + a.n_above + a.n_joint
+        self.n_hashed = self.n_rows = a.n_below + a.n_above + a.n_joint
+        if "vectors" in kept:
+            a.n_vectors, a.vector = len(kept["vectors"]), <const arcs_vector*>array_data(kept["vectors"])
+            self.n_rows += kept["vectors"][:, 3].sum()
         self.word_keys = np.empty((2, longest + 1, a.width), dtype=np.uint32)
         self.word_rows = np.empty((2, longest + 1, 2, a.stride), dtype=np.float32)
         self.row = np.empty(a.stride, dtype=np.float32)
         self.scores = np.full((longest + 1) ** 2, -np.inf, dtype=np.float32)
         self.at = np.empty(a.n_arc + 8 * ARCS_MOST_BETWEEN, dtype=np.int32)
         self.rows = np.empty(self.n_rows + 1, dtype=np.int32)
+        self.numbers = np.empty(self.n_rows - self.n_hashed + 1, dtype=np.float32)
         self.s.head_keys, self.s.below_keys = &self.word_keys[0, 0, 0], &self.word_keys[1, 0, 0]
         self.s.above_rows, self.s.below_rows = &self.word_rows[0, 0, 0, 0], &self.word_rows[1, 0, 0, 0]
         self.s.row, self.s.scores = &self.row[0], &self.scores[0]
@@ -351,12 +361,12 @@ cdef class ArcDecoder:
         return log_sum
 
     cdef Py_ssize_t features(self, Py_ssize_t h, Py_ssize_t m) noexcept nogil:
-        return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.at[0], &self.rows[0])
+        return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.at[0], &self.rows[0], &self.numbers[0])
 
     cdef void spread(self, Py_ssize_t h, Py_ssize_t m, const number* amounts, double coef, real* out) noexcept nogil:
         """out += coef * sum_l amounts_l phi(h, m, label)"""
         cdef Py_ssize_t k, label, n, L = self.model.n_labels
-        cdef double total = 0.0
+        cdef double total = 0.0, value
         cdef bint is_there = False
         cdef real* row
         for label in range(L):
@@ -369,8 +379,9 @@ cdef class ArcDecoder:
             out[self.at[k]] += <real>(coef * total)
         for k in range(self.n_rows):
             row = out + (<int64_t>1 << self.model.arc_bits) + <int64_t>self.rows[k] * self.model.stride
+            value = coef if k < self.n_hashed else coef * self.numbers[k - self.n_hashed]
             for label in range(L):
-                row[label] += <real>(coef * amounts[label])
+                row[label] += <real>(value * amounts[label])
 
     # ---- for Python --------------------------------------------------------------------------------
 
@@ -478,7 +489,7 @@ cdef class PairDecoder:
         cdef pairs_search* p = &self.search
         arrays = oracle.templates.arrays
         self.oracle, self.longest, self.projective, self.kept = oracle, longest, oracle.projective, [arrays]
-        self.model.n_columns, self.model.n_labels = len(oracle.templates.columns), oracle.n_labels
+        self.model.n_columns, self.model.n_labels = oracle.templates.n_codes, oracle.n_labels
         p.n, p.width = oracle.templates.size, arrays["sees"].size
         self.most = 3 * p.n + 1
         p.ptr = <const int32_t*>array_data(arrays["words_ptr"])
@@ -544,8 +555,8 @@ cdef class PairDecoder:
 cdef class ArcsProblem(Problem):
     """Sentences with their true trees: arithmetic on cuts, whose dPsi is features of one tree less those of another.
 
-    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and `numbers`, the values of
-    the last two features, if these are not counts.
+    `differ` lists them: those `plus` of the true tree, those `minus` of the cut's, and those that are no counts, with
+    their values, `numbers`.
     """
 
     cdef readonly object oracle
@@ -564,7 +575,9 @@ cdef class ArcsProblem(Problem):
     cdef int32_t[::1] minus
     cdef int64_t n_plus
     cdef int64_t n_minus
-    cdef double numbers[2]
+    cdef int32_t[::1] number_at
+    cdef double[::1] numbers
+    cdef int64_t n_numbers
     # Counts of features by index, in open addressing; `used` lists the slots that are taken.
     cdef int32_t[::1] slot_index
     cdef double[::1] slot_count
@@ -594,7 +607,8 @@ cdef class ArcsProblem(Problem):
         self.shift = 32 - bits
         self.slot_index = np.full(1 << bits, -1, dtype=np.int32)
         self.slot_count = np.zeros(1 << bits)
-        self.used = np.empty(2 * most, dtype=np.int32)
+        self.used = np.empty(2 * most + 2, dtype=np.int32)
+        self.number_at, self.numbers = np.empty(2 * most + 2, dtype=np.int32), np.empty(2 * most + 2)
         return 0
 
     cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
@@ -672,6 +686,8 @@ cdef class ArcsProblem(Problem):
             self.add_count(self.plus[k], 1.0)
         for k in range(self.n_minus):
             self.add_count(self.minus[k], -1.0)
+        for k in range(self.n_numbers):
+            self.add_count(self.number_at[k], self.numbers[k])
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
@@ -679,7 +695,9 @@ cdef class ArcsProblem(Problem):
         cdef Py_ssize_t c, k
         for c in range(n):
             self.differ(i, &cuts[c])
-            out[c] = self.numbers[0] * weights[self.n_features - 2] + self.numbers[1] * weights[self.n_features - 1]
+            out[c] = 0.0
+            for k in range(self.n_numbers):
+                out[c] += self.numbers[k] * weights[self.number_at[k]]
             for k in range(self.n_plus):
                 out[c] += weights[self.plus[k]]
             for k in range(self.n_minus):
@@ -691,8 +709,8 @@ cdef class ArcsProblem(Problem):
         cdef real amount = <real>(coef * cut.scale)
         cdef Py_ssize_t k
         self.differ(i, cut)
-        for k in range(2):
-            w[self.n_features - 2 + k] += <real>(amount * self.numbers[k])
+        for k in range(self.n_numbers):
+            w[self.number_at[k]] += <real>(amount * self.numbers[k])
         for k in range(self.n_plus):
             w[self.plus[k]] += amount
         for k in range(self.n_minus):
@@ -706,8 +724,8 @@ cdef class ArcsProblem(Problem):
         self.add_cut(i, cut, coef, w)
         return 0
 
-    cdef double inner_with(self, Py_ssize_t i, const Cut* cut, double a, double b) noexcept nogil:
-        """<dPsi in the table of slots, dPsi of a cut>; a and b are the first one's numbers. Counts are whole."""
+    cdef double inner_with(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        """<dPsi in the table of slots, dPsi of a cut>. Counts are whole."""
         cdef double total = 0.0
         cdef Py_ssize_t k
         self.differ(i, cut)
@@ -715,19 +733,19 @@ cdef class ArcsProblem(Problem):
             total += self.count_of(self.plus[k])
         for k in range(self.n_minus):
             total -= self.count_of(self.minus[k])
-        return total + a * self.numbers[0] + b * self.numbers[1]
+        for k in range(self.n_numbers):
+            total += self.count_of(self.number_at[k]) * self.numbers[k]
+        return total
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         self.gather(i, a)
-        return a.scale * b.scale * self.inner_with(i, b, self.numbers[0], self.numbers[1])
+        return a.scale * b.scale * self.inner_with(i, b)
 
     cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
-        cdef double x, y
         cdef Py_ssize_t k
         self.gather(i, cut)
-        x, y = self.numbers[0], self.numbers[1]
         for k in range(n):
-            out[k] = cuts[k].scale * cut.scale * self.inner_with(i, &cuts[k], x, y)
+            out[k] = cuts[k].scale * cut.scale * self.inner_with(i, &cuts[k])
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
@@ -842,25 +860,30 @@ cdef class DependencyProblem(ArcsProblem):
         cdef const int32_t* word
         cdef Py_ssize_t k
         cdef bint same
-        self.n_plus = self.n_minus = 0
+        self.n_plus = self.n_minus = self.n_numbers = 0
         for k in range(cut.n_words // 3):
             word = cut.words + 3 * k
             same = word[1] == heads[word[0] - 1]
-            self.n_plus = self.list_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, &self.plus[0],
-                                        self.n_plus)
-            self.n_minus = self.list_arc(word[1], word[0], word[2], same, &self.minus[0], self.n_minus)
+            self.n_plus = self.list_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, 1.0,
+                                        &self.plus[0], self.n_plus)
+            self.n_minus = self.list_arc(word[1], word[0], word[2], same, -1.0, &self.minus[0], self.n_minus)
 
-    cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, int32_t* out,
-                          int64_t end) noexcept nogil:
+    cdef int64_t list_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double sign,
+                          int32_t* out, int64_t end) noexcept nogil:
+        """List an arc's features after others in `out`, and its numbers times `sign`; the end of the list."""
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
         cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
         if not labels_only:
             for k in range(n):
                 out[end] = self.decoder.at[k]
                 end += 1
-        for k in range(self.decoder.n_rows):
+        for k in range(self.decoder.n_hashed):
             out[end] = <int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride)
             end += 1
+        for k in range(self.decoder.n_hashed, self.decoder.n_rows):
+            self.number_at[self.n_numbers] = <int32_t>(base + self.decoder.rows[k] * self.decoder.model.stride)
+            self.numbers[self.n_numbers] = sign * self.decoder.numbers[k - self.decoder.n_hashed]
+            self.n_numbers += 1
         return end
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
@@ -1050,6 +1073,8 @@ cdef class PairProblem(ArcsProblem):
         self.trees, self.counts = candidates.trees, candidates.counts
         self.arcs = <const pairs_choice*>array_data(candidates.arcs)
         self.make_lists(longest * self.decoder.most)
+        self.n_numbers = 2
+        self.number_at[0], self.number_at[1] = <int32_t>(self.n_features - 2), <int32_t>(self.n_features - 1)
 
     cdef inline Py_ssize_t look(self, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t first = self.offsets[i]

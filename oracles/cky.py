@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, groupby, islice, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice, pairwise
 from numbers import Integral
 
 import numpy as np
@@ -54,6 +54,8 @@ class CKYOracle(Oracle):
         first word of the second child of a binary (or binarised) rule.
     columns : sequence of str
         What templates see of a word beside its terminal. Each word is then a `structsvm.structures.spans.Token`.
+    vectors : mapping of str to int, optional
+        Further columns, which have vectors of so many numbers: `numbers` of each word, side by side.
     span_bits : int, default=16
         Rows of weights for what templates see, ``2**span_bits``, except for "length" and for terminals alone, which
         have their own rows.
@@ -67,7 +69,7 @@ class CKYOracle(Oracle):
     n_features : int
         ``len(grammar.features)`` (rules and, if there are several, start symbols), and K more per row of span features,
         for K categories: with ``span_features=True`` there are 5 (T + 1) + 9 rows, for T terminals. Rows by rule have
-        a number per pair of children and category of their parent.
+        a number per pair of children and category of their parent; those of vectors come last.
 
     Notes
     -----
@@ -96,6 +98,7 @@ class CKYOracle(Oracle):
         loss: str = "f1",
         span_features: bool | Sequence[str] = False,
         columns: Sequence[str] = (),
+        vectors: Mapping[str, int] | None = None,
         span_bits: int = 16,
         max_length: int = 500,
         max_chart_bytes: int = 2**31,
@@ -113,10 +116,11 @@ class CKYOracle(Oracle):
                 raise ValueError(f"The {name!r} parameter of CKYOracle must be {allowed}. Got {value!r} instead.")
         self.loss_name, self.span_features = loss, bool(span_features)
         texts = (PLAIN if span_features else ()) if isinstance(span_features, bool) else span_features
-        self.templates = SpanTemplates(texts, columns, int(span_bits), len(self.grammar.terminals))
+        self.templates = SpanTemplates(texts, columns, int(span_bits), len(self.grammar.terminals), vectors)
         self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
         n_rules, n_spans = len(self.grammar.features), self.templates.n_rows * len(self.grammar.categories)
         n_spans += self.templates.n_rule_rows * len(self.grammar.arrays["pair_left"])
+        n_spans += self.templates.n_number_rows * len(self.grammar.categories)
         self.n_features = n_rules + n_spans
         if self.n_features >= 2**31:
             raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
@@ -129,26 +133,30 @@ class CKYOracle(Oracle):
         return Parser(self.grammar, self.n_features, self.templates, self.max_length, self.max_chart_bytes)
 
     def words(self, x: Sequence[str]) -> NDArray[np.int32] | None:
-        """Terminals and codes (n, 1 + n_columns) of a sentence; None if the grammar does not have one of its terminals.
+        """The words of a sentence as `SpanTemplates.keys` takes them; None if the grammar lacks one of its terminals.
 
         Raises
         ------
         ValueError
-            For a word without the codes that templates need.
+            For a word without the codes or the numbers that templates need.
         """
         numbers = self.grammar.sentence(x)
         return None if numbers is None else self._coded(x, numbers)
 
     def _coded(self, x: Sequence[str], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
-        columns = self.templates.columns
-        if not columns:
-            return numbers[:, None]
-        codes = [getattr(word, "codes", ()) for word in x]
-        short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
-        if short is not None:
-            raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
-        table = np.fromiter(chain.from_iterable(codes), dtype=np.int32, count=len(codes) * len(columns))
-        return np.column_stack([numbers, table.reshape(-1, len(columns))])
+        templates, parts = self.templates, [numbers]
+        for name, n, dtype, what in (
+            ("codes", len(templates.columns), np.int32, f"codes of the columns {', '.join(templates.columns)}"),
+            ("numbers", templates.n_numbers, np.float32, f"vectors of {templates.n_numbers} numbers together"),
+        ):
+            if n == 0:
+                continue
+            rows = [getattr(word, name, ()) for word in x]
+            short = next((word for word, row in zip(x, rows, strict=True) if len(row) != n), None)
+            if short is not None:
+                raise ValueError(f"the word {short!r:.80} has no {what}")
+            parts.append(np.array(rows, dtype=dtype).reshape(-1, n).view(np.int32))
+        return np.column_stack(parts)
 
     def bind(
         self,
@@ -185,7 +193,7 @@ class CKYOracle(Oracle):
         known = KnownTrees.of(self.grammar, partial)
         return TreeProblem(
             self,
-            *_joined(words, (0, 1 + len(self.templates.columns))),
+            *_joined(words, (0, 1 + len(self.templates.columns) + self.templates.n_numbers)),
             *_joined(rows, (0, 6)),
             None,
             known,
@@ -240,7 +248,9 @@ class CKYOracle(Oracle):
         arrays = grammar.arrays
         psi = np.zeros(self.n_features)
         n_pairs, bound = len(arrays["pair_left"]), len(grammar.features) + K * self.templates.n_rows
-        spans, rules = psi[len(grammar.features) : bound].reshape(-1, K), psi[bound:].reshape(-1, max(n_pairs, 1))
+        of_numbers = self.n_features - K * self.templates.n_number_rows
+        spans, numbers = psi[len(grammar.features) : bound].reshape(-1, K), psi[of_numbers:].reshape(-1, K)
+        rules = psi[bound:of_numbers].reshape(-1, max(n_pairs, 1))
         start = arrays["start_feature"][grammar.node_number[y.label]]
         psi[start] += start >= 0
         for symbol, i, j, unary, rule, split in rows.tolist():
@@ -257,7 +267,9 @@ class CKYOracle(Oracle):
             categories = [grammar.categories.index(category_of(label)) for label in labels]
             for category in categories:
                 np.add.at(spans[:, category], self.templates.rows(keys, i, j), 1.0)
+                numbers[:, category] += self.templates.numbers(keys, i, j - 1)
             if split >= 0 and categories:
+                numbers[:, categories[-1]] += self.templates.numbers(keys, None, None, split)
                 np.add.at(spans[:, categories[-1]], self.templates.split_rows(keys, split), 1.0)
             if split >= 0:
                 rows_ = self.templates.rule_rows(keys, split, None if categories else i)

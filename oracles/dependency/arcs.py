@@ -29,7 +29,8 @@ class DependencyOracle(Oracle):
         sum_t e[hash(t, h, m)] + sum_r e[hash(r, h, m), l]
 
     for the arc templates t and the label templates r of `templates`. Features are hashed, to 2**arc_bits numbers and
-    2**row_bits rows of labels.
+    2**row_bits rows of labels. Templates of vectors have rows of their own after those, a row per number x_d of the
+    vector, and add ``sum_d x_d e[row + d, l]``; the numbers stand in `x` after the codes, as the bits of float32.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class DependencyOracle(Oracle):
     projective : bool
         Whether no arcs cross. True trees may still have crossing arcs: no output then has loss 0.
     n_features : int
-        ``2**arc_bits + 2**row_bits * stride``
+        ``2**arc_bits + (2**row_bits + templates.n_number_rows) * stride``
     stride : int
         `n_labels`, as a multiple of 8.
 
@@ -92,7 +93,7 @@ class DependencyOracle(Oracle):
         self.arc_bits, self.row_bits = int(arc_bits), int(row_bits)
         self.root_label = None if root_label is None else int(root_label)
         self.stride = -(-self.n_labels // LANES) * LANES
-        self.n_features = 2**self.arc_bits + 2**self.row_bits * self.stride
+        self.n_features = 2**self.arc_bits + (2**self.row_bits + templates.n_number_rows) * self.stride
         if self.n_features >= 2**31:
             raise ValueError(f"{self.n_features} weights are more than 2**31; take fewer arc_bits or row_bits")
 
@@ -131,9 +132,7 @@ class DependencyOracle(Oracle):
                 i = next(i for i, y in enumerate(Y) if len(y) != lengths[i])
                 raise ValueError(f"sentence {i} has {lengths[i]} words, and its tree {len(Y[i])}")
             offsets = np.cumsum([0, *lengths], dtype=np.int64)
-            codes = np.concatenate(
-                [np.empty((0, len(self.templates.columns)), dtype=np.int32), *map(self.check_codes, X)]
-            )
+            codes = np.concatenate([np.empty((0, self.templates.n_codes), dtype=np.int32), *map(self.check_codes, X)])
             outputs = np.concatenate([np.empty((0, 2), dtype=np.int32), *(np.reshape(y, (-1, 2)) for y in Y)])
         codes, outputs = self.check_codes(codes), np.ascontiguousarray(outputs, dtype=np.int32)
         self.check_outputs(offsets, outputs)
@@ -143,7 +142,7 @@ class DependencyOracle(Oracle):
     def check_codes(self, codes: ArrayLike) -> NDArray[np.int32]:
         """Return codes as an int32 array (n_words, n_columns); raises ValueError."""
         checked = np.ascontiguousarray(codes, dtype=np.int32)
-        wanted = len(self.templates.columns)
+        wanted = self.templates.n_codes
         if checked.ndim != 2 or checked.shape[1] != wanted:
             raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
         return checked

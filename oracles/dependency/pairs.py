@@ -149,7 +149,7 @@ class PairOracle(Oracle):
     ) -> tuple[NDArray[np.int32], TreeCandidates]:
         """Return codes and candidates as the decoder takes them; raises ValueError."""
         checked = np.ascontiguousarray(codes, dtype=np.int32)
-        wanted = len(self.templates.columns)
+        wanted = self.templates.n_codes
         if checked.ndim != 2 or checked.shape[1] != wanted:
             raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
         trees, arcs, counts = (np.ascontiguousarray(part) for part in candidates)

@@ -18,6 +18,13 @@
 enum { ARCS_OUTSIDE = 0, ARCS_ROOT = 1, ARCS_DISTANCES = 15, ARCS_MOST_BETWEEN = 32 };
 enum { ARCS_PLAIN = 0, ARCS_DIRECTION = 1, ARCS_DISTANCE = 2 };
 
+/* A label template of vectors: whose, of h (1) or m (0), and the offset from it; where the numbers stand among the codes, and
+ * how many; whether each direction has rows of its own, and the first of them after the hashed ones. */
+typedef struct {
+    int32_t above, offset, column, size, directed, row;
+} arcs_vector;
+typedef float arcs_number __attribute__((may_alias));
+
 /* Templates: arc templates first, then label templates in the order: of m alone, of h alone, joint. */
 typedef struct {
     int64_t n_columns, n_arc, n_below, n_above, n_joint; /* numbers of templates */
@@ -30,6 +37,8 @@ typedef struct {
     const int32_t *distance;        /* ARCS_PLAIN, _DIRECTION or _DISTANCE */
     const int32_t *between;         /* of arc templates: the column of which each value between counts, or -1 */
     const uint32_t *distance_keys;  /* (ARCS_DISTANCES, width) */
+    int64_t n_vectors;
+    const arcs_vector *vector;
 } arcs_model;
 
 /* A sentence and its scores; room for the longest one. */
@@ -115,6 +124,29 @@ ROWS_INLINE float arcs_sum_between(const arcs_model *a, const float *W, const ui
     return total;
 }
 
+/* The numbers that a template sees at word i; NULL: zeros. */
+ROWS_INLINE const arcs_number *arcs_numbers(const arcs_model *a, const arcs_sentence *s, const arcs_vector *v, int64_t i) {
+    i += v->offset;
+    return i < 1 || i > s->n ? NULL : (const arcs_number *)(s->codes + (i - 1) * a->n_columns + v->column);
+}
+
+ROWS_INLINE int64_t arcs_number_row(const arcs_model *a, const arcs_vector *v, int64_t direction) {
+    return ((int64_t)1 << a->row_bits) + v->row + v->directed * direction * v->size;
+}
+
+/* Add to the label scores of word i alone, both directions, its numbers times their rows. */
+static void arcs_add_vectors(const arcs_model *a, const float *R, const arcs_sentence *s, int above, int64_t i, float *out) {
+    for (const arcs_vector *v = a->vector; v < a->vector + a->n_vectors; v++) {
+        const arcs_number *x = arcs_numbers(a, s, v, i);
+        for (int64_t direction = 0; direction < 2 && x != NULL && v->above == above; direction++) {
+            const float *row = R + arcs_number_row(a, v, direction) * a->stride;
+            for (int64_t d = 0; d < v->size; d++, row += a->stride)
+                for (int64_t c = 0; c < a->stride; c += LANES)
+                    *(rows_v *)(out + direction * a->stride + c) += rows_all(x[d]) * *(const rows_v *)(row + c);
+        }
+    }
+}
+
 /* The rows of a word's own label templates, both directions: those first .. first + n - 1, which see one side only. */
 static void arcs_word_rows(const arcs_model *a, const float *R, const uint32_t *keys, const uint32_t *others,
                            int64_t first, int64_t n, float *out) {
@@ -161,6 +193,8 @@ static void arcs_begin(const arcs_model *a, const float *R, arcs_sentence *s) {
         /* A template that sees nothing of one side has the same key of it in each word. */
         arcs_word_rows(a, R, mk, hk, a->n_arc, a->n_below, s->below_rows + 2 * i * a->stride);
         arcs_word_rows(a, R, hk, mk, a->n_arc + a->n_below, a->n_above, above);
+        arcs_add_vectors(a, R, s, 0, i, s->below_rows + 2 * i * a->stride);
+        arcs_add_vectors(a, R, s, 1, i, above);
         for (int64_t direction = 0; direction < 2; direction++)
             for (int64_t l = 0; l < a->stride; l++)
                 if (l >= a->n_labels || (a->root_label >= 0 && (l == a->root_label) != (i == 0)))
@@ -225,8 +259,9 @@ static int32_t arcs_label(const arcs_model *a, const float *W, const arcs_senten
 }
 
 /* The indices of an arc's features: those of its arc templates, whose number is returned, and the rows of its label
- * templates. Room for n_arc + 8 ARCS_MOST_BETWEEN, and for the label templates. */
-static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows) {
+ * templates, those of vectors last, with their numbers. Room for n_arc + 8 ARCS_MOST_BETWEEN, and for the rows. */
+static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows,
+                             float *numbers) {
     const uint32_t *hk = s->head_keys + h * a->width, *mk = s->below_keys + m * a->width;
     int64_t direction = arcs_distance(h, m), n = 0, n_rows = a->n_below + a->n_above + a->n_joint, lo = h < m ? h : m, hi = h < m ? m : h;
     const uint32_t *d = a->distance_keys + direction * a->width;
@@ -247,6 +282,14 @@ static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_
     for (int64_t r = 0; r < n_rows; r++) {
         int64_t t = a->n_arc + r;
         rows[r] = (int32_t)((hk[t] + mk[t] + (r < a->n_below + a->n_above ? side : d)[t]) >> shift);
+    }
+    rows += n_rows;
+    for (const arcs_vector *v = a->vector; v < a->vector + a->n_vectors; v++) {
+        const arcs_number *x = arcs_numbers(a, s, v, v->above ? h : m);
+        for (int64_t k = 0; k < v->size; k++) {
+            *rows++ = (int32_t)(arcs_number_row(a, v, h < m) + k);
+            *numbers++ = x == NULL ? 0.0f : x[k];
+        }
     }
     return n;
 }

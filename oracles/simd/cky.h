@@ -50,6 +50,13 @@ typedef double cky_block __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 typedef int64_t cky_bits __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 typedef double cky_loose __attribute__((vector_size(8 * CKY_BLOCK), may_alias, aligned(8)));    /* anywhere in memory */
 
+/* A template of vectors, see structsvm/structures/spans.py: which word it sees (0: the first one, 1: the last, 2: that after
+ * the split) and the offset from it, where its numbers stand among the keys, how many, and their first row of weights. */
+typedef struct {
+    int32_t word, offset, column, size, row;
+} cky_vector;
+typedef float cky_number __attribute__((may_alias));
+
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
     int64_t n_wide_categories;  /* those that may stand over several words: the first of them */
@@ -75,6 +82,8 @@ typedef struct {
     const int32_t *up_ptr, *up_node;                        /* parents of a node by one unary rule */
     const int32_t *chain_below;     /* (n_chains) the chain without its top rule, -1 if it is one rule long */
     const int32_t *chain_top, *chain_bottom, *chain_feature;
+    int64_t n_vectors, n_number_rows, number_rows;          /* templates of vectors; rows by category, where they begin */
+    const cky_vector *vector;
 } cky_grammar;
 
 /* A rule A -> B C of a left child that ends at k, or a pair: row (k, C), where it begins in blocks, and the row that it is
@@ -118,9 +127,10 @@ typedef struct {
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_part, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
+    size_t room_value, room_base, room_part, room_worth, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
     double *value, *base;
     double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
+    double *worth;                  /* (CKY_VECTORS, n, n_categories) what vectors are worth to a node, by the word that is seen */
     double *rule_part;              /* (2, n, n_pairs) the same of rules, see CKY_OF_SPLITS */
     int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
@@ -219,6 +229,45 @@ static inline double *cky_part(const cky_chart *h, int64_t group, int64_t at) {
     return h->part + (group * h->n + at) * h->g->n_categories;
 }
 
+/* The words that templates of vectors see. */
+enum { CKY_FIRST_WORD, CKY_LAST_WORD, CKY_SPLIT_WORD, CKY_VECTORS };
+
+/* Where a table such as h->worth has word k, seen as `word`. */
+static inline int64_t cky_worth(const cky_chart *h, int64_t word, int64_t k) { return (word * h->n + k) * h->g->n_categories; }
+
+/* What a template sees of word k; NULL: zeros, beyond the sentence. */
+static inline const cky_number *cky_numbers(const cky_chart *h, const cky_vector *v, int64_t k) {
+    k += v->offset;
+    return k < 0 || k >= h->n ? NULL : (const cky_number *)(cky_keys(h->g, h->keys, k) + v->column);
+}
+
+/* Fill h->worth: the products of numbers and their rows of weights. */
+static void cky_multiply(cky_chart *h) {
+    const cky_grammar *g = h->g;
+    memset(h->worth, 0, 8 * (size_t)cky_worth(h, CKY_VECTORS, 0));
+    for (const cky_vector *v = g->vector; v < g->vector + g->n_vectors; v++)
+        for (int64_t k = 0; k < h->n; k++) {
+            const cky_number *x = cky_numbers(h, v, k);
+            const double *row = h->w + g->number_rows + v->row * g->n_categories;
+            double *to = h->worth + cky_worth(h, v->word, k);
+            for (int64_t d = 0; x != NULL && d < v->size; d++, row += g->n_categories)
+                for (int64_t c = 0; c < g->n_categories; c++) to[c] += x[d] * row[c];
+        }
+}
+
+/* The reverse: psi += numbers, each so many times as `seen`, a table such as h->worth, has its word. */
+static void cky_multiply_back(const cky_chart *h, const double *seen, double *psi) {
+    const cky_grammar *g = h->g;
+    for (const cky_vector *v = g->vector; v < g->vector + g->n_vectors; v++)
+        for (int64_t k = 0; k < h->n; k++) {
+            const cky_number *x = cky_numbers(h, v, k);
+            double *row = psi + g->number_rows + v->row * g->n_categories;
+            const double *from = seen + cky_worth(h, v->word, k);
+            for (int64_t c = 0; x != NULL && c < g->n_categories; c++)
+                for (int64_t d = 0; from[c] != 0.0 && d < v->size; d++) row[d * g->n_categories + c] += x[d] * from[c];
+        }
+}
+
 /* Templates by rule see a rule's split, or where the rest begins that a rule of an intermediate is over. */
 enum { CKY_OF_SPLITS, CKY_OF_RESTS };
 
@@ -281,6 +330,14 @@ static void cky_parts(cky_chart *h) {
             cky_add(h->rule_part + (of * h->n + k) * g->n_pairs, rows, count, g->n_pairs);
         }
     }
+    if (g->n_vectors == 0) return;
+    static const int64_t parts[CKY_VECTORS] = {CKY_BEGIN, CKY_END, CKY_SPLITS};
+    cky_multiply(h);
+    for (int64_t word = 0; word < CKY_VECTORS; word++) {
+        double *part = cky_part(h, parts[word], 0);
+        const double *worth = h->worth + cky_worth(h, word, 0);
+        for (int64_t c = 0; c < h->n * g->n_categories; c++) part[c] += worth[c];
+    }
 }
 
 /* e: what each node that may stand over (i, j) is worth by itself. */
@@ -289,7 +346,7 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
     const int64_t n_nodes = cky_n_nodes(h, i, j);
     const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
     int64_t count = 0;
-    if (g->n_spans > 0) {
+    if (g->n_spans + g->n_vectors > 0) {
         rows[count++] = cky_part(h, CKY_BEGIN, i);
         rows[count++] = cky_part(h, CKY_END, j - 1);
         rows[count++] = cky_length_part(h, CKY_BEGIN_LENGTH, i, i, j);
@@ -326,7 +383,7 @@ static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->part, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
+                   h->value, h->base, h->part, h->worth, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
@@ -520,6 +577,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
     if (g->n_keys > 0) {
         if (cky_room(&h->rule_part, &h->room_rule_part, 8 * (size_t)cky_rule_parts(h)) < 0 ||
             cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
+            cky_room(&h->worth, &h->room_worth, g->n_vectors > 0 ? 8 * (size_t)(CKY_VECTORS * n * g->n_categories) : 0) < 0 ||
             cky_room(&h->part_class, &h->room_part_class, 8 * (size_t)n) < 0)
             return CKY_NO_MEMORY;
         cky_parts(h);
@@ -537,7 +595,7 @@ static inline double cky_start(const cky_chart *h, int64_t s) {
 
 /* The score of split k under parent s (local), whatever the rule. */
 static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
-    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
+    return h->g->n_splits + h->g->n_vectors == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
 }
 
 /* What a rule of parent s over (i, .) is worth for where the words after i stand; and at split k. */

@@ -22,14 +22,15 @@
 #include "maxima.h"
 
 typedef struct {
-    size_t room_sum, room_chance, room_base, room_link;
+    size_t room_sum, room_chance, room_base, room_link, room_seen;
     double *sum, *chance;       /* rows, as h->value */
     double *base;               /* as h->base */
     double *link;               /* (n_chains) scratch */
+    double *seen;               /* as h->worth: expected numbers of nodes that see a word */
 } cky_sums;
 
 static void cky_sums_free(cky_sums *f) {
-    cky_delete(f->sum); cky_delete(f->chance); cky_delete(f->base); cky_delete(f->link);
+    cky_delete(f->sum); cky_delete(f->chance); cky_delete(f->base); cky_delete(f->link); cky_delete(f->seen);
 }
 
 static double cky_sums_bytes(const cky_chart *h) {
@@ -41,7 +42,8 @@ static int cky_sums_prepare(cky_sums *f, const cky_chart *h) {
     size_t rows = sizeof(cky_block) * (size_t)h->row[h->n];
     if (cky_room(&f->sum, &f->room_sum, rows) < 0 || cky_room(&f->chance, &f->room_chance, rows) < 0 ||
         cky_room(&f->base, &f->room_base, 4 * (size_t)h->n * (h->n + 1) * h->n_nodes) < 0 ||
-        cky_room(&f->link, &f->room_link, 8 * ((size_t)h->n_chains + 1)) < 0)
+        cky_room(&f->link, &f->room_link, 8 * ((size_t)h->n_chains + 1)) < 0 ||
+        cky_room(&f->seen, &f->room_seen, h->g->n_vectors > 0 ? 8 * (size_t)cky_worth(h, CKY_VECTORS, 0) : 0) < 0)
         return CKY_NO_MEMORY;
     return CKY_OK;
 }
@@ -78,6 +80,7 @@ static int64_t cky_support(const cky_chart *h, int32_t *mark, int32_t stamp, int
             for (int64_t t = 0; t < g->n_spans; t++) ROW(cky_span_row(g, h->keys, t, i, j))
     for (int64_t k = 1; k < h->n; k++)
         for (int64_t t = 0; t < g->n_splits; t++) ROW(cky_split_row(g, h->keys, t, k))
+    for (int64_t r = 0; r < g->n_number_rows; r++) ROW(g->number_rows + g->n_categories * r)
 #undef ROW
     for (int64_t k = 1; k < h->n; k++)
         for (int64_t t = 0; t < g->n_rule_splits + g->n_rests; t++) {
@@ -251,14 +254,20 @@ static int64_t cky_sums_give(const cky_chart *h, cky_sums *f, int64_t i, int64_t
             if (A < h->n_nodes)
                 for (int64_t t = 0; t < g->n_splits; t++)
                     psi[cky_split_row(g, h->keys, t, k) + g->category[h->symbol[A]]] += part;
+            if (A < h->n_nodes && g->n_vectors > 0)
+                f->seen[cky_worth(h, CKY_SPLIT_WORD, k) + g->category[h->symbol[A]]] += part;
         }
         f->chance[at] += total;
     }
     return count;
 }
 
-static __attribute__((noinline)) void cky_expected_span(const cky_chart *h, int64_t s, int64_t i, int64_t k, double chance, double *psi) {
+static __attribute__((noinline)) void cky_expected_span(const cky_chart *h, cky_sums *f, int64_t s, int64_t i, int64_t k, double chance, double *psi) {
     const cky_grammar *g = h->g;
+    if (g->n_vectors > 0) {
+        f->seen[cky_worth(h, CKY_FIRST_WORD, i) + g->category[h->symbol[s]]] += chance;
+        f->seen[cky_worth(h, CKY_LAST_WORD, k - 1) + g->category[h->symbol[s]]] += chance;
+    }
     for (int64_t t = 0; t < g->n_spans; t++) psi[cky_span_row(g, h->keys, t, i, k) + g->category[h->symbol[s]]] += chance;
 }
 
@@ -288,7 +297,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         int64_t feature = g->chain_feature[h->chain[r]];
         if (link[r] == 0.0) continue;
         if (feature >= 0) psi[feature] += link[r];
-        cky_expected_span(h, h->chain_top[r], i, k, link[r], psi);
+        cky_expected_span(h, f, h->chain_top[r], i, k, link[r], psi);
         if (h->chain_below[r] < 0) below[h->chain_bottom[r]] += link[r];
         else link[h->chain_below[r]] += link[r];
     }
@@ -297,7 +306,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         int64_t at = cky_at(h, i, s, k);
         f->sum[at] = base[s] > -INFINITY ? base[s] - h->e[s] : INFINITY;
         f->chance[at] = below[s];
-        if (below[s] > 0.0) cky_expected_span(h, s, i, k, below[s], psi);
+        if (below[s] > 0.0) cky_expected_span(h, f, s, i, k, below[s], psi);
     }
     if (h->mask != NULL)
         for (int64_t s = h->n_nodes; s < h->m; s++)
@@ -313,6 +322,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
 static int cky_sums_outside(cky_chart *h, cky_sums *f, double log_sum, double *psi) {
     int64_t n = h->n, work = 0;
     memset(f->chance, 0, sizeof(cky_block) * (size_t)h->row[n]);
+    if (h->g->n_vectors > 0) memset(f->seen, 0, 8 * (size_t)cky_worth(h, CKY_VECTORS, 0));
     for (int64_t s = 0; s < h->n_nodes; s++) {
         if (!cky_may_start(h, s)) continue;
         int64_t at = cky_at(h, 0, s, n), feature = h->g->start_feature[h->symbol[s]];
@@ -325,6 +335,7 @@ static int cky_sums_outside(cky_chart *h, cky_sums *f, double log_sum, double *p
             cky_sums_open(h, f, i, k, psi);
             if (stop_count(&work, 20 * (h->m + h->n_chains) + 10 * edges * ((n - k) / CKY_BLOCK + 1)) < 0) return -1;
         }
+    cky_multiply_back(h, f->seen, psi);
     return stop_poll(work);
 }
 

@@ -185,6 +185,26 @@ static int64_t cky_features(const cky_grammar *g, const uint32_t *keys, const ck
     return count;
 }
 
+/* What the vectors of its words are worth to a derivation of the sentence. Where there is `seen`, a table such as h->worth,
+ * each of its nodes counts `factor` there at the words that they are seen at. */
+static double cky_see(const cky_chart *h, const cky_node *d, int64_t size, double factor, double *seen) {
+    const cky_grammar *g = h->g;
+    double total = 0.0;
+    for (const cky_node *node = d; g->n_vectors > 0 && node < d + size; node++) {
+        const int32_t words[CKY_VECTORS] = {node->i, node->j - 1, node->split};
+        for (int32_t link = node->chain;; link = g->chain_below[link]) {
+            int64_t label = link < 0 ? cky_bottom(g, node) : g->chain_top[link];
+            for (int64_t word = 0; label < g->n_nodes && word < (link < 0 && node->split >= 0 ? 3 : 2); word++) {
+                int64_t at = cky_worth(h, word, words[word]) + g->category[label];
+                total += h->worth[at];
+                if (seen != NULL) seen[at] += factor;
+            }
+            if (link < 0) break;
+        }
+    }
+    return total;
+}
+
 /* Whether a node over (i, j) is one of the gold tree's. */
 static inline int cky_is_gold(const cky_chart *h, int64_t node, int64_t i, int64_t j) {
     for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)

@@ -85,7 +85,8 @@ typedef struct {
     int (*arcs_fill)(const arcs_model *a, const float *W, arcs_sentence *s, const int32_t *heads, const int32_t *labels);
     int32_t (*arcs_label)(const arcs_model *a, const float *W, const arcs_sentence *s, int64_t h, int64_t m,
                           const int32_t *heads, const int32_t *labels);
-    int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows);
+    int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows,
+                             float *numbers);
     void (*pairs_begin)(const arcs_model *a, pairs_search *p);
     void (*pairs_look)(const arcs_model *a, const arcs_sentence *s, pairs_search *p);
     void (*pairs_choose)(const arcs_model *a, const float *W, const arcs_sentence *s, const int32_t *heads, const int32_t *labels,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,10 @@ class ArcTemplates:
     ``dist``       that, and how far away: 1, 2, 3, 4, 5, 6 to 10, more
     =============  =================================================================================
 
+    A column may have vectors instead of values. A template of one, ``h.COLUMN`` or ``m+1.COLUMN``, stands alone or
+    beside ``dir``, among those of labels: it has a row of weights per number of the vector, and the scores are their
+    sum, each times its number; the root, and what is beyond the sentence, have zeros.
+
     Parameters
     ----------
     columns : sequence of str
@@ -48,9 +52,15 @@ class ArcTemplates:
     arcs, labels : sequences of str
         Templates of the score of an arc whatever its label, and of the scores of labels. Those of labels that see one
         side only, and no ``dist``, are summed per word, not per arc: they cost next to nothing.
+    vectors : mapping of str to int, optional
+        The columns that have vectors, and how many numbers. They stand after the others.
 
     Attributes
     ----------
+    n_codes : int
+        How wide the codes of words are.
+    n_number_rows : int
+        Rows of weights of numbers.
     sizes : tuple of int
         Numbers of templates: of arcs; of labels that see the word below alone, the head alone, both.
     width : int
@@ -64,11 +74,25 @@ class ArcTemplates:
         For a malformed part, an unknown column, or too many of a kind; the message has the template.
     """
 
-    def __init__(self, columns: Sequence[str], arcs: Sequence[str], labels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        arcs: Sequence[str],
+        labels: Sequence[str],
+        vectors: Mapping[str, int] | None = None,
+    ) -> None:
         self.columns, self.arcs, self.labels = (tuple(dict.fromkeys(texts)) for texts in (columns, arcs, labels))
+        self.vectors, self.n_number_rows = dict(vectors or {}), 0
+        self.n_codes = len(self.columns) + sum(self.vectors.values())
+        of_vectors: list[tuple[int, ...]] = []
         of_arcs = sorted((self._read(text) for text in self.arcs), key=lambda t: t.between >= 0)
         kinds: tuple[list[Template], list[Template], list[Template]] = ([], [], [])
         for text in self.labels:
+            seen = self._read_vector(text)
+            if seen is not None:
+                of_vectors.append((*seen, self.n_number_rows))
+                self.n_number_rows += seen[3] * (1 + seen[4])
+                continue
             one = self._read(text)
             if one.between >= 0:
                 raise ValueError(f"template {text!r}: labels have no templates of what is between")
@@ -90,6 +114,24 @@ class ArcTemplates:
         }
         for name in ("head", "below"):
             _add_parts(self.arrays, name, [getattr(one, name) for one in every])
+        if of_vectors:
+            self.arrays["vectors"] = np.array(of_vectors, dtype=np.int32)
+
+    def _read_vector(self, text: str) -> tuple[int, ...] | None:
+        """What a template of vectors sees, None of another one.
+
+        Whether the head, the offset, the first number among the codes, how many, and whether each direction has rows.
+        """
+        parts = text.split()
+        found = [part for part in map(_PART.fullmatch, parts) if part and part[3] in self.vectors]
+        if not found:
+            return None
+        side, offset, name = found[0].groups()
+        if side == "b" or len(found) > 1 or not {*parts} <= {found[0][0], "dir"}:
+            raise ValueError(f"template {text!r}: a vector stands alone or beside 'dir', and {name!r} has vectors")
+        before = list(self.vectors).index(name)
+        first = len(self.columns) + sum(list(self.vectors.values())[:before])
+        return side == "h", int(offset or 0), first, self.vectors[name], "dir" in parts
 
     def _read(self, text: str) -> Template:
         head: list[tuple[int, int]] = []
@@ -102,6 +144,8 @@ class ArcTemplates:
                 continue
             if found is None or (found[1] == "b" and (found[2] or between >= 0)):
                 raise ValueError(f"template {text!r}: {part!r} is no part of one")
+            if found[3] in self.vectors:
+                raise ValueError(f"template {text!r}: {found[3]!r} has vectors, which labels alone have templates of")
             if found[3] not in self.columns:
                 raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(self.columns)}")
             seen = int(found[2] or 0), self.columns.index(found[3])
@@ -148,9 +192,13 @@ class PairTemplates:
         Names of the columns of words.
     texts : sequence of str
         The templates.
+    vectors : mapping of str to int, optional
+        Columns that have vectors, of so many numbers. They stand after the others, and no template sees them.
 
     Attributes
     ----------
+    n_codes : int
+        How wide the codes of words are.
     size : int
         Number of templates.
     arrays : dict of ndarray
@@ -162,7 +210,8 @@ class PairTemplates:
         For a malformed part or an unknown column; the message has the template.
     """
 
-    def __init__(self, columns: Sequence[str], texts: Sequence[str]) -> None:
+    def __init__(self, columns: Sequence[str], texts: Sequence[str], vectors: Mapping[str, int] | None = None) -> None:
+        self.n_codes = len(columns) + sum((vectors or {}).values())
         self.columns, self.texts = tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(texts))
         every = [self._read(text) for text in self.texts]
         self.size = len(every)

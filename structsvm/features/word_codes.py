@@ -1,4 +1,4 @@
-"""What templates see of words: codes of strings, the shape of a form, columns of the user's, clusters of vectors."""
+"""What templates see of words: codes of strings, shapes of forms, columns of the user's, vectors and their clusters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.stored_values import stored_count
 
 LONGEST_SHAPE = 6
-MOST_COLUMNS = 256  # of the user's own
-# What a user's callable makes of a sentence: of each word a str, or a str per column.
-OwnFeatures = Callable[[list[str]], Sequence[str | Sequence[str]]]
+MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # of the user's own
+# What a user's callable makes of a sentence: of each word a value, or one per column. Values are str or 1-D arrays.
+OwnFeatures = Callable[[list[str]], Sequence[Any]]
 
 
 def code(text: str) -> int:
@@ -37,53 +40,155 @@ class OwnColumns:
     Parameters
     ----------
     features : callable or None
-        From the words of a sentence, a list of str, to a str per word, or as many for each word as there are columns.
-        None: none, or the callable of a model that was read from a file, which no file holds.
-    n : int
-        The number of columns, or -1 until the first sentence says it.
+        From the words of a sentence, a list of str, to a value per word, or as many for each word as there are columns:
+        a str, or a vector, an array of as many numbers for each word. None: none, or the callable of a model that was
+        read from a file, which no file holds.
+    sizes : tuple of int or None
+        By column how many numbers its vectors have, 0 for str. None: the first sentence says it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns of str.
+    vectors : dict of str to int
+        The columns of vectors, and how many numbers they have.
     """
 
-    def __init__(self, features: OwnFeatures | None = None, n: int = 0) -> None:
-        self.features, self.n = features, n
+    def __init__(self, features: OwnFeatures | None = None, sizes: tuple[int, ...] | None = ()) -> None:
+        self.features, self.sizes = features, sizes
 
     def with_features(self, features: OwnFeatures | None) -> OwnColumns:
         """The same columns of another callable; ValueError where there is one and no columns, or the reverse."""
-        if (features is None) != (self.n == 0):
-            how = "without" if self.n == 0 else "with"
+        if (features is None) != (self.sizes == ()):
+            how = "without" if self.sizes == () else "with"
             raise ValueError(f"the model was trained {how} 'features': set it back, or train afresh")
-        return OwnColumns(features, self.n)
+        return OwnColumns(features, self.sizes)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the header of a model file tells of them: their number, and the sizes of vectors, if there are any."""
+        sizes = list(self.sizes or ())
+        return {"own": len(sizes)} | ({"own_sizes": sizes} if any(sizes) else {})
+
+    @classmethod
+    def from_json(cls, header: Mapping[str, Any]) -> OwnColumns:
+        """The columns that a header tells of; raises ValueError."""
+        n = stored_count(header, "own", 0, MOST_COLUMNS) if "own" in header else 0
+        sizes = header.get("own_sizes", [0] * n)
+        is_one = isinstance(sizes, list) and len(sizes) == n and all(type(size) is int and size >= 0 for size in sizes)
+        if not is_one or sum(sizes) > MOST_NUMBERS:
+            raise ValueError(f"'own_sizes' must be {n} integers of up to {MOST_NUMBERS} together, got {sizes!r:.80}")
+        return cls(None, tuple(sizes))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"own{k + 1}" for k in range(self.n))
+        return tuple(f"own{k}" for k, size in enumerate(self.sizes or (), start=1) if size == 0)
 
-    def codes(self, words: list[str]) -> list[tuple[int, ...]]:
-        """The codes of the columns, a tuple per word; ValueError for what is no such thing as `features` returns."""
-        if self.n == 0 or not words:
-            return [()] * len(words)
+    @property
+    def vectors(self) -> dict[str, int]:
+        return {f"own{k}": size for k, size in enumerate(self.sizes or (), start=1) if size}
+
+    def values(self, words: list[str]) -> tuple[list[tuple[int, ...]], NDArray[np.float32]]:
+        """Return ``(codes, numbers)``: a tuple of codes per word, and its vectors side by side, (n_words, n_numbers).
+
+        Raises
+        ------
+        ValueError
+            For what is no such thing as `features` returns.
+        """
+        if self.sizes == () or not words:
+            return [()] * len(words), np.zeros((len(words), sum(self.sizes or ())), dtype=np.float32)
         if self.features is None:
             raise ValueError(
                 "the model was trained with a callable 'features', which no file holds; set_params(features=...)"
             )
-        rows: list[Any] = [(row,) if isinstance(row, str) else row for row in self.features(list(words))]
-        if self.n < 0 and rows and isinstance(rows[0], (tuple, list)):
-            self.n = len(rows[0])
-        are_whole = (
-            isinstance(row, (tuple, list)) and len(row) == self.n > 0 and all(isinstance(value, str) for value in row)
-            for row in rows
-        )
-        if len(rows) != len(words) or self.n > MOST_COLUMNS or not all(are_whole):
-            wanted = self.n if 0 < self.n <= MOST_COLUMNS else f"1 to {MOST_COLUMNS}"
-            raise ValueError(f"'features' must return {wanted} str for each of {len(words)} words, got {rows!r:.80}")
-        return [tuple(map(code, row)) for row in rows]
+        rows: list[Any] = [(row,) if isinstance(row, (str, np.ndarray)) else row for row in self.features(list(words))]
+        sizes = self.sizes
+        if sizes is None:
+            sizes = tuple(map(_size, rows[0])) if rows and isinstance(rows[0], (tuple, list)) else ()
+        is_one = 0 < len(sizes) <= MOST_COLUMNS and sum(sizes) <= MOST_NUMBERS and -1 not in sizes
+        are_alike = all(isinstance(row, (tuple, list)) and tuple(map(_size, row)) == sizes for row in rows)
+        if len(rows) != len(words) or not is_one or not are_alike:
+            wanted = len(sizes) if 0 < len(sizes) <= MOST_COLUMNS else f"1 to {MOST_COLUMNS}"
+            here = ", ".join(f"own{k} of {size}" for k, size in enumerate(sizes, start=1) if size > 0)
+            raise ValueError(
+                f"'features' must return {wanted} str for each of {len(words)} words, or arrays of as many numbers for "
+                f"each, {MOST_NUMBERS} at most{here and ', here ' + here}; got {rows!r:.80}"
+            )
+        self.sizes = sizes
+        codes = [tuple(code(value) for value in row if isinstance(value, str)) for row in rows]
+        numbers = np.zeros((len(words), sum(sizes)), dtype=np.float32)
+        if any(sizes):
+            with np.errstate(over="ignore"):
+                numbers[:] = [np.concatenate([x for x in row if not isinstance(x, str)]) for row in rows]
+        infinite = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+        if len(infinite):
+            raise ValueError(f"'features' must return finite numbers, and does not for {words[infinite[0]]!r:.80}")
+        return codes, numbers
+
+
+def _size(value: Any) -> int:
+    """How many numbers a vector has, 0 for a str; -1 for anything else."""
+    if isinstance(value, str):
+        return 0
+    is_vector = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiu" and value.size > 0
+    return value.size if is_vector else -1
+
+
+def _table(vectors: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Vectors as rows; ValueError unless they are finite and of one length."""
+    rows = [np.asarray(row, dtype=np.float64) for row in vectors.values()]
+    if not rows or rows[0].ndim != 1 or not rows[0].size or len({row.shape for row in rows}) > 1:
+        raise ValueError("'vectors' must be finite rows of one length")
+    table = np.array(rows)
+    if not np.isfinite(table).all():
+        raise ValueError("'vectors' must be finite rows of one length")
+    return table
+
+
+class WordVectors:
+    """Vectors of words as numbers, for the `features` of parsers: a weight per label, place and number of the vector.
+
+    Parameters
+    ----------
+    vectors : mapping of str to ndarray of shape (n_dimensions,)
+        Of a word, or of its lower case. Other words have zeros.
+    length : float or None, default=1.0
+        Vectors are multiplied so that the mean of their squared lengths is the square of this: an attribute counts 1.
+        None: they stay as they are.
+
+    Raises
+    ------
+    ValueError
+        For vectors that are not finite or not of one length, and for a length that is not positive.
+
+    Examples
+    --------
+    >>> from structsvm.features.word_codes import WordVectors
+    >>> WordVectors({"cat": [3.0, 4.0], "of": [0.0, 5.0]})(["Cat", "zebra"])
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+
+    def __init__(self, vectors: Mapping[str, Any], length: float | None = 1.0) -> None:
+        table = _table(vectors)
+        if length is not None:
+            if not 0.0 < length < np.inf:
+                raise ValueError(f"The 'length' parameter of WordVectors must be positive. Got {length!r} instead.")
+            table *= length / max(float(np.sqrt((table**2).sum(axis=1).mean())), 1e-12)
+        self.index = {word: k for k, word in enumerate(vectors)}
+        self.table = np.vstack([table, np.zeros(table.shape[1])]).astype(np.float32)
+
+    def __call__(self, words: list[str]) -> NDArray[np.float32]:
+        index = self.index
+        return self.table[[index.get(word, index.get(word.lower(), -1)) for word in words]]
 
 
 class VectorClusters:
     """Vectors of words as attributes, for the `features` of parsers: the clusters that a word's vector is in.
 
-    Linear weights of a vector's numbers say little of two words at once, which is what attachment is about; clusters
-    are conjoined with one another and with tags by templates (Guo and others 2014, "Revisiting embedding features for
-    simple semi-supervised learning").
+    Linear weights of a vector's numbers (`WordVectors`) say little of two words at once, which is what attachment is
+    about; clusters are conjoined with one another and with tags by templates (Guo and others 2014, "Revisiting
+    embedding features for simple semi-supervised learning").
 
     Parameters
     ----------
@@ -107,9 +212,9 @@ class VectorClusters:
     def __init__(self, vectors: Mapping[str, Any], sizes: Sequence[int] = (16, 64, 256), random_state: int = 0) -> None:
         from sklearn.cluster import MiniBatchKMeans
 
-        rows = np.array([np.asarray(row, dtype=np.float64) for row in vectors.values()])
-        if rows.ndim != 2 or not np.isfinite(rows).all() or not len(sizes):
-            raise ValueError("'vectors' must be finite rows of one length, and there must be 'sizes'")
+        rows = _table(vectors)
+        if not len(sizes):
+            raise ValueError("the 'sizes' of VectorClusters must be one number of clusters or more")
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         found = [
             MiniBatchKMeans(min(size, len(rows)), n_init=3, batch_size=4096, random_state=random_state).fit_predict(

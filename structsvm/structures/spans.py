@@ -22,12 +22,15 @@ one lot for categories, and another, of a 32nd as many, for rules. Row numbers a
     row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
 
 so the terms of i and of j are computed once per position.
+
+A column may have vectors instead of values. A template of one stands alone, ``last+1.COLUMN``: it has a row of weights
+per number of the vector, and the score is their sum, each times its number; beyond the sentence there are zeros.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -88,15 +91,20 @@ class SpanTemplates:
     bits : int
         Rows for hashed values: ``2**bits``, none if no template needs them. At least 1.
     n_terminals : int
+    vectors : mapping of str to int, optional
+        The columns that have vectors, and how many numbers.
 
     Attributes
     ----------
     n_spans, n_splits, n_rule_splits, n_rests : int
         Numbers of templates of spans and of splits, of rules at their splits and of rests of rules.
-    n_keys : int
-        Columns of `keys`.
-    n_rows, n_rule_rows : int
-        Rows of weights by category, and by rule.
+    n_keys, n_numbers : int
+        Columns of `keys`; the last of them are the numbers of a word's vectors.
+    n_rows, n_rule_rows, n_number_rows : int
+        Rows of weights by category; by rule; by category, of numbers.
+    of_vectors : int32 array of shape (n_vector_templates, 5)
+        Templates of vectors: the word (0: the first, 1: the last, 2: that after the split), the offset from it; of the
+        vector the first column among `keys`, how many numbers, and the first row.
     first_row, shift : int32 arrays of shape (n_templates,)
     lengths : uint32 array of shape (9, n_spans)
     group : int32 array of shape (n_spans,)
@@ -110,10 +118,18 @@ class SpanTemplates:
         For a malformed part or an unknown column; the message has the template.
     """
 
-    def __init__(self, texts: Sequence[str], columns: Sequence[str] = (), bits: int = 1, n_terminals: int = 0) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        columns: Sequence[str] = (),
+        bits: int = 1,
+        n_terminals: int = 0,
+        vectors: Mapping[str, int] | None = None,
+    ) -> None:
         self.texts, self.columns = tuple(dict.fromkeys(" ".join(text.split()) for text in texts)), tuple(columns)
-        self.n_terminals = n_terminals
-        read = [self._read(text) for text in self.texts]
+        self.n_terminals, self.vectors = n_terminals, dict(vectors or {})
+        of_vectors = [self._read_vector(text) for text in self.texts]
+        read = [self._read(text) for text, part in zip(self.texts, of_vectors, strict=True) if part is None]
         templates = sorted(read, key=lambda one: one.kind)
         if not any(part.column for one in templates for part in one.parts):
             self.columns = ()
@@ -121,7 +137,15 @@ class SpanTemplates:
             raise ValueError(f"{len(templates)} templates are more than {MOST_TEMPLATES}")
         counts = np.bincount([one.kind for one in templates], minlength=4).tolist()
         self.n_spans, self.n_splits, self.n_rule_splits, self.n_rests = counts
-        self.n_keys = self.n_spans + len(templates)
+        n_hashed = self.n_spans + len(templates)
+        self.n_numbers = sum(self.vectors.values()) if any(of_vectors) else 0
+        self.n_keys, self.n_number_rows = n_hashed + self.n_numbers, 0
+        column = dict(zip(self.vectors, np.cumsum([n_hashed, *self.vectors.values()]).tolist(), strict=False))
+        table = []
+        for side, offset, name in filter(None, of_vectors):
+            table.append((side, offset, column[name], self.vectors[name], self.n_number_rows))
+            self.n_number_rows += self.vectors[name]
+        self.of_vectors = np.array(table, dtype=np.int32).reshape(-1, 5)
         sizes = [0 if not one.is_table else n_terminals + 1 if one.parts else len(LENGTHS) + 1 for one in templates]
         self.bits = bits
         ends = np.cumsum(sizes)
@@ -143,7 +167,7 @@ class SpanTemplates:
         self.group = np.argsort(of_span, kind="stable").astype(np.int32)
         self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
         # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more.
-        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(self.n_keys)]
+        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(n_hashed)]
         for t, one in enumerate(templates):
             for k, part in enumerate(one.parts):
                 at = t + self.n_spans * (t >= self.n_spans or part.side != "first")
@@ -162,7 +186,17 @@ class SpanTemplates:
         """All that numbers of rows depend on; nothing for the templates that there were before there were others."""
         if self.texts in ((), PLAIN):
             return []
-        return [self.first_row, self.shift, self.lengths, self._starts, self._offset, self._column, self._seed]
+        hashed = [self.first_row, self.shift, self.lengths, self._starts, self._offset, self._column, self._seed]
+        return [*hashed, self.of_vectors] if len(self.of_vectors) else hashed
+
+    def _read_vector(self, text: str) -> tuple[int, int, str] | None:
+        """The word, the offset and the column of a template of vectors; None of another one."""
+        found = [part for part in map(_PART.fullmatch, text.split()) if part and part[3] in self.vectors]
+        if not found:
+            return None
+        if len(text.split()) > 1:
+            raise ValueError(f"template {text!r}: a vector stands alone, and {found[0][3]!r} has vectors")
+        return _SIDES.index(found[0][1]), int(found[0][2] or 0), found[0][3]
 
     def _read(self, text: str) -> Template:
         parts, flags = [], {"length": False, "rule": False}
@@ -173,7 +207,7 @@ class SpanTemplates:
             found = _PART.fullmatch(word)
             if found is None:
                 raise ValueError(f"template {text!r}: {word!r} is no part of one")
-            names = (TERMINAL, *self.columns)
+            names = (TERMINAL, *self.columns, *self.vectors)
             if found[3] not in names:
                 raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(names)}")
             parts.append(_Part(found[1], int(found[2] or 0), names.index(found[3])))
@@ -193,8 +227,8 @@ class SpanTemplates:
 
         Parameters
         ----------
-        words : int32 array of shape (n_words, 1 + n_columns)
-            Terminals and codes of all sentences.
+        words : int32 array of shape (n_words, 1 + n_columns + n_numbers)
+            Terminals and codes of all sentences, and the bits of their vectors' numbers, float32.
         offsets : int64 array of shape (n_sentences + 1,), optional
             Where sentences begin. None: there is one.
 
@@ -217,8 +251,9 @@ class SpanTemplates:
             part = at[first : first + PIECE, None] + self._offset
             seen = padded[part, self._column]
             seen = np.where(self._is_table, seen, _mixed(seen + self._seed))
-            if found.shape[1]:
-                found[first : first + PIECE] = np.add.reduceat(seen, self._starts, axis=1)
+            if len(self._starts):
+                found[first : first + PIECE, : len(self._starts)] = np.add.reduceat(seen, self._starts, axis=1)
+        found[:, len(self._starts) :] = padded[at, 1 + len(self.columns) :][:, : self.n_numbers]
         return found
 
     def sentences(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> tuple[Any, Any]:
@@ -236,8 +271,11 @@ class SpanTemplates:
         rows = words[:, None] if words.ndim == 1 else words
         if not 0 <= rows[:, 0].min() <= rows[:, 0].max() < self.n_terminals:
             raise ValueError(f"terminals must lie in 0..{self.n_terminals - 1}")
-        if rows.shape[1] <= len(self.columns):
-            raise ValueError(f"words need {len(self.columns)} codes beside their terminals, got {rows.shape[1] - 1}")
+        if rows.shape[1] <= len(self.columns) + self.n_numbers:
+            more = f" and {self.n_numbers} numbers" * bool(self.n_numbers)
+            raise ValueError(
+                f"words need {len(self.columns)} codes{more} beside their terminals, got {rows.shape[1] - 1}"
+            )
         return self.sentences(rows, np.array([0, len(rows)]) if offsets is None else offsets)
 
     @property
@@ -251,6 +289,17 @@ class SpanTemplates:
         sums = keys[i, : self.n_spans] + keys[j, self.n_spans : 2 * self.n_spans] + self.lengths[length]
         shift = self.shift[: self.n_spans].astype(np.uint32)
         return self.first_row[: self.n_spans].astype(np.int64) + (sums >> shift).astype(np.int64)
+
+    def numbers(
+        self, keys: NDArray[np.uint32], first: int | None, last: int | None, split: int | None = None
+    ) -> NDArray[np.float64]:
+        """What each row of numbers counts for a node whose span begins and ends with these words; for its split."""
+        found = np.zeros(self.n_number_rows)
+        for side, offset, column, size, row in self.of_vectors.tolist():
+            word = (first, last, split)[side]
+            if word is not None and 0 <= word + offset < len(keys) - 1:
+                found[row : row + size] = keys[word + offset, column : column + size].copy().view(np.float32)
+        return found
 
     def split_rows(self, keys: NDArray[np.uint32], k: int) -> NDArray[np.int64]:
         """The rows of a split before word k."""
@@ -283,15 +332,19 @@ def _mixed(x: Any) -> Any:
 
 
 class Token(str):
-    """A terminal's name that carries what templates see of the word: `codes`, one per column."""
+    """A terminal's name that carries what templates see of the word: `codes`, one per column, and its vectors' numbers.
 
-    __slots__ = ("codes",)
+    `numbers` are a float32 array of one dimension, vectors side by side.
+    """
+
+    __slots__ = ("codes", "numbers")
     codes: tuple[int, ...]
+    numbers: Any
 
-    def __new__(cls, name: str, codes: tuple[int, ...]) -> Self:
+    def __new__(cls, name: str, codes: tuple[int, ...], numbers: Any = ()) -> Self:
         token = super().__new__(cls, name)
-        token.codes = codes
+        token.codes, token.numbers = codes, numbers
         return token
 
-    def __getnewargs__(self) -> tuple[str, tuple[int, ...]]:  # type: ignore[override]
-        return str(self), self.codes
+    def __getnewargs__(self) -> tuple[str, tuple[int, ...], Any]:  # type: ignore[override]
+        return str(self), self.codes, self.numbers

@@ -56,9 +56,10 @@ class DependencyParser(StructureEstimator):
     pair_templates : str or sequence of str, optional
         The same for pairs of arcs; see `structsvm.features.arc_templates.PairTemplates`.
     features : callable, optional
-        From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
-        are columns ``own1``, ``own2`` ..., with default templates. Model files do not contain it: call `set_params`
-        after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
+        From the words of a sentence, a list of str, to attributes of each: a str, or a vector, a 1-D array of as many
+        numbers for each word, or a list of these. They are columns ``own1``, ``own2`` ..., with default templates,
+        those of vectors for labels. Model files do not contain it: call `set_params` after `load`. See
+        `structsvm.features.word_codes` for `WordVectors` and `VectorClusters`.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
         of words, up to 22 and 18.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
-from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
+from structsvm.features.word_codes import OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
@@ -299,7 +299,7 @@ class DependencyModel(CalibratedStructures):
             **described(self, "labels", "subtypes", "max_length", "n_crossing"),
             "templates": {"arcs": list(oracle.templates.arcs), "labels": list(oracle.templates.labels)},
             "oracle": described(oracle, "projective", "arc_bits", "row_bits", "root_label", "loss"),
-            "own": self.own.n,
+            **self.own.to_json(),
             "coarse": self.coarse,
         }
         more = ({}, {}) if self.pairs is None else self.pairs.to_file()
@@ -313,8 +313,8 @@ class DependencyModel(CalibratedStructures):
         texts = [stored_names(header["templates"], name) for name in ("arcs", "labels")]
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
-        own = OwnColumns(None, stored_count(header, "own", 0, MOST_COLUMNS) if "own" in header else 0)
-        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts), **settings)
+        own = OwnColumns.from_json(header)
+        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts, vectors=own.vectors), **settings)
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,
@@ -429,14 +429,14 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     arcs = arcs_of(X, y)
     if before is not None:
         before.set_features(params.features)
-    own = OwnColumns(params.features, 0 if params.features is None else -1) if before is None else before.own
+    own = OwnColumns(params.features, () if params.features is None else None) if before is None else before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
     if before is not None:
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         codes, offsets = before.with_tags(codes, offsets)
-        before.pair_templates = make_pair_templates(params, own.names)
+        before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:
@@ -461,7 +461,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
     oracle = kind(
         len(labels),
-        make_templates(params, own.names),
+        make_templates(params, own),
         arc_bits=bits_for(len(codes), *ARC_BITS) if params.arc_bits is None else params.arc_bits,
         row_bits=bits_for(len(codes), *ROW_BITS, row=4 * len(labels)) if params.row_bits is None else params.row_bits,
         root_label=_root_label(outputs, len(labels)),
@@ -476,7 +476,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         coarse=len(np.unique(codes[:, XPOS])) > MOST_TAGS,
         own=own,
     )
-    model.pair_templates = make_pair_templates(params, own.names)
+    model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and n_crossing > 0
     return model, (*model.with_tags(codes, offsets), outputs)
 

@@ -66,7 +66,7 @@ class Pairs(NamedTuple):
         if header.get("pairs") is None:
             return None
         stored = header["pairs"]
-        templates = PairTemplates(arcs.templates.columns, stored_names(stored, "templates"))
+        templates = PairTemplates(arcs.templates.columns, stored_names(stored, "templates"), arcs.templates.vectors)
         projective = stored_flag(stored, "projective")
         oracle = PairOracle(arcs.n_labels, templates, projective=projective, bits=stored["bits"])
         return cls(oracle, checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["pairs"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
+from structsvm.features.word_codes import OwnColumns
 from structsvm.solvers import LaRank
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, PAIRS, lines
+from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
 DEFAULT_C = 0.1
@@ -26,22 +27,24 @@ def make_dependency_solver(params: Any) -> Any:
     return solver
 
 
-def make_templates(params: Any, own: tuple[str, ...]) -> ArcTemplates:
+def make_templates(params: Any, own: OwnColumns) -> ArcTemplates:
     """The templates that parameters ask for, with columns of the user's own."""
     given = []
-    for wanted, default, more in (
-        (params.arc_templates, ARCS, OWN_ARCS),
-        (params.label_templates, LABELS, OWN_LABELS),
+    for wanted, default, more, of_vectors in (
+        (params.arc_templates, ARCS, OWN_ARCS, ""),
+        (params.label_templates, LABELS, OWN_LABELS, OWN_VECTORS),
     ):
         if wanted is None:
-            wanted = default + "".join(more.replace("own", name) for name in own)
+            wanted = default + "".join(more.replace("own", name) for name in own.names)
+            wanted += "".join(of_vectors.replace("own", name) for name in own.vectors)
         given.append(lines(wanted) if isinstance(wanted, str) else tuple(wanted))
-    return ArcTemplates(COLUMNS + own, *given)
+    return ArcTemplates(COLUMNS + own.names, *given, vectors=own.vectors)
 
 
-def make_pair_templates(params: Any, own: tuple[str, ...]) -> PairTemplates | None:
+def make_pair_templates(params: Any, own: OwnColumns) -> PairTemplates | None:
     """The templates of pairs of arcs that parameters ask for; None: no second stage."""
     if params.order == 1 or params.loss == "log":
         return None
     wanted = PAIRS if params.pair_templates is None else params.pair_templates
-    return PairTemplates(COLUMNS + own, lines(wanted) if isinstance(wanted, str) else tuple(wanted))
+    texts = lines(wanted) if isinstance(wanted, str) else tuple(wanted)
+    return PairTemplates(COLUMNS + own.names, texts, own.vectors)

@@ -132,6 +132,11 @@ OWN_LABELS = """
 m.own dir
 h.own dir
 """
+# Of labels, those of each of the user's own columns of vectors.
+OWN_VECTORS = """
+m.own dir
+h.own dir
+"""
 
 
 def lines(text: str) -> tuple[str, ...]:

@@ -65,9 +65,9 @@ def words_of(sentence: Any) -> tuple[Word, ...]:
 
 
 def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return ``(codes, offsets)``: codes (n_words, n_columns) of all words, and where sentences begin.
+    """Return ``(codes, offsets)``: codes (n_words, n_codes) of all words, and where sentences begin.
 
-    The user's own columns come last.
+    The user's own columns come last, of these the vectors, as the bits of float32.
 
     Raises
     ------
@@ -75,18 +75,24 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
         For what is not a sentence; the message names its index.
     """
     rows: list[tuple[int, ...]] = []
+    numbers: list[NDArray[np.float32]] = []
     ends = [0]
     for i, sentence in enumerate(sentences):
         try:
             words = words_of(sentence)
-            more = own.codes([word.form for word in words])
+            more, vectors = own.values([word.form for word in words])
+            if len(words):
+                numbers.append(vectors)
             rows.extend(codes_of(*word[:5]) + codes for word, codes in zip(words, more, strict=True))
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
         ends.append(len(rows))
-    width = len(COLUMNS) + max(own.n, 0)
-    codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * width)
-    return codes.reshape(-1, width), np.array(ends, dtype=np.int64)
+    width = len(COLUMNS) + len(own.names)
+    codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * width).reshape(-1, width)
+    if own.vectors:
+        none = np.empty((0, sum(own.vectors.values())), dtype=np.float32)
+        codes = np.hstack([codes, np.concatenate([none, *numbers]).view(np.int32)])
+    return codes, np.array(ends, dtype=np.int64)
 
 
 def taken(data: Any, sentences: Any) -> Any:

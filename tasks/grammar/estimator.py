@@ -65,9 +65,10 @@ class GrammarParser(StructureEstimator):
         `structsvm.structures.spans`. Columns: terminal, and except with tags word, prefix, end1 to end4, shape. True:
         those of `structsvm.tasks.grammar.templates`. None: as True, except for "pcfg".
     features : callable, optional
-        From the words of a sentence, a list of str, to attributes of each: a str, or as many str for each word. They
-        are columns ``own1``, ``own2`` ... of templates, with default ones. Model files do not contain it: call
-        `set_params` after `load`. See `structsvm.features.word_codes.VectorClusters` for vectors of words.
+        From the words of a sentence, a list of str, to attributes of each: a str, or a vector, a 1-D array of as many
+        numbers for each word, or a list of these. They are columns ``own1``, ``own2`` ... of templates, with default
+        ones. Model files do not contain it: call `set_params` after `load`. See `structsvm.features.word_codes` for
+        `WordVectors` and `VectorClusters`.
     span_bits : int, optional
         Span features are hashed to ``2**span_bits`` rows of weights. None: by the number of words, up to 16.
     max_unary : int, optional

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.word_codes import MOST_COLUMNS, OwnColumns
+from structsvm.features.word_codes import OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
@@ -338,7 +338,7 @@ class GrammarModel(CalibratedStructures):
                 "kind": self.terminals.kind,
                 "known": sorted(self.terminals.known),
                 "endings": list(self.terminals.endings),
-                "own": self.terminals.own.n,
+                **self.terminals.own.to_json(),
             },
             "v": self.v,
             "grammar": described(grammar, "nodes", "terminals", "h", "max_unary")
@@ -373,15 +373,19 @@ class GrammarModel(CalibratedStructures):
             for name in ("known", "endings")
             if name in header["terminals"]
         }
-        own = stored_count(header["terminals"], "own", 0, MOST_COLUMNS) if "own" in header["terminals"] else 0
-        terminals = Terminals(kind, **names, own=OwnColumns(None, own))
+        terminals = Terminals(kind, **names, own=OwnColumns.from_json(header["terminals"]))
         spans = header.get("spans")
         if spans is None:  # of version 0.1.0
             oracle = CKYOracle(grammar, **header["oracle"])
         else:
             templates, bits = stored_names(spans, "templates"), stored_count(spans, "bits", 1, 24)
             oracle = CKYOracle(
-                grammar, span_features=templates, columns=terminals.columns, span_bits=bits, **header["oracle"]
+                grammar,
+                span_features=templates,
+                columns=terminals.columns,
+                vectors=terminals.own.vectors,
+                span_bits=bits,
+                **header["oracle"],
             )
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         places = old_places(oracle, header)
@@ -497,6 +501,7 @@ def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any
         loss=params.loss,
         span_features=texts,
         columns=terminals.columns,
+        vectors=terminals.own.vectors,
         span_bits=bits,
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,

@@ -54,5 +54,6 @@ def make_templates(params: Any, terminals: Any) -> tuple[str, ...]:
     if given is None or isinstance(given, bool):
         wanted = params.solver != "pcfg" if given is None else given
         # The log loss stores a number per feature that the trees of a sentence can have.
-        return default_templates(terminals.kind, terminals.own.names, rules=params.loss != "log") if wanted else ()
+        own = terminals.own
+        return default_templates(terminals.kind, own.names, own.vectors, rules=params.loss != "log") if wanted else ()
     return lines(given) if isinstance(given, str) else tuple(given)

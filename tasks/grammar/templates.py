@@ -85,6 +85,15 @@ first.own last.own
 split-1.own split.own
 """
 
+# Those of each of the user's own columns of vectors.
+OWN_VECTORS = """
+first.own
+last.own
+first-1.own
+last+1.own
+split.own
+"""
+
 
 def lines(text: str) -> tuple[str, ...]:
     """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
@@ -92,11 +101,13 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
-def default_templates(kind: str, own: tuple[str, ...] = (), *, rules: bool = True) -> tuple[str, ...]:
+def default_templates(
+    kind: str, own: Iterable[str] = (), vectors: Iterable[str] = (), *, rules: bool = True
+) -> tuple[str, ...]:
     """The templates for terminals of a kind, and for the user's own columns; with `rules` those of rules too."""
-    if own:
-        of_own = tuple(text for name in own for text in lines(OWN.replace("own", name)))
-        return default_templates(kind, rules=rules) + of_own
+    more = [OWN.replace("own", name) for name in own] + [OWN_VECTORS.replace("own", name) for name in vectors]
+    if more:
+        return default_templates(kind, rules=rules) + lines("".join(more))
     if kind == "words":
         return ("length", *lines(OF_WORDS))
     others = lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,10 @@ KINDS = ("tags", "words", "both")
 # What templates of span features see of a word: the form in lower case, its first three letters, its last one to four,
 # and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
+
+# What the user's columns have of a word: codes, and numbers of vectors.
+Own = tuple[tuple[int, ...], Any]
+NOTHING: Own = ((), ())
 
 # Endings of the classes of rare words: those of at least so many of the rare words of the training trees.
 LONGEST_ENDING, LEAST_WITH_ENDING = 4, 20
@@ -30,9 +35,16 @@ def codes_of(word: str) -> tuple[int, ...]:
 
 
 @lru_cache(1 << 16)
-def token_of(terminal: str, word: str, own: tuple[int, ...] = ()) -> Token:
+def coded(terminal: str, word: str, own: tuple[int, ...]) -> Token:
     """A terminal with the codes of its word, those of the user's columns last."""
     return Token(terminal, codes_of(word) + own)
+
+
+def token_of(terminal: str, word: str, own: Own = NOTHING) -> Token:
+    """A terminal with the codes of its word and what the user's columns have."""
+    codes, numbers = own
+    token = coded(terminal, word, codes)
+    return Token(terminal, token.codes, numbers) if len(numbers) else token
 
 
 @lru_cache(1 << 16)
@@ -86,8 +98,8 @@ class Terminals:
     @classmethod
     def of_trees(cls, kind: Any, trees: Any, min_count: Any, features: Any = None) -> Any:
         """Words seen `min_count` times or more are known."""
-        own = OwnColumns(features, 0 if features is None else -1)
-        own.codes(trees[0].leaves())  # how many columns there are
+        own = OwnColumns(features, () if features is None else None)
+        own.values(trees[0].leaves())  # which columns there are
         if kind != "words":
             return cls(kind, own=own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
@@ -97,22 +109,26 @@ class Terminals:
     @property
     def columns(self) -> tuple[str, ...]:
         """What templates see of a word beside its terminal."""
-        return (() if self.kind == "tags" and not self.own.n else COLUMNS) + self.own.names
+        return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + self.own.names
 
-    def of_word(self, word: Any, grammar: Any = None, own: Any = ()) -> Any:
+    def _own(self, words: Any) -> Iterator[Own]:
+        """What the user's columns have of each word of a sentence."""
+        return zip(*self.own.values(words), strict=True)
+
+    def of_word(self, word: Any, grammar: Any = None, own: Own = NOTHING) -> Any:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
         terminal = word if word in self.known else word_class(word, self.endings)
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, word, own)
 
-    def of_pair(self, word: Any, tag: Any, own: Any = ()) -> Any:
+    def of_pair(self, word: Any, tag: Any, own: Own = NOTHING) -> Any:
         """The terminal of a word and its tag, a tag."""
-        return tag if self.kind == "tags" and not self.own.n else token_of(tag, escaped(word), own)
+        return tag if self.kind == "tags" and not self.own.sizes else token_of(tag, escaped(word), own)
 
     def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
-        own = iter(self.own.codes(tree.leaves()))
+        own = self._own(tree.leaves())
         if self.kind == "words":
             return tree.map(
                 lambda node, children: Tree(
@@ -147,7 +163,7 @@ class Terminals:
             if self.kind == "both" and isinstance(token, str):
                 raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
             pairs.append((word, tag))
-        for (word, tag), own in zip(pairs, self.own.codes([word for word, _ in pairs]), strict=True):
+        for (word, tag), own in zip(pairs, self._own([word for word, _ in pairs]), strict=True):
             if self.kind == "words":
                 terminals.append(self.of_word(word, grammar, own))
                 words.append(word)

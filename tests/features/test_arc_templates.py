@@ -23,6 +23,18 @@ def test_templates_are_sorted_by_kind():
     assert ArcTemplates(COLUMNS, ["h.tag", "h.tag"], ["m.tag"]).sizes == (1, 1, 0, 0)
 
 
+def test_templates_of_vectors():
+    templates = ArcTemplates(COLUMNS, ["dir"], ["m.far dir", "m.tag", "h-1.near"], {"near": 2, "far": 3})
+    assert (templates.sizes, templates.n_codes, templates.n_number_rows) == ((1, 1, 0, 0), 7, 8)
+    assert templates.arrays["vectors"].tolist() == [[0, 0, 4, 3, 1, 0], [1, -1, 2, 2, 0, 6]]
+    assert "vectors" not in ArcTemplates(COLUMNS, [], ["m.tag"], {"near": 2}).arrays
+    for text in ("h.near m.near", "m.near m.tag", "m.near dist", "b.near", "m.near m.near"):
+        with pytest.raises(ValueError, match="a vector stands alone or beside 'dir', and 'near'"):
+            ArcTemplates(COLUMNS, [], [text], {"near": 2})
+    with pytest.raises(ValueError, match="'near' has vectors, which labels alone have templates of"):
+        ArcTemplates(COLUMNS, ["h.near"], [], {"near": 2})
+
+
 @pytest.mark.parametrize(
     ("arcs", "labels", "message"),
     [

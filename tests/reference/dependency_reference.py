@@ -32,11 +32,24 @@ def mix(key, code):
 
 
 class ReferenceArcs:
-    """Features of labelled arcs under templates, given as text; codes are an array (n_words, n_columns)."""
+    """Features of labelled arcs under templates, given as text; codes are an array (n_words, n_codes).
 
-    def __init__(self, columns, arcs, labels, arc_bits, row_bits, stride):
+    `vectors` are columns after the others, with so many numbers each, as bits.
+    """
+
+    def __init__(self, columns, arcs, labels, arc_bits, row_bits, stride, vectors):
         self.columns, self.arc_bits, self.row_bits, self.stride = columns, arc_bits, row_bits, stride
-        self.n_features = 2**arc_bits + 2**row_bits * stride
+        self.places, first, n_rows, self.numbers = {}, len(columns), 2**row_bits, []
+        for name, size in vectors.items():
+            self.places[name] = slice(first, first + size)
+            first += size
+        for text in labels:
+            seen = next((part for part in text.split() if part.partition(".")[2] in vectors), None)
+            if seen is not None:
+                self.numbers.append((seen, "dir" in text.split(), n_rows))
+                n_rows += vectors[seen.partition(".")[2]] * (2 if "dir" in text.split() else 1)
+        labels = [text for text in labels if not any(part.partition(".")[2] in vectors for part in text.split())]
+        self.n_features = 2**arc_bits + n_rows * stride
         # In the order that hashing counts them in.
         arcs = sorted(arcs, key=lambda text: "b." in text)
         self.arcs = list(enumerate(arcs))
@@ -83,4 +96,11 @@ class ReferenceArcs:
         for t, text in self.labels:
             row = self.key(x, h, m, t, text)[0] >> (32 - self.row_bits)
             psi[2**self.arc_bits + row * self.stride + label] += 1.0
+        for seen, directed, row in self.numbers:
+            where, _, name = seen.partition(".")
+            i = {"h": h, "m": m}[where[0]] + int(where[1:] or 0)
+            if 0 < i <= len(x):
+                values = x[i - 1, self.places[name]].copy().view(np.float32)
+                row += len(values) if directed and h < m else 0
+                psi[2**self.arc_bits + (row + np.arange(len(values))) * self.stride + label] += values
         return psi

@@ -44,7 +44,7 @@ from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures.alignments import Alignment, References, Strings
 from structsvm.structures.grammar import Grammar
-from structsvm.structures.spans import Token
+from structsvm.structures.spans import PLAIN, Token
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import Tree, parse_tree
 
@@ -439,28 +439,30 @@ class Trees(Case):
         counts["start symbol", (tree[0],)] = 1
         return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
 
+    def spans(self, tree, i=0):
+        """Of each node the category, the begin, the end, and where the second child begins, if there is one."""
+        label, children = tree
+        ends, found = [i], []
+        for child in children:
+            below = [] if isinstance(child, str) else self.spans(child, ends[-1])
+            ends.append(below[-1][2] if below else ends[-1] + 1)
+            found += below
+        return [*found, (self.grammar.categories.index(label), i, ends[-1], ends[1] if len(children) > 1 else None)]
+
     def span_feature(self, x, tree):
         """Rule counts and span features, as the class documents them."""
         T, K = len(self.grammar.terminals), len(self.grammar.categories)
         tables, lengths = np.zeros((5, T + 1, K)), np.zeros((9, K))
         words = [self.grammar.terminals.index(word) for word in x]
 
-        def visit(node, i):
-            label, children = node
-            ends = [i]
-            for child in children:
-                ends.append(ends[-1] + (1 if isinstance(child, str) else visit(child, ends[-1])))
-            k, j = self.grammar.categories.index(label), ends[-1]
+        for k, i, j, split in self.spans(tree):
             tables[0, words[i], k] += 1
             tables[1, words[j - 1], k] += 1
             tables[2, words[i - 1] if i else T, k] += 1
             tables[3, words[j] if j < len(words) else T, k] += 1
             lengths[sum(j - i >= bound for bound in (2, 3, 4, 5, 7, 10, 15, 20)), k] += 1
-            if len(children) > 1:
-                tables[4, words[ends[1]], k] += 1
-            return j - i
-
-        visit(tree, 0)
+            if split is not None:
+                tables[4, words[split], k] += 1
         return np.concatenate([self.feature(tree), tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
 
     def other_inputs(self):
@@ -506,6 +508,34 @@ class TemplateTrees(Trees):
 
     def joint_feature(self, x, tree):
         return self.oracle.joint_feature(x, self.tree(tree))
+
+
+class VectorTrees(TemplateTrees):
+    """Trees whose words have two vectors that span features see."""
+
+    OF_VECTORS = (("first", 0, "far"), ("last", 1, "near"), ("split", -1, "near"), ("first", -1, "near"))
+    TEMPLATES = (*PLAIN, "first.far", "last+1.near", "split-1.near", "first-1.near")
+    COLUMNS = ()
+    PLACES = {"near": slice(0, 1), "far": slice(1, 3)}
+
+    def __init__(self, seed, n_sentences=2, **options):
+        super().__init__(seed, n_sentences, vectors={"near": 1, "far": 2}, **options)
+
+    @staticmethod
+    def coded(words):
+        """Words with numbers by their place."""
+        numbers = [(k % 3 - 1, ord(word[-1]) % 4 / 2, k * k % 5 - 2) for k, word in enumerate(words)]
+        return [Token(word, (), np.array(row, np.float32)) for word, row in zip(words, numbers, strict=True)]
+
+    def joint_feature(self, x, tree):
+        rows = [np.zeros((self.PLACES[name].stop - self.PLACES[name].start, len(self.grammar.categories)))
+                for _, _, name in self.OF_VECTORS]  # fmt: skip
+        for k, i, j, split in self.spans(tree):
+            for (side, offset, name), row in zip(self.OF_VECTORS, rows, strict=True):
+                word = {"first": i, "last": j - 1, "split": split}[side]
+                if word is not None and 0 <= word + offset < len(x):
+                    row[:, k] += x[word + offset].numbers[self.PLACES[name]]
+        return np.concatenate([self.span_feature(x, tree), *map(np.ravel, rows)])
 
 
 # --- alignments -----------------------------------------------------------------------------------
@@ -1054,6 +1084,7 @@ def some_pairs(seed, mode, gaps, **options):
 # --- dependency trees -----------------------------------------------------------------------------
 
 ARC_TEMPLATES = ("h.word m.word dist", "h.tag b.tag m.tag dir", "m-1.tag m.word", "h+1.tag dir", "b.word")
+VECTOR_TEMPLATES = ("m.near dir", "h+1.far", "dir h.near", "m-1.far")
 LABEL_TEMPLATES = ("m.word", "m.tag m+1.tag dir", "h.word dir", "h.tag m.tag dist", "dist")
 
 
@@ -1063,15 +1094,20 @@ class Dependencies(Case):
     is_single = True
     prefers_others = False
 
-    def __init__(self, seed, lengths, n_labels, projective, *, root=False, **options):
+    def __init__(self, seed, lengths, n_labels, projective, *, root=False, vectors=None, **options):
         rng = self.rng = np.random.default_rng(seed)
-        columns = ("word", "tag")
+        columns, vectors = ("word", "tag"), vectors or {}
         self.X = [rng.integers(2, 6, (n, 2)).astype(np.int32) for n in lengths]
+        numbers = [rng.integers(-4, 5, (n, sum(vectors.values()))) / np.float32(4.0) for n in lengths]
+        self.X = [
+            np.hstack([x, more.astype(np.float32).view(np.int32)]) for x, more in zip(self.X, numbers, strict=True)
+        ]
         self.n_labels, self.projective, self.root = n_labels, projective, 0 if root else None
         kind = EisnerOracle if projective else ArborescenceOracle
-        templates = ArcTemplates(columns, ARC_TEMPLATES, LABEL_TEMPLATES)
+        labels = LABEL_TEMPLATES + VECTOR_TEMPLATES if vectors else LABEL_TEMPLATES
+        templates = ArcTemplates(columns, ARC_TEMPLATES, labels, vectors)
         self.oracle = kind(n_labels, templates, arc_bits=5, row_bits=3, root_label=self.root, **options)
-        self.reference = ReferenceArcs(columns, ARC_TEMPLATES, LABEL_TEMPLATES, 5, 3, 8)
+        self.reference = ReferenceArcs(columns, ARC_TEMPLATES, labels, 5, 3, 8, vectors)
         self.trees = [self._trees(n) for n in lengths]
         self.true = [int(rng.integers(len(trees))) for trees in self.trees]
         self.Y = [trees[k] for trees, k in zip(self.trees, self.true, strict=True)]
@@ -1138,6 +1174,7 @@ STRUCTURES = {
     "trees, F1": lambda seed: Trees(seed, loss="f1"),
     "trees, span features": lambda seed: Trees(seed, n_sentences=2, span_features=True),
     "trees, templates": TemplateTrees,
+    "trees, vectors": VectorTrees,
     **{f"alignments, {mode}, {gaps}": partial(some_pairs, mode=mode, gaps=gaps) for mode, gaps in ALIGNMENTS},
     "alignments, zero-one": lambda seed: some_pairs(seed, *ALIGNMENTS[seed % 6], loss="zero_one"),
     "alignments, decoys": lambda seed: Decoys(seed, *ALIGNMENTS[seed % 6], n=2),
@@ -1181,6 +1218,12 @@ STRUCTURES = {
     ),
     "dependencies, root's label": lambda seed: Dependencies(seed, (3 + seed % 2, 2), 2, projective=False, root=True),
     "dependencies, one label": lambda seed: Dependencies(seed, (4, 2), 1, projective=bool(seed % 2)),
+    "projective dependencies, vectors": lambda seed: Dependencies(
+        seed, (3, 2), 2, projective=True, vectors={"near": 1, "far": 2}
+    ),
+    "dependencies, vectors": lambda seed: Dependencies(
+        seed, (3, 2), 3, projective=False, root=True, vectors={"far": 2, "near": 3}
+    ),
     "matchings": lambda seed: Assignments(seed, ((3, 2 + seed % 2), (2, 3), (1 + seed % 2, 1)), missed_cost=2.0),
     "matchings of as many as there is room for": lambda seed: Assignments(
         seed, ((3, 2), (2, 3 - seed % 3)), capacity=1 + seed % 2, unmatched=False

@@ -87,6 +87,25 @@ def test_rows_of_the_plain_templates():
     assert (templates.group.tolist(), templates.group_ptr.tolist()) == ([0, 2, 1, 3, 4], [0, 2, 4, 5, 5, 5])
 
 
+def test_numbers_stand_after_the_keys():
+    templates = SpanTemplates(["last+1.near", "length", "first.far"], (), n_terminals=3, vectors={"near": 1, "far": 2})
+    numbers = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, 5.0]], dtype=np.float32)
+    words = np.hstack([np.array([[2], [0]], dtype=np.int32), numbers.view(np.int32)])
+    keys = templates.keys(np.vstack([words, words[:1]]), np.array([0, 2, 3]))
+    seen = keys[:, -templates.n_numbers :].copy().view(np.float32)
+    np.testing.assert_array_equal(seen, np.vstack([numbers, np.zeros(3), numbers[:1], np.zeros(3)]))
+    assert templates.n_number_rows == 3 and templates.n_rows == 9
+    assert templates.numbers(keys[:3], 0, 0).tolist() == [0.25, -2.0, 3.0]
+    assert templates.numbers(keys[:3], 1, 1).tolist() == [0.0, 4.0, 5.0]
+    assert not templates.numbers(keys[:3], None, None, 1).any()
+    with pytest.raises(ValueError, match="words need 0 codes and 3 numbers beside their terminals, got 0"):
+        templates.checked(words[:, 0])
+    assert SpanTemplates(["length"], (), n_terminals=3, vectors={"near": 1}).n_keys == 2  # no template sees any
+    for text in ("first.near length", "first.near last.near", "rule split.near"):
+        with pytest.raises(ValueError, match="a vector stands alone, and 'near' has vectors"):
+            SpanTemplates([text], (), vectors={"near": 1})
+
+
 @pytest.mark.parametrize("bits", [1, 5])
 def test_few_rows_are_shared(bits):
     templates = SpanTemplates(TEMPLATES, COLUMNS, bits=bits, n_terminals=4)
@@ -130,6 +149,7 @@ def test_templates_that_are_none(text, message):
 
 
 def test_tokens_keep_their_codes():
-    token = Token("NN", (3, 4))
+    token = Token("NN", (3, 4), np.array([0.5], dtype=np.float32))
     for other in (token, pickle.loads(pickle.dumps(token)), copy.deepcopy(token)):
         assert other == "NN" and hash(other) == hash("NN") and other.codes == (3, 4)
+        assert other.numbers.tolist() == [0.5] and len(Token("NN", ()).numbers) == 0

@@ -7,7 +7,7 @@ import pytest
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
-from structsvm.features.word_codes import VectorClusters
+from structsvm.features.word_codes import VectorClusters, WordVectors
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser
@@ -132,5 +132,107 @@ def test_clusters_of_vectors():
     bare, arcs = [[Word(word.form) for word in tree.words] for tree in test], [tree.arcs for tree in test]
     assert dependency(features=clusters)[0].score(bare, arcs) >= dependency()[0].score(bare, arcs)
     for wrong in ({"a": [1.0], "b": [1.0, 2.0]}, {"a": [np.nan]}):
-        with pytest.raises(ValueError, match=r"inhomogeneous|'vectors' must be finite rows of one length"):
+        with pytest.raises(ValueError, match="'vectors' must be finite rows of one length"):
             VectorClusters(wrong)
+    with pytest.raises(ValueError, match="the 'sizes' of VectorClusters must be one number of clusters or more"):
+        VectorClusters(vectors, [])
+
+
+NUMBERS = {word: [float(len(word)), float(ord(word[0]) % 7) - 3.0] for word in (*TAG_OF, *LABEL_OF)}
+
+
+def mixed(words):
+    """A vector, an attribute, and another vector of each word in its sentence."""
+    vectors = WordVectors(NUMBERS)(words)
+    return [(row, words[k][-1], row[:1] * (k == 0)) for k, row in enumerate(vectors)]
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_vectors_are_trained_on_and_files_hold_their_sizes(make, tmp_path):
+    parser, X = make(features=mixed, warm_start=True)
+    assert parser.coef_.shape > make(features=lambda words: [word[-1] for word in words])[0].coef_.shape
+    X = [X[0], [], *X[1:]]  # a sentence without words
+    expected = parser.predict(X[:20])
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"trained with a callable 'features'.*set_params"):
+        loaded.predict(X[:1])
+    with pytest.raises(ValueError, match=r"return 3 str for each of .*, or arrays .*, here own1 of 2, own3 of 1; got"):
+        structsvm.load(tmp_path / "m").set_params(features=WordVectors(NUMBERS)).predict(X[:1])
+    loaded.set_params(features=mixed, n_jobs=2)
+    assert loaded.predict(X[:20]) == pickle.loads(pickle.dumps(parser)).predict(X[:20]) == expected
+    x, best = next((x, trees) for x, trees in zip(X, loaded.predict_kbest(X, 2), strict=True) if len(trees) == 2)
+    explained = parser.explain(x)
+    assert explained.winner == best[0][0]
+    assert sum(one.value for one in explained.contributions) == pytest.approx(best[0][1] - best[1][1], rel=1e-4)
+    data = (BARE, [tree.arcs for tree in ARCS]) if make is dependency else (TREES,)
+    assert parser.fit(*data).n_iter_ > loaded.n_iter_
+    assert parser.partial_fit(*data).result_.gap >= 0.0
+    file = read_model(tmp_path / "m")
+    header = file.meta if make is dependency else file.meta["terminals"]
+    for wrong, message in (([2, 0], "'own_sizes' must be 3"), ([2, 0, 10**9], "'own_sizes'"), ([2, 0, 2], "weights")):
+        header["own_sizes"] = wrong
+        write_model(tmp_path / "wrong", file.kind, file.meta, file.arrays)
+        with pytest.raises(structsvm.ModelFileError, match=message):
+            structsvm.load(tmp_path / "wrong")
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_zeros_are_no_vectors(make):
+    """Weights of numbers that are 0 stay 0, and all others are what they are without them."""
+    plain, X = make()
+    zeros, _ = make(features=lambda words: np.zeros((len(words), 3)))
+    n = len(plain.coef_)
+    assert zeros.coef_[:n].tolist() == plain.coef_.tolist() and not zeros.coef_[n:].any() and len(zeros.coef_) > n
+    assert zeros.predict(X[:10]) == plain.predict(X[:10])
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_vectors_that_tell_tags_are_as_good_as_tags(make):
+    tags = sorted({*TAG_OF.values(), *LABEL_OF.values()})
+    vectors = WordVectors({word: np.eye(len(tags))[tags.index(tag)] for word, tag in (TAG_OF | LABEL_OF).items()})
+    if make is dependency:
+        templates = {"arc": "h.shape m.shape dist", "label_templates": "m.own1 dir\nh.own1 dir\nh+1.own1"}
+        test = make_dependency_trees(60, max_length=10, random_state=1)
+        data = [[Word(word.form) for word in tree.words] for tree in test], [tree.arcs for tree in test]
+        blind = {**templates, "label_templates": "dir"}
+        assert make(features=vectors, **templates)[0].score(*data) > make(**blind)[0].score(*data) + 0.2
+    else:
+        sighted, _ = make(features=vectors, span_features="first.own1\nlast+1.own1\nsplit.own1")
+        assert sighted.score(TREES) > make(span_features="length")[0].score(TREES) + 0.01
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (lambda words: [np.zeros(1 + k) for k, _ in enumerate(words)], "here own1 of 1; got"),
+        (lambda words: np.full((len(words), 2), np.nan), "'features' must return finite numbers, and does not for"),
+        (lambda words: np.full((len(words), 2), 1e300), "'features' must return finite numbers"),
+        (lambda words: np.zeros((len(words), 2, 2)), "'features' must return 1 str for each"),
+        (lambda words: np.zeros((len(words), 0)), "'features' must return 1 str for each"),
+        (lambda words: np.zeros(len(words)), "'features' must return 1 to 256 str for each"),
+        (lambda words: np.array(words, dtype=object)[:, None], "'features' must return 1 str for each"),
+        (lambda words: np.zeros((len(words), 2**16 + 1), np.float32), "65536 at most, here own1 of 65537"),
+        (lambda words: np.zeros((len(words) - 1, 2)), "'features' must return 1 str for each"),
+    ],
+    ids=["ragged", "nan", "float32", "matrices", "nothing", "a number", "objects", "long", "few"],
+)
+def test_what_is_no_vector(make, features, message):
+    with pytest.raises(ValueError, match=message):
+        make(features=features)
+
+
+def test_word_vectors():
+    vectors = WordVectors({"cat": np.array([3, 4]), "of": [0.0, 1.0]}, length=2.0)
+    found = vectors(["cat", "OF", "zebra"])
+    assert found.dtype == np.float32 and not found[2].any() and vectors([]).shape == (0, 2)
+    assert (np.linalg.norm(found[:2], axis=1) ** 2).mean() == pytest.approx(4.0)
+    assert WordVectors({"cat": [3, 4]}, None)(["cat"]).tolist() == [[3.0, 4.0]]
+    assert not WordVectors({"cat": [0.0, 0.0]})(["cat"]).any()
+    for wrong in ({}, {"a": [1.0], "b": [1.0, 2.0]}, {"a": [np.nan]}, {"a": 1.0}, {"a": []}, {"a": [[1.0]]}):
+        with pytest.raises(ValueError, match="'vectors' must be finite rows of one length"):
+            WordVectors(wrong)
+    for length in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="The 'length' parameter of WordVectors must be positive"):
+            WordVectors({"a": [1.0]}, length)
