@@ -21,6 +21,8 @@
 enum { PAIRS_ROLES = 5, PAIRS_ROWS = 2 * PAIRS_ROLES + 1, PAIRS_SHARED = 5, PAIRS_SIDES = 4, PAIRS_SEE_SIDES = 1 << PAIRS_ROLES };
 enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16, PAIRS_MEMO = 1 << 12 };
 
+#define PAIRS_SEED(role) (0x70616972u + ((uint32_t)(role) << 24))
+
 /* What a template sees of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
 typedef struct {
     int32_t side, word[PAIRS_ROLES], label[PAIRS_ROLES];
@@ -42,6 +44,7 @@ typedef struct {
     const int32_t *sees;          /* (width,): bit r: the label of word r; PAIRS_SEE_SIDES */
     uint32_t *label_keys;         /* (PAIRS_ROLES, n_labels + 1, width): hashes of labels; the last one: none */
     uint32_t *side_keys;          /* (PAIRS_SIDES, width) */
+    uint32_t *none_keys;          /* (PAIRS_ROLES, width): hashes of no word */
     uint32_t *word_keys;          /* (PAIRS_ROLES, n + 2, width): hashes of the sentence's words; the last one: none */
     int64_t bits;                 /* of the number of weights */
     float *arc, *around;          /* (n + 1,): of words, the scores of their arcs, and F */
@@ -54,25 +57,33 @@ typedef struct {
     float weight, crossing;       /* of the scores of arcs, of a pair of arcs that cross */
 } pairs_search;
 
-/* The hashes of labels and sides: to be called once. */
+/* The hashes of labels, sides and no word: to be called once. */
 static void pairs_begin(const arcs_model *a, pairs_search *p) {
     for (int64_t t = 0; t < p->width; t++) {
         for (uint32_t side = 0; side < PAIRS_SIDES; side++)
             p->side_keys[side * p->width + t] = arcs_mix(0x73696465u, p->sees[t] & PAIRS_SEE_SIDES ? side + 1 : 0);
-        for (int64_t r = 0; r < PAIRS_ROLES; r++)
+        for (int64_t r = 0; r < PAIRS_ROLES; r++) {
+            uint32_t *none = p->none_keys + r * p->width + t;
+            *none = arcs_mix(PAIRS_SEED(r), (uint32_t)t + 1);
+            for (int32_t k = p->ptr[r * p->width + t]; k < p->ptr[r * p->width + t + 1]; k++) *none = arcs_mix(*none, ARCS_OUTSIDE);
             for (int64_t l = 0; l <= a->n_labels; l++)
                 p->label_keys[(r * (a->n_labels + 1) + l) * p->width + t] =
                     arcs_mix(0x6c616265u + ((uint32_t)r << 24), p->sees[t] >> r & 1 ? (uint32_t)l + 1 : 0);
+        }
     }
 }
 
 /* The hashes of the sentence's words: to be called once a sentence, before anything else. */
-static void pairs_look(const arcs_model *a, const arcs_sentence *s, pairs_search *p) {
-    for (int64_t r = 0; r < PAIRS_ROLES; r++)
-        for (int64_t i = 0; i <= s->n + 1; i++)
-            for (int64_t t = 0; t < p->n; t++)      /* no word: so far to the left that all is outside */
-                p->word_keys[(r * (s->n + 2) + i) * p->width + t] =
-                    arcs_key(a, s, i <= s->n ? i : -16, p->ptr + r * p->width, p->seen, t, 0x70616972u + ((uint32_t)r << 24));
+static void pairs_look(const arcs_model *a, arcs_sentence *s, pairs_search *p) {
+    arcs_columns(a, s);
+    for (int64_t r = 0; r < PAIRS_ROLES; r++) {
+        uint32_t *keys = p->word_keys + r * (s->n + 2) * p->width;
+        const int32_t *ptr = p->ptr + r * p->width;
+        for (int64_t t = 0; t < p->n; t++) {
+            arcs_keys(s, ptr, p->seen, t, PAIRS_SEED(r), keys + t, p->width);
+            keys[(s->n + 1) * p->width + t] = p->none_keys[r * p->width + t];
+        }
+    }
 }
 
 /* The pairs of arcs whose scores F(h) sums, into `out`, with room for n + 2; their number. */
