@@ -509,8 +509,8 @@ cdef class PairDecoder:
         self.s.columns = <int32_t*>self.room(self.model.n_columns * arcs_column_size(longest) * sizeof(int32_t))
         p.bits = oracle.bits
         p.arc = <float*>self.room((longest + 1) * sizeof(float))
-        p.around = <float*>self.room((longest + 1) * sizeof(float))
-        p.keys = <uint64_t*>self.room((longest + 1) * sizeof(uint64_t))
+        p.around = <float*>self.room((2 * longest + 2) * sizeof(float))
+        p.keys = <uint64_t*>self.room((2 * longest + 2) * sizeof(uint64_t))
         p.memo = <pairs_memo*>self.room(PAIRS_MEMO * sizeof(pairs_memo))
         p.parts = <pairs_part*>self.room((2 * longest + 4) * sizeof(pairs_part))
         p.base = <uint32_t*>self.room(p.width * sizeof(uint32_t))
