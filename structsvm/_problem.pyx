@@ -416,7 +416,7 @@ cdef class Problem(BoundProblem):
         self._check_example(i)
         self.lend(weights)
         self.c_separate(i, array_data(weights), &cut, &violation)
-        return cut.b, self.c_inner(i, &cut, &cut)
+        return cut.b, self.c_inner(i, &cut, &cut) if cut.n_words > 0 else 0.0
 
     def expect(self, Py_ssize_t i, w):
         """Return what example `i` adds to the log loss under `w`, and its gradient.

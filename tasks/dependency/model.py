@@ -332,8 +332,8 @@ class DependencyModel(CalibratedStructures):
 class LeastSearch(Search):
     """The choice of the least C whose score is hardly below the best, by half its standard error.
 
-    With few sentences a C from some 0.1 on holds no tree's box and all are the same, but for noise: the first value that
-    is worse than the best ends the path. With many the smaller ones are better, by up to 0.4 points of LAS on the
+    With few sentences a C from some 0.1 on holds no tree's box and all are the same, but for noise: the first value
+    that is worse than the best ends the path. With many the smaller ones are better, by up to 0.4 points of LAS on the
     development parts of UD Dutch and UD English EWT.
     """
 
