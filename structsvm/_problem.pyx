@@ -408,6 +408,16 @@ cdef class Problem(BoundProblem):
         self.c_accumulate(i, &cut, 1.0, <float64_t*>array_data(psi))
         return cut.b, psi
 
+    def separated_norm(self, Py_ssize_t i, w):
+        """Return ``(b, |psi|^2)`` of the constraint that `separate` returns, without a dense vector."""
+        cdef Cut cut
+        cdef double violation
+        cdef ndarray weights = self._check_weights(w)
+        self._check_example(i)
+        self.lend(weights)
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        return cut.b, self.c_inner(i, &cut, &cut) if cut.n_words > 0 else 0.0
+
     def expect(self, Py_ssize_t i, w):
         """Return what example `i` adds to the log loss under `w`, and its gradient.
 

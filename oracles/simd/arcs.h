@@ -16,6 +16,7 @@
 #include "stop.h"
 
 enum { ARCS_OUTSIDE = 0, ARCS_ROOT = 1, ARCS_DISTANCES = 15, ARCS_MOST_BETWEEN = 32 };
+enum { ARCS_REACH = 9 }; /* words beside a word that a template may see */
 enum { ARCS_PLAIN = 0, ARCS_DIRECTION = 1, ARCS_DISTANCE = 2 };
 
 /* A label template of vectors: whose, of h (1) or m (0), and the offset from it; where the numbers stand among the codes, and
@@ -45,11 +46,14 @@ typedef struct {
 typedef struct {
     int64_t n;                      /* words */
     const int32_t *codes;           /* (n, n_columns) */
+    int32_t *columns;               /* (n_columns, arcs_column_size(n)): the same by columns, with what is outside */
     uint32_t *head_keys, *below_keys; /* (n + 1, width) */
     float *below_rows, *above_rows; /* (n + 1, 2, stride): label scores of words alone, below a head to the left or right */
     float *row;                     /* (stride,) */
     float *scores;                  /* (n + 1, n + 1): [h (n + 1) + m], of the best label */
 } arcs_sentence;
+
+typedef uint32_t arcs_v __attribute__((vector_size(32), aligned(4), may_alias));
 
 ROWS_INLINE uint32_t arcs_mix(uint32_t key, uint32_t code) {
     key = (key ^ code) * 0x9E3779B1u;
@@ -63,21 +67,39 @@ ROWS_INLINE int32_t arcs_code(const arcs_model *a, const arcs_sentence *s, int64
     return i < 0 || i > s->n ? ARCS_OUTSIDE : s->codes[(i - 1) * a->n_columns + column];
 }
 
-ROWS_INLINE uint32_t arcs_key(const arcs_model *a, const arcs_sentence *s, int64_t i, const int32_t *ptr,
-                              const int32_t *parts, int64_t t, uint32_t seed) {
-    uint32_t key = arcs_mix(seed, (uint32_t)t + 1);
-    for (int32_t k = ptr[t]; k < ptr[t + 1]; k++)
-        key = arcs_mix(key, (uint32_t)arcs_code(a, s, i + parts[2 * k], parts[2 * k + 1]));
-    return key;
+/* Codes of a column from word -ARCS_REACH on: whole vectors of words, and what templates see beside them. */
+ROWS_INLINE int64_t arcs_column_size(int64_t n) { return n + 1 + 2 * ARCS_REACH + LANES; }
+
+static void arcs_columns(const arcs_model *a, arcs_sentence *s) {
+    int64_t size = arcs_column_size(s->n);
+    for (int64_t c = 0; c < a->n_columns; c++)
+        for (int64_t k = 0; k < size; k++) s->columns[c * size + k] = arcs_code(a, s, k - ARCS_REACH, c);
+}
+
+/* The keys of all words of what template t sees of one: out[i step], i from 0 to n. */
+ROWS_INLINE void arcs_keys(const arcs_sentence *s, const int32_t *ptr, const int32_t *parts, int64_t t, uint32_t seed,
+                           uint32_t *out, int64_t step) {
+    uint32_t begin = arcs_mix(seed, (uint32_t)t + 1);
+    for (int64_t i = 0; i <= s->n; i += LANES) {
+        arcs_v key = (arcs_v){0} + begin;
+        for (int32_t k = ptr[t]; k < ptr[t + 1]; k++) {
+            const int32_t *column = s->columns + parts[2 * k + 1] * arcs_column_size(s->n);
+            key = (key ^ *(const arcs_v *)(column + ARCS_REACH + i + parts[2 * k])) * 0x9E3779B1u;
+            key ^= key >> 15;
+            key *= 0x85EBCA77u;
+            key ^= key >> 13;
+        }
+        for (int64_t l = 0; l < LANES && i + l <= s->n; l++) out[(i + l) * step] = key[l];
+    }
 }
 
 /* The keys of the sentence's words: to be called once a sentence, before anything else. */
 static void arcs_look(const arcs_model *a, arcs_sentence *s) {
-    for (int64_t i = 0; i <= s->n; i++)
-        for (int64_t t = 0; t < a->width; t++) {
-            s->head_keys[i * a->width + t] = arcs_key(a, s, i, a->head_ptr, a->head_parts, t, 0x68656164u);
-            s->below_keys[i * a->width + t] = arcs_key(a, s, i, a->below_ptr, a->below_parts, t, 0x62656c6fu);
-        }
+    arcs_columns(a, s);
+    for (int64_t t = 0; t < a->width; t++) {
+        arcs_keys(s, a->head_ptr, a->head_parts, t, 0x68656164u, s->head_keys + t, a->width);
+        arcs_keys(s, a->below_ptr, a->below_parts, t, 0x62656c6fu, s->below_keys + t, a->width);
+    }
 }
 
 /* Class of an arc by direction and distance: 1, 2, 3, 4, 5, 6 to 10, more; left, right; from the root. */
@@ -267,12 +289,9 @@ static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_
     const uint32_t *d = a->distance_keys + direction * a->width;
     const uint32_t *side = a->distance_keys + (h < m) * 7 * a->width;
     int shift = (int)(32 - a->arc_bits);
-    for (int64_t t = 0; t < a->n_arc; t++) {
+    for (; n < a->n_arc && a->between[n] < 0; n++) at[n] = (int32_t)((hk[n] + mk[n] + d[n]) >> shift);
+    for (int64_t t = n; t < a->n_arc; t++) {    /* they stand last */
         uint32_t key = hk[t] + mk[t] + d[t];
-        if (a->between[t] < 0) {
-            at[n++] = (int32_t)(key >> shift);
-            continue;
-        }
         int32_t found[ARCS_MOST_BETWEEN];
         int64_t n_found = 0;
         for (int64_t j = lo + 1; j < hi && lo > 0; j++) n_found = arcs_meet(found, n_found, arcs_code(a, s, j, a->between[t]));

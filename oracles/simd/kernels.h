@@ -88,7 +88,7 @@ typedef struct {
     int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows,
                              float *numbers);
     void (*pairs_begin)(const arcs_model *a, pairs_search *p);
-    void (*pairs_look)(const arcs_model *a, const arcs_sentence *s, pairs_search *p);
+    void (*pairs_look)(const arcs_model *a, arcs_sentence *s, pairs_search *p);
     void (*pairs_choose)(const arcs_model *a, const float *W, const arcs_sentence *s, const int32_t *heads, const int32_t *labels,
                          const int32_t *found, float gap, pairs_choice *choices, int32_t *n_choices);
     int (*pairs_climb)(const arcs_model *a, const float *W, int64_t n, pairs_search *p, int projective, const pairs_choice *choices,

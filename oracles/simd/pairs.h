@@ -1,7 +1,7 @@
 /* Scores of pairs of arcs, and a search for the best tree under them and the scores of arcs.
  *
- *     score(y) = sum of the scores of the labelled arcs (arcs.h) + sum over words h of F(h),
- *     F(h) = sum over neighbours s, m below h on one side of it: S(h, s, m) + sum over words m below h: G(head of h, h, m)
+ *     score(y) = sum of the scores of the labelled arcs (arcs.h) + sum over both sides d of words h of F(h, d),
+ *     F(h, d) = sum over neighbours s, m below h on that side: S(h, s, m) + sum over words m there: G(head of h, h, m)
  *
  * Either neighbour may be missing: s before the word nearest to h, m after the farthest one. S and G are sums over templates
  * of a number each, among those of the arc templates: its index has the leading bits of a sum of hashes, of what the template
@@ -9,9 +9,10 @@
  *
  * The search (Zhang, Lei, Barzilay and Jaakkola 2014) climbs from the best tree of the arcs alone: it gives a word
  * another head, or label, of those that score best, or two words where one alone would close a cycle or leave no root, for
- * as long as the score rises. A move changes the F of a few words, mostly to what another move has had computed. So
- * values of F are kept under a key of all that F(h) depends on, h, its head and label, and the words below it with theirs:
- * a sum of a random number for each (Zobrist 1970), which a move changes by its own.
+ * as long as the score rises. A move changes the F of a few sides, mostly to what another move has had computed. So
+ * values of F are kept under a key of all that F(h, d) depends on, h and d, the head and label of h, and the words there with
+ * theirs: a sum of a random number for each (Zobrist 1970), which a move changes by its own. Side 2 h is the left one of word
+ * h, 2 h + 1 the right one.
  */
 #ifndef STRUCTSVM_PAIRS_H
 #define STRUCTSVM_PAIRS_H
@@ -20,6 +21,8 @@
 
 enum { PAIRS_ROLES = 5, PAIRS_ROWS = 2 * PAIRS_ROLES + 1, PAIRS_SHARED = 5, PAIRS_SIDES = 4, PAIRS_SEE_SIDES = 1 << PAIRS_ROLES };
 enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16, PAIRS_MEMO = 1 << 12 };
+
+#define PAIRS_SEED(role) (0x70616972u + ((uint32_t)(role) << 24))
 
 /* What a template sees of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
 typedef struct {
@@ -42,10 +45,11 @@ typedef struct {
     const int32_t *sees;          /* (width,): bit r: the label of word r; PAIRS_SEE_SIDES */
     uint32_t *label_keys;         /* (PAIRS_ROLES, n_labels + 1, width): hashes of labels; the last one: none */
     uint32_t *side_keys;          /* (PAIRS_SIDES, width) */
+    uint32_t *none_keys;          /* (PAIRS_ROLES, width): hashes of no word */
     uint32_t *word_keys;          /* (PAIRS_ROLES, n + 2, width): hashes of the sentence's words; the last one: none */
     int64_t bits;                 /* of the number of weights */
-    float *arc, *around;          /* (n + 1,): of words, the scores of their arcs, and F */
-    uint64_t *keys, n_climbs;     /* (n + 1,): of what F depends on */
+    float *arc, *around;          /* (n + 1,): of words, the scores of their arcs; (2 n + 2,): F of sides */
+    uint64_t *keys, n_climbs;     /* (2 n + 2,): of what F depends on */
     pairs_memo *memo;             /* (PAIRS_MEMO,) */
     pairs_part *parts;            /* (2 n + 4,) */
     uint32_t *base;               /* (width,) */
@@ -54,49 +58,55 @@ typedef struct {
     float weight, crossing;       /* of the scores of arcs, of a pair of arcs that cross */
 } pairs_search;
 
-/* The hashes of labels and sides: to be called once. */
+/* The hashes of labels, sides and no word: to be called once. */
 static void pairs_begin(const arcs_model *a, pairs_search *p) {
     for (int64_t t = 0; t < p->width; t++) {
         for (uint32_t side = 0; side < PAIRS_SIDES; side++)
             p->side_keys[side * p->width + t] = arcs_mix(0x73696465u, p->sees[t] & PAIRS_SEE_SIDES ? side + 1 : 0);
-        for (int64_t r = 0; r < PAIRS_ROLES; r++)
+        for (int64_t r = 0; r < PAIRS_ROLES; r++) {
+            uint32_t *none = p->none_keys + r * p->width + t;
+            *none = arcs_mix(PAIRS_SEED(r), (uint32_t)t + 1);
+            for (int32_t k = p->ptr[r * p->width + t]; k < p->ptr[r * p->width + t + 1]; k++) *none = arcs_mix(*none, ARCS_OUTSIDE);
             for (int64_t l = 0; l <= a->n_labels; l++)
                 p->label_keys[(r * (a->n_labels + 1) + l) * p->width + t] =
                     arcs_mix(0x6c616265u + ((uint32_t)r << 24), p->sees[t] >> r & 1 ? (uint32_t)l + 1 : 0);
+        }
     }
 }
 
 /* The hashes of the sentence's words: to be called once a sentence, before anything else. */
-static void pairs_look(const arcs_model *a, const arcs_sentence *s, pairs_search *p) {
-    for (int64_t r = 0; r < PAIRS_ROLES; r++)
-        for (int64_t i = 0; i <= s->n + 1; i++)
-            for (int64_t t = 0; t < p->n; t++)      /* no word: so far to the left that all is outside */
-                p->word_keys[(r * (s->n + 2) + i) * p->width + t] =
-                    arcs_key(a, s, i <= s->n ? i : -16, p->ptr + r * p->width, p->seen, t, 0x70616972u + ((uint32_t)r << 24));
-}
-
-/* The pairs of arcs whose scores F(h) sums, into `out`, with room for n + 2; their number. */
-static int64_t pairs_around(const arcs_model *a, int64_t n, const int32_t *heads, const int32_t *labels, int64_t h, pairs_part *out) {
-    pairs_part *end = out;
-    if (h == 0) return 0;
-    for (int side = 0; side < 2; side++) {
-        int64_t g = heads[h - 1], t = n + 1, s = n + 1, step = side ? 1 : -1;
-        for (int64_t m = h + step;; m += step) {
-            int64_t at = m < 1 || m > n ? n + 1 : m;
-            if (at <= n && heads[m - 1] != h) continue;
-            const int64_t words[PAIRS_ROLES] = {g, h, t, s, at};
-            end->side = side + 2 * (g < h);
-            for (int r = 0; r < PAIRS_ROLES; r++) {
-                end->word[r] = (int32_t)words[r];
-                end->label[r] = r == 0 || words[r] > n ? (int32_t)a->n_labels : labels[words[r] - 1];
-            }
-            end++;
-            if (at > n) break;
-            t = s;
-            s = m;
+static void pairs_look(const arcs_model *a, arcs_sentence *s, pairs_search *p) {
+    arcs_columns(a, s);
+    for (int64_t r = 0; r < PAIRS_ROLES; r++) {
+        uint32_t *keys = p->word_keys + r * (s->n + 2) * p->width;
+        const int32_t *ptr = p->ptr + r * p->width;
+        for (int64_t t = 0; t < p->n; t++) {
+            arcs_keys(s, ptr, p->seen, t, PAIRS_SEED(r), keys + t, p->width);
+            keys[(s->n + 1) * p->width + t] = p->none_keys[r * p->width + t];
         }
     }
-    return end - out;
+}
+
+/* The pairs of arcs whose scores F of a side sums, into `out`, with room for n + 1; their number. */
+static int64_t pairs_around(const arcs_model *a, int64_t n, const int32_t *heads, const int32_t *labels, int64_t side, pairs_part *out) {
+    int64_t h = side / 2, right = side % 2, step = right ? 1 : -1, t = n + 1, s = n + 1;
+    pairs_part *end = out;
+    if (h == 0) return 0;
+    int64_t g = heads[h - 1];
+    for (int64_t m = h + step;; m += step) {
+        int64_t at = m < 1 || m > n ? n + 1 : m;
+        if (at <= n && heads[m - 1] != h) continue;
+        const int64_t words[PAIRS_ROLES] = {g, h, t, s, at};
+        end->side = (int32_t)(right + 2 * (g < h));
+        for (int r = 0; r < PAIRS_ROLES; r++) {
+            end->word[r] = (int32_t)words[r];
+            end->label[r] = r == 0 || words[r] > n ? (int32_t)a->n_labels : labels[words[r] - 1];
+        }
+        end++;
+        if (at > n) return end - out;
+        t = s;
+        s = m;
+    }
 }
 
 /* The hashes whose sum is the key of a part's features: first those that the parts on one side of h share. */
@@ -122,11 +132,10 @@ static int64_t pairs_features(const arcs_model *a, int64_t n, const pairs_search
 
 /* The number of arcs that the arc of word m crosses. */
 static int pairs_crossings(int64_t n, const int32_t *heads, int64_t m) {
-    int64_t h = heads[m - 1], lo = h < m ? h : m, hi = h < m ? m : h;
-    int count = 0;
-    for (int64_t k = 1; k <= n; k++) {
-        int64_t g = heads[k - 1];
-        count += (lo < k && k < hi) ? g < lo || g > hi : (k < lo || k > hi) && lo < g && g < hi;
+    int32_t h = heads[m - 1], lo = h < m ? h : (int32_t)m, hi = h < m ? (int32_t)m : h, count = 0;
+    for (int32_t k = 1; k <= n; k++) {      /* without branches: whole vectors of words */
+        int32_t g = heads[k - 1];
+        count += ((k > lo) & (k < hi) & ((g < lo) | (g > hi))) | (((k < lo) | (k > hi)) & (g > lo) & (g < hi));
     }
     return count;
 }
@@ -158,15 +167,17 @@ static void pairs_differences(const arcs_model *a, int64_t n, const pairs_search
         for (int64_t i = 0; i < n_words && !touched; i++)
             touched = h == words[3 * i] || h == words[3 * i + 1] || h == heads[words[3 * i] - 1];
         if (!touched) continue;
-        int64_t count = pairs_around(a, n, heads, labels, h, parts), n_more = 0;
-        if (words != NULL) n_more = pairs_around(a, n, others, others + n, h, more);
-        for (int64_t i = 0; i < count; i++) {
-            int64_t j = 0;
-            while (j < n_more && memcmp(parts + i, more + j, sizeof(pairs_part)) != 0) j++;
-            if (j == n_more) *n_plus += pairs_features(a, n, p, parts + i, plus + *n_plus);
-            else more[j] = more[--n_more];
+        for (int64_t side = 2 * h; side < 2 * h + 2; side++) {
+            int64_t count = pairs_around(a, n, heads, labels, side, parts), n_more = 0;
+            if (words != NULL) n_more = pairs_around(a, n, others, others + n, side, more);
+            for (int64_t i = 0; i < count; i++) {
+                int64_t j = 0;
+                while (j < n_more && memcmp(parts + i, more + j, sizeof(pairs_part)) != 0) j++;
+                if (j == n_more) *n_plus += pairs_features(a, n, p, parts + i, plus + *n_plus);
+                else more[j] = more[--n_more];
+            }
+            for (int64_t j = 0; j < n_more; j++) *n_minus += pairs_features(a, n, p, more + j, minus + *n_minus);
         }
-        for (int64_t j = 0; j < n_more; j++) *n_minus += pairs_features(a, n, p, more + j, minus + *n_minus);
     }
 }
 
@@ -194,15 +205,15 @@ ROWS_INLINE float pairs_score(const float *W, const pairs_search *p, const uint3
     return total;
 }
 
-/* F(h) */
+/* F of a side */
 static float pairs_sum(const arcs_model *a, const float *W, const pairs_search *p, int64_t n, const int32_t *heads,
-                       const int32_t *labels, int64_t h) {
+                       const int32_t *labels, int64_t side) {
     const uint32_t *rows[PAIRS_ROWS];
     float total = 0.0f;
-    int64_t count = pairs_around(a, n, heads, labels, h, p->parts);
+    int64_t count = pairs_around(a, n, heads, labels, side, p->parts);
     for (int64_t i = 0; i < count; i++) {
         pairs_rows(a, n, p, p->parts + i, rows);
-        if (i == 0 || p->parts[i].side != p->parts[i - 1].side)
+        if (i == 0)
             for (int64_t t = 0; t < p->n; t++) {
                 p->base[t] = 0;
                 for (int r = 0; r < PAIRS_SHARED; r++) p->base[t] += rows[r][t];
@@ -212,10 +223,10 @@ static float pairs_sum(const arcs_model *a, const float *W, const pairs_search *
     return total;
 }
 
-/* F(h) of the tree that the keys stand for, which is `found`. */
-static float pairs_known(const arcs_model *a, const float *W, const pairs_search *p, int64_t n, const int32_t *found, int64_t h) {
-    pairs_memo *memo = p->memo + (p->keys[h] & (PAIRS_MEMO - 1));
-    if (memo->key != p->keys[h]) *memo = (pairs_memo){p->keys[h], pairs_sum(a, W, p, n, found, found + n, h)};
+/* F of a side of the tree that the keys stand for, which is `found`. */
+static float pairs_known(const arcs_model *a, const float *W, const pairs_search *p, int64_t n, const int32_t *found, int64_t side) {
+    pairs_memo *memo = p->memo + (p->keys[side] & (PAIRS_MEMO - 1));
+    if (memo->key != p->keys[side]) *memo = (pairs_memo){p->keys[side], pairs_sum(a, W, p, n, found, found + n, side)};
     return memo->value;
 }
 
@@ -226,10 +237,15 @@ ROWS_INLINE uint64_t pairs_random(uint64_t m, uint64_t head, uint64_t label) {
     return x ^ (x >> 31);
 }
 
-/* Add an arc to the keys of the words that it joins (sign 1), or take it away (-1). */
+/* The side of its head that word m is on. */
+ROWS_INLINE int64_t pairs_side(int64_t m, int64_t head) { return 2 * head + (head < m); }
+
+/* Add an arc to the keys of the sides that it touches (sign 1), or take it away (-1). */
 ROWS_INLINE void pairs_join(pairs_search *p, int64_t m, int64_t head, int64_t label, uint64_t sign) {
-    p->keys[head] += sign * pairs_random(m, 1, label);
-    p->keys[m] += sign * pairs_random(m, head + 2, label);
+    uint64_t own = sign * pairs_random(m, head + 2, label);
+    p->keys[pairs_side(m, head)] += sign * pairs_random(m, 1, label);
+    p->keys[2 * m] += own;
+    p->keys[2 * m + 1] += own;
 }
 
 /* Give word m another head and label. */
@@ -319,14 +335,15 @@ ROWS_INLINE float pairs_arc(const pairs_search *p, int64_t m, const pairs_choice
  * score, and 1 more if it is none of the true ones, where those are given. */
 static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int64_t n, int projective, const pairs_move *move,
                        int stay, int32_t *found) {
-    int32_t touched[6], old[2][2];
+    int64_t touched[8];
+    int32_t old[2][2];
     int64_t many = 0;
     int crossings = pairs_touched(n, found, move->n, move->word);
-    float gain = 0.0f, sums[6];
+    float gain = 0.0f, sums[8];
     for (int64_t i = 0; i < move->n; i++) {
         int64_t m = move->word[i];
-        const int32_t around[3] = {(int32_t)m, found[m - 1], move->to[i]->head};
-        for (int64_t j = 0; j < 3; j++) {
+        const int64_t around[4] = {2 * m, 2 * m + 1, pairs_side(m, found[m - 1]), pairs_side(m, move->to[i]->head)};
+        for (int64_t j = 0; j < 4; j++) {
             int64_t k = 0;
             while (k < many && touched[k] != around[j]) k++;
             if (k == many) touched[many++] = around[j];
@@ -370,9 +387,9 @@ static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_sea
             if (choice->head == found[m - 1] && choice->label == found[n + m - 1]) p->arc[m] = pairs_arc(p, m, choice);
         }
     p->n_climbs++;      /* which gives other keys to all that was kept under other weights */
-    for (int64_t h = 0; h <= n; h++) p->keys[h] = pairs_random(h, 0, p->n_climbs);
+    for (int64_t side = 0; side < 2 * n + 2; side++) p->keys[side] = pairs_random(side, 0, p->n_climbs);
     for (int64_t m = 1; m <= n; m++) pairs_join(p, m, found[m - 1], found[n + m - 1], 1);
-    for (int64_t h = 0; h <= n; h++) p->around[h] = pairs_known(a, W, p, n, found, h);
+    for (int64_t side = 0; side < 2 * n + 2; side++) p->around[side] = pairs_known(a, W, p, n, found, side);
     for (int64_t visit = 0; visit < PAIRS_SWEEPS * n && still < n; visit++, still++) {
         int64_t m = 1 + visit % n;
         const pairs_choice *own = choices + (m - 1) * PAIRS_CHOICES;

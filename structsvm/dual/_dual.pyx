@@ -33,7 +33,7 @@ from structsvm.dual._weights cimport (
 from structsvm.execution._stop cimport look, poll
 
 from structsvm.dual._rounds import violations
-from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put
+from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put, zeros
 
 cdef Py_ssize_t WINDOW = 1 << 22    # weights that `settle` sums at a time
 cdef Py_ssize_t ORIGIN = -1
@@ -681,7 +681,7 @@ cdef class DualState(WeightState):
         if self.average is None:
             super().restart_average()
         else:
-            self.average, self.average_sum = None, np.zeros_like(self.weights)
+            self.average, self.average_sum = None, zeros(len(self.weights), self.weights.dtype)
             self.u, self.average_from = array_data(self.average_sum), self.n_visits
         for i in range(self.problem.n_samples):
             for k in range(self.sets[i].n):

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from structsvm._problem import Problem
 from structsvm.dual._state import State
@@ -41,6 +41,7 @@ class WeightState(State):
     def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
 
 def put(out: NDArray[Any], vector: NDArray[Any], base: NDArray[np.float64] | None = None) -> NDArray[Any]: ...
+def zeros(n: int, dtype: DTypeLike) -> NDArray[Any]: ...
 def copied(vector: NDArray[Any]) -> NDArray[Any]: ...
 def half_norm(weights: NDArray[Any], base: NDArray[np.float64] | None = None) -> float: ...
 def checked_array(

@@ -23,6 +23,7 @@ cdef fused real:
     float64_t
 
 cdef Py_ssize_t PIECE = 1 << 16     # weights that stay in the cache
+cdef Py_ssize_t CACHE_LINE = 64     # bytes
 
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
@@ -99,9 +100,16 @@ def put(out, vector, base=None):
     return out
 
 
+def zeros(n, dtype):
+    """A vector of zeros that begins with a line of the cache, so that no row of weights lies on more than it must."""
+    memory = np.zeros(n + CACHE_LINE, dtype=dtype)
+    first = -memory.ctypes.data % CACHE_LINE // memory.itemsize
+    return memory[first:first + n]
+
+
 def copied(vector):
     """A copy of a long vector."""
-    return put(np.empty_like(vector), vector)
+    return put(zeros(len(vector), vector.dtype), vector)
 
 
 cdef int overflow(Py_ssize_t i) except -1 nogil:
@@ -153,7 +161,7 @@ cdef class WeightState(State):
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
         self.sections = problem.sections
-        self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
+        self.weights = zeros(problem.n_features, problem.weight_dtype)
         problem.lend(self.weights)
         if base is not None:
             shape = np.shape(base)
@@ -165,7 +173,7 @@ cdef class WeightState(State):
         self.w = array_data(self.weights)
         self.averaging = AVERAGINGS[averaging]
         if self.averaging != AVERAGE_NONE:
-            self.average_sum = np.zeros_like(self.weights)
+            self.average_sum = zeros(problem.n_features, problem.weight_dtype)
             self.u = array_data(self.average_sum)
         if problem.nonnegative is not None:
             self.signs = problem.nonnegative
@@ -248,7 +256,7 @@ cdef class WeightState(State):
         cdef double t = <double>(self.n_visits - self.average_from)
         if self.averaging == AVERAGE_NONE or t == 0.0:
             return copied(self.weights)
-        return self.average_to(np.empty_like(self.weights), t)
+        return self.average_to(zeros(len(self.weights), self.weights.dtype), t)
 
     cdef average_to(self, average, double t):
         """`averaged` of t visits, in an array, which may be that of the sum."""

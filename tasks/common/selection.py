@@ -533,12 +533,9 @@ def total_variance(rows: Any) -> float:
     return variance if variance > 1e-9 * square else square
 
 
-def first_scale(problem: Any, w: Any) -> float:
-    """``|psi|^2`` of the constraints that are most violated at weights w, per violation; over at most 64 examples."""
-    n = problem.n_samples
-    violations = squares = 0.0
-    for i in np.linspace(0, n - 1, min(n, 64)).astype(int).tolist():
-        b, psi = problem.separate(i, w)
-        violations += max(b - float(psi @ w), 0.0)
-        squares += float(psi @ psi)
-    return squares / violations if violations > 0.0 else 0.0
+def first_scale(problem: Any) -> float:
+    """``|psi|^2`` of the constraints that are most violated at weights 0, per violation; over at most 64 examples."""
+    n, w = problem.n_samples, np.zeros(problem.n_features, dtype=problem.weight_dtype)
+    every = [problem.separated_norm(i, w) for i in np.linspace(0, n - 1, min(n, 64)).astype(int).tolist()]
+    violations, squares = np.sum(every, axis=0)
+    return float(squares / violations) if violations > 0.0 else 0.0

@@ -147,7 +147,7 @@ class GrammarModel(CalibratedStructures):
         return Held("F1", *np.array(counts, dtype=np.float64).T)
 
     def scale(self, data: Any) -> float:
-        return first_scale(self.oracle.bind(None, data), np.zeros(self.oracle.n_features))
+        return first_scale(self.oracle.bind(None, data))
 
     def estimate(self, trees: Any, smoothing: Any) -> None:
         """The maximum-likelihood PCFG of encoded trees."""

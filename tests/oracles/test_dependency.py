@@ -126,6 +126,17 @@ def test_the_best_trees_of_a_long_sentence_take_no_more_memory_than_its_scores()
     assert len(found) == 3 and peak < 12 * table  # one a word for each of three would be 120
 
 
+def test_an_arc_is_scored_by_what_is_near():
+    """As in the sentence without its first words, whatever multiple of words is looked at at once."""
+    templates = ArcTemplates(("word", "tag"), ["h-2.tag m.word dist", "h.tag b.tag m+2.word"], ["h+1.word m-1.tag dir"])
+    oracle, rng = EisnerOracle(2, templates, arc_bits=8, row_bits=6), np.random.default_rng(0)
+    x, w = rng.integers(2, 9, (21, 2)).astype(np.int32), rng.normal(size=oracle.n_features).astype(np.float32)
+    whole = oracle.decoder(21).table(x, w)
+    for left_out in range(1, 9):
+        part = oracle.decoder(21).table(x[left_out:], w)
+        np.testing.assert_allclose(part[3:, 2:], whole[left_out + 3 :, left_out + 2 :], rtol=1e-5, atol=1e-5)
+
+
 @BOTH
 @pytest.mark.parametrize("value", [3e38, -3e38])
 def test_weights_that_overflow_are_an_error(projective, value):

@@ -88,7 +88,19 @@ def test_features_are_those_that_two_trees_share(seed, n, projective):
         other = np.array([choices(candidates, m)[rng.integers(candidates.counts[m])] for m in range(n)], dtype=np.int32)
         if is_allowed(oracle, other):
             trees.append(other)
-    found = [oracle.decoder(n).features(x, one) for one in trees]
+    check_features(oracle, x, trees)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(7, 12), st.booleans())
+def test_features_of_long_sentences(seed, n, projective):
+    oracle, x, tree = case(seed, n, projective, bits=28)
+    smaller, _, _ = case(seed, n, projective)
+    other = smaller.argmax(x, np.random.default_rng(seed).normal(size=smaller.n_features))
+    check_features(oracle, x[0], [tree, other])
+
+
+def check_features(oracle, x, trees):
+    found = [oracle.decoder(len(x)).features(x, one) for one in trees]
     assert [crossings for _, crossings in found] == [n_crossing(one[:, 0].tolist()) for one in trees]
     hashed = [Counter(features.tolist()) for features, _ in found]
     features = [enumerated(x, one) for one in trees]

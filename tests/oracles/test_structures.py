@@ -330,6 +330,16 @@ def test_what_a_problem_says_of_itself(structure):
                 problem.separate(i, np.zeros(problem.n_features))
 
 
+@EVERY
+def test_the_norm_of_a_constraint(structure):
+    case, w = case_of(structure, 1), case_of(structure, 1).weights(2)
+    for rescaling, penalty in case.formulations:
+        problem = case.bind(rescaling, penalty)
+        for i in range(problem.n_samples):
+            b, psi = problem.separate(i, w)
+            assert problem.separated_norm(i, w) == pytest.approx((b, psi @ psi), **case.tolerance)
+
+
 def cuts_of(problem, w):
     return [problem.separate(i, w) for i in range(problem.n_samples)]
 

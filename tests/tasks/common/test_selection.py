@@ -464,6 +464,6 @@ def test_scales():
     same, _, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
     assert total_variance(same.rows.encode(structsvm.oracles.taxonomy.as_documents(np.ones((40, 3))))) == 3.0
     problem, _ = prepared.bind(data, LaRank())
-    assert first_scale(problem, np.zeros(problem.n_features)) == pytest.approx(
+    assert first_scale(problem) == pytest.approx(
         2.0 * (data[0].values.astype(float) ** 2).sum() / len(data[0]), rel=0.2
     )
