@@ -2,7 +2,7 @@
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
 cross-validated), whole (the parser as it comes, all lengths), curves, choices, -brackets, -rules, -rules-both,
--rules-words, -starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (their clusters),
+-starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (their clusters),
 cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against length), solvers (to one
 optimum), trees (brute force).
 
@@ -24,7 +24,6 @@ PARTS = (
     "choices-brackets",
     "choices-rules",
     "choices-rules-both",
-    "choices-rules-words",
     "choices-starts",
     "choices-whole",
     "mixtures",

@@ -75,18 +75,6 @@ rule first.terminal
 rule first-1.terminal first.terminal
 """
 
-# From words, of the endings that stand there instead.
-OF_RULES_OF_WORDS = """
-rule split-1.end2
-rule split.end2
-rule first-1.end2
-rule first.end2
-rule split-1.end3
-rule split.end3
-rule first-1.end3
-rule first.end3
-"""
-
 # Those of each of the user's own columns.
 OWN = """
 first.own
@@ -109,16 +97,10 @@ def default_templates(kind: str, own: tuple[str, ...] = (), *, rules: bool = Tru
     if own:
         of_own = tuple(text for name in own for text in lines(OWN.replace("own", name)))
         return default_templates(kind, rules=rules) + of_own
-    by_rule = rule_templates(kind) if rules else ()
     if kind == "words":
-        return ("length", *lines(OF_WORDS), *by_rule)
+        return ("length", *lines(OF_WORDS))
     others = lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH)
-    return PLAIN + lines(PAIRS) + others + by_rule
-
-
-def rule_templates(kind: str) -> tuple[str, ...]:
-    """Those by rule, for terminals of a kind."""
-    return lines(OF_RULES_OF_WORDS if kind == "words" else OF_RULES)
+    return PLAIN + lines(PAIRS) + others + (lines(OF_RULES) if rules else ())
 
 
 def sees_rules(texts: Iterable[str]) -> bool:
