@@ -1,9 +1,10 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and the cost of exact inference.
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
-cross-validated), whole (the parser as it comes, all lengths), curves, choices, -brackets, -rules, -rules-both, -starts
-and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (of words), cost (loss-augmented
-inference beside plain parsing), speed (parsing), solvers (to one optimum), trees (brute force).
+cross-validated), whole (the parser as it comes, all lengths), curves, choices, -brackets, -rules, -rules-both,
+-starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (of words),
+cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against length), solvers (to one
+optimum), trees (brute force).
 
     python benchmarks/grammar.py [--part table5-10] [--quick]
 """
@@ -31,6 +32,7 @@ PARTS = (
     "vectors",
     "cost",
     "speed",
+    "lengths",
     "solvers",
     "trees",
 )

@@ -131,7 +131,7 @@ typedef struct {
     double *value, *base;
     double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
     double *worth;                  /* (CKY_VECTORS, n, n_categories) what vectors are worth to a node, by the word that is seen */
-    double *rule_part;              /* (2, n, n_pairs) the same of rules, see CKY_OF_SPLITS */
+    double *rule_part;              /* (2, n, n_pairs) parts of rules, see CKY_OF_SPLITS; where their left child has a value */
     int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
     int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
@@ -324,20 +324,24 @@ static void cky_parts(cky_chart *h) {
         h->part_class[k] = h->part_class[h->n + k] = -1;
         for (int64_t t = 0; t < g->n_splits; t++) rows[t] = h->w + cky_split_row(g, h->keys, t, k);
         cky_add(cky_part(h, CKY_SPLITS, k), rows, g->n_splits, g->n_categories);
-        for (int of = CKY_OF_SPLITS; of <= CKY_OF_RESTS && g->n_rule_splits + g->n_rests > 0; of++) {
-            int64_t count = 0;
-            for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, k);
-            cky_add(h->rule_part + (of * h->n + k) * g->n_pairs, rows, count, g->n_pairs);
-        }
     }
     if (g->n_vectors == 0) return;
     static const int64_t parts[CKY_VECTORS] = {CKY_BEGIN, CKY_END, CKY_SPLITS};
-    cky_multiply(h);
     for (int64_t word = 0; word < CKY_VECTORS; word++) {
         double *part = cky_part(h, parts[word], 0);
         const double *worth = h->worth + cky_worth(h, word, 0);
         for (int64_t c = 0; c < h->n * g->n_categories; c++) part[c] += worth[c];
     }
+}
+
+/* What all rules of a left child (local) see at a position: their pairs are neighbours. */
+static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) {
+    const cky_grammar *g = h->g;
+    const double *rows[CKY_MOST_TEMPLATES];
+    int64_t count = 0, first = g->left_ptr[h->symbol[left]];
+    if (g->n_rule_splits + g->n_rests == 0) return;
+    for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, at) + first;
+    cky_add(h->rule_part + (of * h->n + at) * g->n_pairs + first, rows, count, g->left_ptr[h->symbol[left] + 1] - first);
 }
 
 /* e: what each node that may stand over (i, j) is worth by itself. */
@@ -580,7 +584,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
             cky_room(&h->worth, &h->room_worth, g->n_vectors > 0 ? 8 * (size_t)(CKY_VECTORS * n * g->n_categories) : 0) < 0 ||
             cky_room(&h->part_class, &h->room_part_class, 8 * (size_t)n) < 0)
             return CKY_NO_MEMORY;
-        cky_parts(h);
+        if (g->n_vectors > 0) cky_multiply(h);
     }
     return CKY_OK;
 }
@@ -634,7 +638,8 @@ static inline int cky_next(cky_ways *way, const cky_chart *h) {
         const double *left = h->value + cky_at(h, way->i, way->B, 0);
         while (++way->split < way->last) {
             way->left = left[way->split];
-            if (way->reach == NULL ? way->left == -INFINITY : !(way->left + way->reach[way->split] + way->own[way->split * way->step] > way->needed)) continue;
+            if (way->left == -INFINITY) continue;
+            if (way->reach != NULL && !(way->left + way->reach[way->split] + way->own[way->split * way->step] > way->needed)) continue;
             way->right = cky_value(h, way->split, way->C, way->j);
             if (way->right == -INFINITY) continue;
             way->x = h->way[way->q].weight + way->left + way->right + cky_rule_split(h, way->s, way->rule, way->i, way->split);

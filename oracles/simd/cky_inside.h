@@ -37,6 +37,7 @@ static void cky_trim(cky_chart *h, int64_t i) {
 /* List the edges of left child q that ends at k: its rules and pairs whose right child begins there. */
 static void cky_list(cky_chart *h, int64_t k, int64_t q) {
     int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
+    cky_rule_sums(h, CKY_OF_SPLITS, k, h->left[q]);
     for (int64_t of_pairs = 0; of_pairs < 2; of_pairs++) {
         ptr[of_pairs] = h->n_edges;
         for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
@@ -122,6 +123,7 @@ static int64_t cky_intermediates(cky_chart *h, int64_t i) {
     cky_block *rows = (cky_block *)h->value + h->row[i];
     for (int64_t q = 0; q < h->n_left; q++) {
         if (!h->has_pairs[q]) continue;
+        cky_rule_sums(h, CKY_OF_RESTS, i, h->left[q]);
         for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
             const cky_block *from = h->pair + p * stride;
             for (int64_t r = h->pair_inner[p]; r < h->pair_rule[p + 1]; r++) {
@@ -141,6 +143,7 @@ static int64_t cky_intermediates(cky_chart *h, int64_t i) {
 /* Fill the chart that has been prepared. */
 static int cky_inside(cky_chart *h) {
     int64_t n = h->n, work = 0;
+    if (h->g->n_keys > 0) cky_parts(h);
     for (int64_t i = n - 1; i >= 0; i--) {
         cky_clear(h, i);
         for (int64_t k = i + 1; k <= n; k++) {
