@@ -94,4 +94,8 @@ def theirs(program, trees, test):
 NOTES = f"""
 All trained and tested on wsj_0001-0159 and wsj_0160-0199 of NLTK's sample, sentences up to {LONGEST} words, one thread;
 tags, where they are given, are the treebank's. Ours as in `grammar/whole`.
+
+The others get the trees with function tags and traces, and the settings that they document for WSJ; of the training
+trees BLLIP's back-off has the last tenth to itself. Their training is the whole command, one for both rows; their
+sentences/s leave out the time of a command that parses one sentence. Their rows are kept, and made again with --fresh.
 """
