@@ -1,12 +1,13 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and the cost of exact inference.
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
-cross-validated), whole (the parser as it comes, all lengths), curves, choices, -brackets, -rules, -rules-both,
--starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (of words),
+cross-validated), whole (the parser as it comes, all lengths), peers (the same beside other programs, which
+`grammar/commands.py` finds; their rows are kept and reused, unless --fresh), curves, choices, -brackets, -rules,
+-rules-both, -starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (of words),
 cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against length), solvers (to one
 optimum), trees (brute force).
 
-    python benchmarks/grammar.py [--part table5-10] [--quick]
+    python benchmarks/grammar.py [--part table5-10] [--fresh] [--quick]
 """
 
 from common.parts import main
@@ -19,6 +20,7 @@ PARTS = (
     "table5-40",
     "table5-folds",
     "whole",
+    "peers",
     "curves",
     "choices",
     "choices-brackets",
@@ -38,4 +40,4 @@ PARTS = (
 )
 
 if __name__ == "__main__":
-    main("grammar", PARTS, __doc__)
+    main("grammar", PARTS, __doc__, fresh="run the other programs again, do not reuse their results")
