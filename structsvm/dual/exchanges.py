@@ -47,7 +47,7 @@ CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualStat
 # chosen if a call, the mean over some groups of examples, takes longer than this.
 DEAR_SECONDS, N_TIMED = 1e-3, 5
 PIECE = 1 << 16  # weights that stay in the cache
-READ = 1 << 24  # weights that the client reads at a time
+READ = 1 << 22  # weights that the client reads at a time
 
 
 class LostError(Exception):
@@ -249,6 +249,7 @@ class Member:
             product = float(np.sum(self.base * exact))
             exact += self.base
         self.w = exact.astype(self.parts[0].weight_dtype)
+        del exact  # before there is another vector
         self.work, self.average = self.w.copy(), None
         rows = np.sum([row for *_, row, _ in totals], axis=0)
         return *rows.tolist(), sum(is_new for *_, is_new in totals), half, product, half_norm(self.w)
