@@ -187,8 +187,10 @@ class Member:
         best = slope / curvature if curvature > 0.0 else 1.0
         share = min(max(best, 0.0), 1.0)
         tick = self.w.dtype.type(0.5 * n_exchanged * (n_exchanged + 1.0))
-        if self.solver.average and (n_exchanged == 0 or self.average_sum is None):
+        if self.solver.average and self.average_sum is None:
             self.average_sum = np.zeros(len(self.w), dtype=self.w.dtype)
+        elif n_exchanged == 0 and self.average_sum is not None:
+            self.average_sum[:] = 0.0
         for where, values in zip(spots, sums, strict=True):
             values *= values.dtype.type(share)
             self.w[where] += values

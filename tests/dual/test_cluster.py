@@ -100,6 +100,22 @@ def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
     assert run.dual == pytest.approx(whole.settle(), rel=1e-5)
 
 
+def test_answers_go_from_worker_to_worker(client, monkeypatch):
+    cluster = module.Cluster(client, [3, 4, 5])
+    first, then = lambda shard, _, n: (shard, np.arange(n)), lambda shard, found, n: (shard, found)
+    for shard, (of, found) in zip(cluster.shards, cluster.all_to_all(first, then, (2,)), strict=True):
+        assert of == shard and [k for k, _ in found] == [3, 4, 5]
+        assert all(array.tolist() == [0, 1] for _, array in found)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        cluster.all_to_all(lambda shard, _: open("no such file"), then, ())
+    monkeypatch.setattr(cluster, "_outcome", lambda futures: {0: 1})
+    for _ in range(module.ATTEMPTS - 1):
+        assert cluster.all_to_all(first, then, (2,)) == [1, None, None] and not cluster.is_lost
+    with pytest.raises(module.ClusterError, match="2 of 3 shards were lost 10 times"):
+        cluster.all_to_all(first, then, (2,))
+    assert cluster.is_lost
+
+
 def test_an_error_of_the_oracle_comes_out(client):
     data = Data(0, n=40)
     data.X[30] = np.nan

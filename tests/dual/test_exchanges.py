@@ -156,6 +156,24 @@ def test_approximate_inference_claims_no_gap(workers):
     np.testing.assert_array_equal(run.state.known_violations(run.weights), known.known_violations(run.weights))
 
 
+def test_a_state_on_weights_of_others():
+    problem, other = chains(), advance(LARANK.start(chains()))
+    w = np.ones(problem.n_features, dtype=problem.weight_dtype)
+    state = DualState(problem, other.C, on=w)
+    state.set_state(other.state.get_state())
+    assert state.weights is w and (w == 1.0).all() and state.n_cuts == other.state.n_cuts > 0
+    sums = np.zeros(len(w))
+    linear, ridge = state.add_sums(sums)
+    np.testing.assert_allclose(sums, other.state.weights, atol=1e-6)
+    assert linear - 0.5 * sums @ sums - 0.5 * ridge == pytest.approx(other.state.dual)
+    schedule = LARANK.schedule_on(state, None, other.C)
+    schedule.start_pass(0)
+    schedule.run(np.inf)
+    assert (w != 1.0).any()
+    state.settle()
+    assert (w != 1.0).all()
+
+
 def test_the_dual_rises_with_each_exchange():
     run = advance(start(LARANK))
     state, found = run.state, []
