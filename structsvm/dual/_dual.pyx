@@ -898,6 +898,7 @@ cdef class DualState(WeightState):
         return state | {name: state[name][kept] for name in ("cut_example", "cut_numbers", "cut_idle") if name in state}
 
     def set_state(self, state, *, adapt=False):
+        """As in `WeightState`. Equal constraints of one example become one, of all their alphas."""
         cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, (None,))
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
         cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
@@ -961,8 +962,10 @@ cdef class DualState(WeightState):
                 cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
                 cut.n_words = bounds[c + 1] - bounds[c]
                 cut.words = first + bounds[c]
-                k = self.insert(i, &cut)
-                self.sets[i].cuts[k].alpha = alpha
+                k = self.find(i, &cut)
+                if k == NOTHING:
+                    k = self.insert(i, &cut)
+                self.sets[i].cuts[k].alpha += alpha
                 self.sets[i].cuts[k].idle = idle[c]
                 look()
             self.put_in_order()

@@ -631,21 +631,24 @@ def scaled(cuts: Any, sigma: float) -> Any:
 
 
 def mixed(before: Any, after: Any, share: float) -> Any:
-    """The cuts of an exchange of which a share is kept: those of both ends."""
+    """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example.
+
+    Those that are the same are one again in the next state.
+    """
     if share in (0.0, 1.0):
         return after if share else before
-    numbers: dict[tuple[int, bytes], Any] = {}
-    for cuts, part in ((before, 1.0 - share), (after, share)):
-        words = np.split(cuts["cut_words"], cuts["cut_bounds"][1:-1]) if len(cuts["cut_example"]) else []
-        for i, row, cut in zip(cuts["cut_example"].tolist(), cuts["cut_numbers"].tolist(), words, strict=True):
-            alpha = numbers.get((i, cut.tobytes()), (0.0,))[0]
-            numbers[i, cut.tobytes()] = alpha + part * row[0], *row[1:]
-    keys = sorted(numbers, key=lambda key: key[0])
+    ends = scaled(before, 1.0 - share), scaled(after, share)
+    example = np.concatenate([cuts["cut_example"] for cuts in ends])
+    order = np.argsort(example, kind="stable")
+    sizes = np.concatenate([np.diff(cuts["cut_bounds"]) for cuts in ends])
+    starts = np.concatenate([[0], np.cumsum(sizes)])[order]
+    bounds = np.concatenate([[0], np.cumsum(sizes[order])])
+    words = np.concatenate([cuts["cut_words"] for cuts in ends])
     return {
-        "cut_example": np.array([i for i, _ in keys], dtype=np.int64),
-        "cut_bounds": np.cumsum([0, *(len(text) // 4 for _, text in keys)], dtype=np.int64),
-        "cut_numbers": np.array([numbers[key] for key in keys]).reshape(-1, 3),
-        "cut_words": np.frombuffer(b"".join(text for _, text in keys), dtype=np.int32),
+        "cut_example": example[order],
+        "cut_bounds": bounds,
+        "cut_numbers": np.concatenate([cuts["cut_numbers"] for cuts in ends])[order],
+        "cut_words": words[np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes[order])],
     }
 
 

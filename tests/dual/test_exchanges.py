@@ -229,6 +229,26 @@ def test_exchanges_take_half_of_the_time_at_most():
     assert chosen == [1, 1, 1, 2, 4, 8, 8] and STRIDE_FOR(0.0, 1.0, 8) == 1
 
 
+def test_a_share_of_an_exchange_is_a_share_of_each_alpha():
+    problem, C = chains(), np.full(60, 0.3)
+    ends = []
+    for n_passes in (1, 3):
+        run = advance(LARANK.start(problem), n_passes)
+        ends.append({name: run.state.get_state()[name] for name in exchanges.CUTS})
+    assert exchanges.mixed(*ends, 0.0) is ends[0] and exchanges.mixed(*ends, 1.0) is ends[1]
+    cuts = exchanges.mixed(*ends, 0.25)
+    assert (np.diff(cuts["cut_example"]) >= 0).all()
+    state, sums, expected = DualState(problem, C), np.zeros(problem.n_features), np.zeros(problem.n_features)
+    state.set_state(state.get_state() | cuts)
+    assert max(len(end["cut_example"]) for end in ends) < state.n_cuts < len(cuts["cut_example"])
+    state.add_sums(sums)
+    for end, share in zip(ends, (0.75, 0.25), strict=True):
+        state.set_state(state.get_state() | end)
+        state.add_sums(found := np.zeros(problem.n_features))
+        expected += share * found
+    np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
 def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
     workers[:] = [1] * 8
     run = advance(start(LARANK))
