@@ -21,7 +21,7 @@ class Logical:
     Attributes
     ----------
     log : list of dict
-        Of each exchange: bytes of all changes, CPU seconds of the busiest worker, of all, and of one to sum the changes.
+        Of each exchange: bytes of all changes; CPU seconds of the busiest worker, of all, and of one for the sum.
     """
 
     is_lost = False

@@ -107,7 +107,7 @@ def test_answers_go_from_worker_to_worker(client, monkeypatch):
         assert of == shard and [k for k, _ in found] == [3, 4, 5]
         assert all(array.tolist() == [0, 1] for _, array in found)
     with pytest.raises(FileNotFoundError, match="no such file"):
-        cluster.all_to_all(lambda shard, _: open("no such file"), then, ())
+        cluster.all_to_all(lambda shard, _: os.stat("no such file"), then, ())
     monkeypatch.setattr(cluster, "_outcome", lambda futures: {0: 1})
     for _ in range(module.ATTEMPTS - 1):
         assert cluster.all_to_all(first, then, (2,)) == [1, None, None] and not cluster.is_lost
