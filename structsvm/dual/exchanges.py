@@ -42,6 +42,8 @@ from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
 FACTOR = 2.0  # of sigma, at most, after an exchange: it goes to where the line search would take the whole sum
+# Of the rise along a sum its end has 2 b - 1 over b^2 if it is highest at b: 0.99, and alphas need not be mixed.
+NEARLY = 0.9
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
@@ -185,7 +187,7 @@ class Member:
         _, _, slopes, ridges, calls, seconds = zip(*changes, strict=True)
         slope, curvature = sum(slopes), sum(ridges) + sum(float(np.square(v, dtype=float).sum()) for v in sums)
         best = slope / curvature if curvature > 0.0 else 1.0
-        share = min(max(best, 0.0), 1.0)
+        share = 1.0 if best > NEARLY else max(best, 0.0)
         tick = self.w.dtype.type(0.5 * n_exchanged * (n_exchanged + 1.0))
         if self.solver.average and self.average_sum is None:
             self.average_sum = np.zeros(len(self.w), dtype=self.w.dtype)
@@ -200,6 +202,9 @@ class Member:
             self.work[where] = self.w[where]
         for part, before in self.before.items():
             self.cuts[part] = mixed(before, self.cuts[part], share)
+            if 0.0 < share < 1.0:
+                arrays = self.state_of(part, self.w).get_state()  # in which those that are the same are one
+                self.cuts[part] = {name: arrays[name] for name in CUTS}
         self.number, self.before = number + 1, None
         n_bytes = (len(changes) - 1) * sum(change[0].nbytes + change[1].nbytes for change in changes)
         return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
@@ -631,10 +636,7 @@ def scaled(cuts: Any, sigma: float) -> Any:
 
 
 def mixed(before: Any, after: Any, share: float) -> Any:
-    """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example.
-
-    Those that are the same are one again in the next state.
-    """
+    """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example."""
     if share in (0.0, 1.0):
         return after if share else before
     ends = scaled(before, 1.0 - share), scaled(after, share)

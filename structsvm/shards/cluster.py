@@ -85,9 +85,13 @@ class Cluster:
             outcome = self._outcome({k: self._submit(k, then, found, *arguments) for k in range(len(self.shards))})
         except LOST as error:
             self.last = error
-        self.n_failed = 0 if len(outcome) == len(self.shards) else self.n_failed + 1
+        missing = [k for k in range(len(self.shards)) if k not in outcome]
+        for k in missing:  # whose workers may be well, and wait for what was lost
+            if k in self.places and self.places[k][1].status != "finished":
+                self.places.pop(k)
+        self.n_failed = self.n_failed + 1 if missing else 0
         if self.n_failed == ATTEMPTS:
-            self._give_up(len(self.shards) - len(outcome))
+            self._give_up(len(missing))
         return [outcome.get(k) for k in range(len(self.shards))]
 
     def _give_up(self, n_missing: int) -> Any:
@@ -141,7 +145,7 @@ class Cluster:
             self.is_lost = True
             raise
         for k in numbers:
-            if k not in self.places or self.places[k][0] not in homes or self.places[k][1].status != "finished":
+            if k not in self.places or self.places[k][0] not in homes:
                 home = homes[k % len(homes)]
                 self.places[k] = home, self._scatter(dumps_references(self.shards[k]), workers=[home])
 
