@@ -78,13 +78,14 @@ class Cluster:
 
         What `first` has returned goes from worker to worker. None for what lost workers leave without an answer.
         """
-        outcome: dict[int, Any] = {}
+        futures: dict[int, Any] = {}
         try:
             self._send(range(len(self.shards)))
             found = [self._submit(k, first, None, *arguments) for k in range(len(self.shards))]
-            outcome = self._outcome({k: self._submit(k, then, found, *arguments) for k in range(len(self.shards))})
+            futures = {k: self._submit(k, then, found, *arguments) for k in range(len(self.shards))}
         except LOST as error:
             self.last = error
+        outcome = self._outcome(futures)
         missing = [k for k in range(len(self.shards)) if k not in outcome]
         for k in missing:  # whose workers may be well, and wait for what was lost
             if k in self.places and self.places[k][1].status != "finished":
