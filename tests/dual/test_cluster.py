@@ -175,6 +175,7 @@ def test_workers_make_shards_and_train_on_them(client, files, tmp_path, monkeypa
         for file in here.folder.iterdir():
             assert (there.folder / file.name).read_bytes() == file.read_bytes()
         assert asked[:2] == [3, 3] and len(asked) > 4 and sum(asked) > 12  # read, counted, encoded, put together
+        client.wait_for_workers(2)  # whose number the bits depend on
         solver = LaRank(C=0.1, tol=0.05, random_state=0, deterministic=False)
         labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, **features)
         duals = [labeler.fit(SequenceShards.open(there.folder, mmap=on)).result_.dual for on in (True, False)]
