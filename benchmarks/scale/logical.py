@@ -21,13 +21,13 @@ class Logical:
     Attributes
     ----------
     log : list of dict
-        Of each exchange: bytes to and from workers, CPU seconds of the busiest and of all.
+        Of each exchange: bytes of all changes; CPU seconds of the busiest worker, of all, and of one for the sum.
     """
 
     is_lost = False
 
     def __init__(self, problem, n_workers):
-        self.log, self.busy = [], 0.0
+        self.log = []
         weight = np.full(problem.n_samples, C)
         state = SharedState(problem, weight, SOLVER, [1] * n_workers, self.connect, seed=0, averaging="linear")
         schedule = ExchangeSchedule(state, SOLVER.schedule_on(state, None, weight))
@@ -39,26 +39,33 @@ class Logical:
         return self
 
     def map(self, function, shared, arguments):
-        answers, seconds = [], []
+        answers, self.seconds = [], []
         for member, rest in zip(self.members, arguments, strict=True):
             begin = time.process_time()
             answers.append(function(member, shared, *rest))
-            seconds.append(time.process_time() - begin)
-        self.busy += sum(seconds)
-        if function is Member.exchange:
-            _, _, *change = shared
-            sizes = [sum(array.nbytes for array in arrays[:2]) for arrays in (change, *answers)]
-            row = {"up": sum(sizes[1:]), "down": len(self.members) * sizes[0]}
-            self.log.append(row | {"worker": max(seconds), "workers": sum(seconds)})
+            self.seconds.append(time.process_time() - begin)
         return answers
 
+    def all_to_all(self, first, then, arguments):
+        found = self.map(first, None, [arguments] * len(self.members))
+        training = self.seconds
+        answers = self.map(then, found, [arguments] * len(self.members))
+        if first is Member.train:
+            self.log.append({
+                "bytes": sum(array.nbytes for change in found for array in change[:2]),
+                "worker": max(training) + max(self.seconds),
+                "workers": sum(training) + sum(self.seconds),
+                "taking": sum(self.seconds) / len(self.members),
+            })  # fmt: skip
+        return answers
+
+    def close(self):
+        pass
+
     def run_pass(self):
-        """A pass; returns the CPU seconds of the client."""
-        begin, self.busy = time.process_time(), 0.0
         self.run.state.costs.clear()  # of workers one after the other: as many exchanges in each pass
         while not self.run.advance(math.inf):
             pass
-        return time.process_time() - begin - self.busy
 
     def means(self, n_passes):
         """Of the log, but for the first of more than one pass."""

@@ -21,7 +21,7 @@ from sequence.data import FETCH, SEED, StopAtF1, Stopwatch, Task
 from sequence.scaling import exponent
 from structsvm import CuttingPlane, SequenceShards
 from structsvm.dual.cutting_plane_schedules import FIRST_PORTIONS
-from structsvm.dual.exchanges import N_PARTS
+from structsvm.dual.exchanges import N_PARTS, READ
 from structsvm.dual.parallel import Rounds
 from structsvm.features.columns import read_columns
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -30,13 +30,13 @@ WORKERS, CHECKED = (1, 2, 4, 8, 16, 32, 64), (1, 2, 4)
 PASSES, MOST_PASSES = 4, 24
 WITHIN = 0.1  # points of F1
 SHARES = (1, 4, 16)
-N_VECTORS = 6  # of float32 that a worker has at once: w, its state's, and two sums of float64
+N_VECTORS = 4  # of float32 that a worker has at once: w, what it trains on, the average and its sum
 CLUSTER_PASSES = 4
 LOGICAL, CLUSTER = "Logical workers that exchange changes of w", "A cluster on this machine"
 SENTENCE_BYTES = 72  # of the client: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
 # The cluster to plan for.
 TOKENS, FEATURES, PLANNED = 1e8, 5e6, (8, 16, 32, 64)
-PER_HOST, NETWORK, LATENCY = 8, 1.25e9, 1e-3  # cores; bytes and seconds of 10 Gbit/s
+HOSTS, NETWORK, LATENCY = 8, 1.25e9, 1e-3  # bytes and seconds of 10 Gbit/s
 SECONDS_WANTED, MB_WANTED = 120.0, 1000.0
 
 
@@ -88,9 +88,9 @@ class Corpus:
 
     def logical(self, n, wanted):
         """Passes that n workers take to the F1 that one has after four, and what they send meanwhile."""
-        training, f1, duals, client = Logical(self.problem, n), [], [], []
+        training, f1, duals = Logical(self.problem, n), [], []
         while len(f1) < (PASSES if wanted is None else MOST_PASSES) and (wanted is None or max(f1, default=0) < wanted):
-            client.append(training.run_pass())
+            training.run_pass()
             f1.append(self.f1(training.run.state.averaged()))
             duals.append(training.run.dual)
         exact, mean = training.run.state.recompute(), training.means(len(f1))
@@ -103,7 +103,6 @@ class Corpus:
             "drift": abs(1.0 - duals[-1] / exact),
             "sigma": training.run.state.sigma,
             "turns": training.n_turns,
-            "summing": float(np.mean(client)),
             "dual_two": duals[min(1, len(duals) - 1)],
             "token": training.n_turns * mean["workers"] / self.n_tokens,
             "constraints": training.cut_bytes() / self.n,
@@ -126,14 +125,14 @@ class Corpus:
         }
 
     def dense(self):
-        """What an exchange takes of a worker for its weights, and the law of how many of them change.
+        """What an exchange takes of a worker for weights that stay as they are, and the law of how many change.
 
         The seconds with the hashed features here, and the seconds per weight.
         """
         problems = self.problem, self.own
         few = [turn(problem, 1)["worker"] for problem in problems]
         sizes = [self.n // share for share in SHARES]
-        changed = [turn(self.own, size)["up"] / 8 for size in sizes]
+        changed = [turn(self.own, size)["bytes"] / 8 for size in sizes]
         power = exponent(sizes, changed)
         scale = float(np.exp(np.mean(np.log(changed)) - power * np.mean(np.log(sizes))))
         return {
@@ -162,8 +161,8 @@ LOGICAL_COLUMNS = {
     "dual": ("dual at the end", ".1f"),
     "sigma": ("sigma", ".1f"),
     "token_us": ("CPU us a token and pass", ".2f"),
-    "up_mb": ("MB an exchange, from workers", ".2f"),
-    "down_mb": ("to workers", ".2f"),
+    "mb": ("MB of changes an exchange", ".2f"),
+    "taking_ms": ("CPU ms to sum them", ".1f"),
     "constraints": ("bytes of constraints a sentence", ".0f"),
 }
 
@@ -171,7 +170,7 @@ LOGICAL_COLUMNS = {
 def logical_table(corpus, rows):
     for row in rows:
         row["needed"] = row["passes"] or f"> {MOST_PASSES}"
-        row |= {"token_us": 1e6 * row["token"], "up_mb": row["up"] / 1e6, "down_mb": row["down"] / 1e6}
+        row |= {"token_us": 1e6 * row["token"], "mb": row["bytes"] / 1e6, "taking_ms": 1e3 * row["taking"]}
     text = f"""
     CoNLL-2000 ({corpus.n_tokens} tokens), features hashed to 2^14, C = {C}; {N_PARTS} exchanges a pass (one worker:
     one) of changes of w (indices and float32), whose sigma follows an exact line search; all workers in one process,
@@ -245,13 +244,13 @@ def predicted(way, n, one, logical, n_weights):
     else:
         here, there = logical[n], logical[one["workers"]]
         worker = one["worker"] * here["worker"] / there["worker"]
-        payload = (here["up"] + here["down"]) / (there["up"] + there["down"])
-        client = CLUSTER_PASSES * here["summing"] + payload * (one["client"] - CLUSTER_PASSES * there["summing"])
-        sent = payload * one["sent"]
-    cores = os.cpu_count() or 1
-    busy = one["worker"] * max(1.0, one["workers"] / cores) + one["client"]
-    waiting = max(one["wall"] - busy / CLUSTER_PASSES, 0.0)
-    wall = waiting + (worker * max(1.0, n / cores) + client) / CLUSTER_PASSES
+        client = one["client"] * n / one["workers"]  # of questions
+        sent = one["sent"] * (n - 1) * here["bytes"] / ((one["workers"] - 1) * there["bytes"])
+    before, after = (
+        busy * max(1.0, k / (os.cpu_count() or 1)) + more
+        for k, busy, more in ((one["workers"], one["worker"], one["client"]), (n, worker, client))
+    )
+    wall = one["wall"] * after / before
     return {"wall": wall, "worker": worker, "client": client, "sent": sent}
 
 
@@ -295,10 +294,8 @@ def plan_table(corpus, clusters, logical, workers):
     rounds, dense = corpus.rounds(logical[1]["wanted"]), corpus.dense()
     n_weights = FEATURES * corpus.stride
     sentences = TOKENS * corpus.n / corpus.n_tokens
-    # CPU seconds of the client per byte that it sends or receives.
-    byte = {
-        row["way"]: row["client"] / (1e6 * row["sent"]) for row in clusters if LEAST.get(row["way"]) == row["workers"]
-    }
+    base = next(row for row in clusters if row["way"] == "rounds")
+    byte = base["client"] / (1e6 * base["sent"])  # CPU seconds of the client per byte that it sends or receives
     rows = [
         {
             "way": ORDER[0],
@@ -317,66 +314,51 @@ def plan_table(corpus, clusters, logical, workers):
             "workers": n,
             "passes": rounds["rounds"],
             "computing": rounds["rounds"] * TOKENS * rounds["asking"] / n,
-            "client": rounds["rounds"] * TOKENS * rounds["rest"] + byte["rounds"] * size,
+            "client": rounds["rounds"] * TOKENS * rounds["rest"] + byte * size,
             "network": size / NETWORK + n_turns * LATENCY,
             "client_mb": (TOKENS * (corpus.bytes_per_token + rounds["kept"]) + 12 * n_weights) / 1e6,
             "worker_mb": (TOKENS / n * corpus.bytes_per_token + 4 * n_weights) / 1e6,
         })  # fmt: skip
+    two = next(row for row in clusters if row["way"] == "exchanges" and row["workers"] == 2)
+    asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # of the client, per worker and exchange
     for n in workers:
-        here, most = logical[n], 8 * n_weights
+        here = logical[n]
         n_turns = (here["passes"] or MOST_PASSES) * N_PARTS
-        token = here["token"] - n * N_PARTS * dense["here"] / corpus.n_tokens
-        up = min(8 * dense["law"](sentences / n / N_PARTS), most)
-        down = min(8 * dense["law"](sentences / N_PARTS), most)
-        row = {
+        token = here["token"] - n * N_PARTS * (dense["here"] + here["taking"]) / corpus.n_tokens
+        change = min(8 * dense["law"](sentences / n / N_PARTS), 8 * n_weights)
+        taking = n * change * here["taking"] / here["bytes"]
+        rows.append({
+            "way": ORDER[2],
             "workers": n,
             "passes": here["passes"] or f"> {MOST_PASSES}",
-            "computing": n_turns * (TOKENS / n / N_PARTS * token + dense["worker"] * n_weights),
-            "worker_mb": (N_VECTORS * 4 * n_weights + sentences / n * here["constraints"]
+            "computing": n_turns * (TOKENS / n / N_PARTS * token + taking + dense["worker"] * n_weights),
+            "client": n_turns * n * asking,
+            "network": n_turns * (n / HOSTS * (n - n / HOSTS) * change / NETWORK + 2 * LATENCY),
+            "client_mb": (4 * (n_weights + 2 * READ) + SENTENCE_BYTES * sentences) / 1e6,
+            "worker_mb": (N_VECTORS * 4 * n_weights + n * change + sentences / n * here["constraints"]
                           + TOKENS / n / N_PARTS * corpus.bytes_per_token) / 1e6,
-        }  # fmt: skip
-        size = n * (up + down)
-        star = {
-            "way": ORDER[2],
-            "client": n_turns * byte["exchanges"] * size,
-            "network": n_turns * (size / NETWORK + LATENCY),
-            "client_mb": (12 * n_weights + n * up + down + SENTENCE_BYTES * sentences) / 1e6,
-        }
-        ring = {
-            "way": ORDER[3],
-            "client": 0.0,
-            "network": n_turns * (2 * down / NETWORK + LATENCY * n / PER_HOST),
-            "client_mb": 0.0,
-        }
-        lean = {"way": ORDER[4], "computing": n_turns * TOKENS / n / N_PARTS * token}
-        rows += [row | star, row | ring, row | ring | lean]
+        })  # fmt: skip
     for row in rows[1:]:
         row["total"] = row["computing"] + row["client"] + row["network"]
-    rows.sort(key=lambda row: ORDER.index(row["way"]))
     return Table("The plan", PLAN_COLUMNS, rows, plan_notes(rows, dense))
 
 
-ORDER = (
-    "one core, no cluster",
-    "rounds",
-    "exchanges through the client",
-    "exchanges, summed from host to host",
-    "the same, a turn costs what it touches",
-)
+ORDER = "one core, no cluster", "rounds", "exchanges"
 
 
 def plan_notes(rows, dense):
     text = f"""
     predicted for {TOKENS:.0e} tokens of chunking with {FEATURES:.0e} features, to the F1 of {PASSES} sequential passes
-    less {WITHIN} points; hosts of {PER_HOST} cores, a worker per core, {NETWORK / 1.25e8:.0f} Gbit/s and
+    less {WITHIN} points; {HOSTS} hosts that share the workers, each of one core, {NETWORK / 1.25e8:.0f} Gbit/s and
     {1e3 * LATENCY:.0f} ms a message. Passes, seconds per token, bytes per token and constraints as measured above,
-    however many tokens there are; per weight and exchange {1e9 * dense["worker"]:.1f} ns of a worker, of the client
-    what two workers' bytes took; the weights that change grow with the sentences to the power of {dense["power"]:.2f}
+    however many tokens there are; of an exchange, what a worker takes per byte of changes as above, and
+    {1e9 * dense["worker"]:.1f} ns per weight that stays as it is; of the client, per worker, what two workers took; the
+    weights that change grow with the sentences to the power of {dense["power"]:.2f}
 
-    workers: seconds of the busiest; client, network: what is beside that; a worker: without what its host shares;
-    "through the client": as it is, without certificates, which take 8 bytes more per weight; "from host to host": a
-    ring that passes parts of the sum twice, and a turn that takes no time for weights that it leaves as they are:
-    neither is built
+    workers: seconds of the busiest; client (with Dask's scheduler), network: what is beside that; a worker: without
+    what its host shares. Without certificates, each of which takes about a pass, and of a worker 12 bytes per weight
+    of all workers' that is not 0. The client's memory: w in float32, which it reads at the end, and
+    {SENTENCE_BYTES} bytes per sentence
     """
     best = [min((row for row in rows if row["way"] == way), key=lambda row: row["total"]) for way in ORDER[1:]]
     return [*notes(text)] + [

@@ -34,6 +34,7 @@ cdef class DualState(WeightState):
     cdef int64_t[::1] position              # (n,) index into support, or -1
     cdef WorkingSet* sets
     cdef Py_ssize_t n_sets
+    cdef bint is_lent                       # whether the weights belong to others
     cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
     cdef Py_ssize_t slope_capacity
     cdef uint8_t[::1] recompleted           # (n,) examples whose completion a step has changed; empty: steps find none
@@ -66,4 +67,6 @@ cdef class DualState(WeightState):
     cdef int step_towards(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil
     cdef int offer(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil
     cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil
+    cdef int put_in_order(self) except -1
+    cdef void add_up(self, Py_ssize_t i) noexcept nogil
     cdef void clear(self) noexcept nogil

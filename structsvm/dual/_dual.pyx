@@ -75,6 +75,8 @@ cdef class DualState(WeightState):
     seed, averaging : see `WeightState`.
     base : ndarray of shape (n_features,), float64, optional
         Weights w0 to start from. The objective is then 1/2 |w - w0|^2 + sum_i C_i xi_i.
+    on : ndarray of shape (n_features,), problem.weight_dtype, optional
+        Weights that belong to others, too: the state steps on these, whatever its alphas, until `settle`.
     """
 
     steps = frozenset({"process_new", "process_old", "optimize", "solve_example", "solve_old", "corner_step",
@@ -95,8 +97,9 @@ cdef class DualState(WeightState):
         free(<void*>self.completion.words)
 
     def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
-                 int64_t patience=0):
-        super().__init__(problem, seed=seed, averaging=averaging, base=base)
+                 int64_t patience=0, on=None):
+        super().__init__(problem, seed=seed, averaging=averaging, base=base, on=on)
+        self.is_lent = on is not None
         cdef Py_ssize_t n = problem.n_samples
         self.patience = patience
         weight = np.array(C)
@@ -756,9 +759,20 @@ cdef class DualState(WeightState):
         self.dual = dual
         return self.dual
 
-    def all_sums(self):
-        """`sums` of all examples."""
-        return self.sums(0, self.n_samples, np.zeros(self.problem.n_features), 0)
+    def add_sums(self, sums):
+        """Add sum alpha psi of all examples to a float64 array; return their ``(sum alpha b, sum r t^2)``."""
+        _, linear, ridge = self.sums(0, self.n_samples, sums, 0)
+        return linear, ridge
+
+    cdef void add_up(self, Py_ssize_t i) noexcept nogil:
+        """The sum of an example's alphas, whose rounding must not reopen a box that is full."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k
+        s.total = 0.0
+        for k in range(s.n):
+            s.total += s.cuts[k].alpha
+        if s.total > self.box[i] * (1.0 - 1e-12):
+            s.total = self.box[i]
 
     cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low):
         """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`.
@@ -774,15 +788,11 @@ cdef class DualState(WeightState):
                 self.problem.swept(i)
                 if s.n == 0:
                     continue
-                s.total = 0.0
+                self.add_up(i)
                 for k in range(s.n):
                     linear += s.cuts[k].alpha * s.cuts[k].b
-                    s.total += s.cuts[k].alpha
                     self.problem.c_accumulate_window(
                         i, &s.cuts[k], s.cuts[k].alpha, &exact[0], low, low + exact.shape[0])
-                # Rounding of the sum must not reopen a box that is full.
-                if s.total > self.box[i] * (1.0 - 1e-12):
-                    s.total = self.box[i]
                 ridge += self.ridge[i] * s.total * s.total
                 poll(<int64_t>self.problem.c_cost(i))
         return np.asarray(exact), linear, ridge
@@ -814,7 +824,8 @@ cdef class DualState(WeightState):
         there it is the value at w / m, which predicts the same, where m > 0 is the least margin. Infinite
         if an example is on the wrong side.
         """
-        weights = self.weights if w is None else self.problem._check_weights(w)
+        weights = self.weights if w is None else w
+        norm = self.half_norm(weights)
         if violation is None:
             violation = violations(self.problem, weights)
             self.n_argmax += self.problem.n_samples
@@ -822,17 +833,21 @@ cdef class DualState(WeightState):
         if self.problem.penalty == PENALTY_HARD:
             worst = slack.max(initial=0.0)
             if worst == 0.0:
-                return half_norm(weights, self.base)
+                return norm
             # Around other weights than 0, scaling would not keep the objective's centre.
             if worst >= 1.0 or self.base is not None:
                 return np.inf
-            return half_norm(weights, self.base) / (1.0 - worst) ** 2
+            return norm / (1.0 - worst) ** 2
         if self.problem.penalty == PENALTY_QUADRATIC:
             ridge = np.asarray(self.ridge)
             losses = np.divide(0.5 * slack * slack, ridge, out=np.zeros_like(slack), where=ridge > 0.0)
         else:
             losses = np.multiply(self.box, slack)
-        return half_norm(weights, self.base) + float(losses.sum())
+        return norm + float(losses.sum())
+
+    def half_norm(self, w):
+        """1/2 |w - base|^2 (no base: 0), in float64."""
+        return half_norm(self.problem._check_weights(w), self.base)
 
     def _vectors(self):
         return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass
@@ -887,6 +902,7 @@ cdef class DualState(WeightState):
         return state | {name: state[name][kept] for name in ("cut_example", "cut_numbers", "cut_idle") if name in state}
 
     def set_state(self, state, *, adapt=False):
+        """As in `WeightState`. Equal constraints of one example become one, of all their alphas."""
         cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, (None,))
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
         cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
@@ -950,15 +966,27 @@ cdef class DualState(WeightState):
                 cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
                 cut.n_words = bounds[c + 1] - bounds[c]
                 cut.words = first + bounds[c]
-                k = self.insert(i, &cut)
-                self.sets[i].cuts[k].alpha = alpha
+                k = self.find(i, &cut)
+                if k == NOTHING:
+                    k = self.insert(i, &cut)
+                self.sets[i].cuts[k].alpha += alpha
                 self.sets[i].cuts[k].idle = idle[c]
                 look()
-            self.settle()
+            self.put_in_order()
         except BaseException:   # Ctrl-C, or no memory: none is left rather than some
             self.clear()
-            self.settle()
+            self.put_in_order()
             raise
+
+    cdef int put_in_order(self) except -1:
+        """`settle`, but for weights that belong to others."""
+        cdef Py_ssize_t i
+        if not self.is_lent:
+            self.settle()
+            return 0
+        for i in range(self.n_sets):
+            self.add_up(i)
+        return 0
 
     cdef void clear(self) noexcept nogil:
         cdef Py_ssize_t i, k

@@ -152,16 +152,18 @@ cdef class WeightState(State):
         Which average of the weights over examples visited `averaged` returns.
     base : ndarray of shape (n_features,), optional
         Weights to start from.
+    on : ndarray of shape (n_features,), problem.weight_dtype, optional
+        Weights to work on, which belong to others, too.
     """
 
     kind = "weights"
     steps = frozenset({"subgradient_step"})
     has_multipliers = False     # whether a projection of the weights is a step of a dual
 
-    def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
+    def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None, on=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
         self.sections = problem.sections
-        self.weights = zeros(problem.n_features, problem.weight_dtype)
+        self.weights = zeros(problem.n_features, problem.weight_dtype) if on is None else on
         problem.lend(self.weights)
         if base is not None:
             shape = np.shape(base)

@@ -9,6 +9,10 @@ Times sigma this is the dual of alphas sigma alpha and of sigma C, started from 
 With sigma = K the sum of all changes never lowers the dual (Ma and others 2015). A smaller sigma takes longer steps.
 The sum is taken as far as an exact line search says, and sigma follows it.
 
+Changes go from worker to worker. Each sums all of them, in their order, and searches along the sum: all come to the
+same w, bit for bit, and the client gets a few numbers. A sum by ranges of features, which a ring passes twice, sends
+less only where there are more than some eight workers, whose changes overlap too little to be worth it.
+
 Dual and w are recomputed from all alphas for each certificate, which is exact as ever; in between the dual is the sum
 of what exchanges have gained. The alphas of a worker that is lost are those of the last checkpoint, or 0; training goes
 on from there.
@@ -20,6 +24,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -29,19 +34,33 @@ import numpy as np
 from structsvm._problem import rebuild
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
-from structsvm.dual._threads import costs, gather
-from structsvm.dual._weights import copied
+from structsvm.dual._threads import costs
+from structsvm.dual._weights import half_norm
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
 from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
 FACTOR = 2.0  # of sigma, at most, after an exchange: it goes to where the line search would take the whole sum
+# Of the rise along a sum its end has 2 b - 1 over b^2 if it is highest at b: 0.99, and alphas need not be mixed.
+NEARLY = 0.9
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
 DEAR_SECONDS, N_TIMED = 1e-3, 5
-UNCHANGED = np.zeros(0, dtype=np.uint8), np.zeros(0)
+PIECE = 1 << 16  # weights that stay in the cache
+READ = 1 << 22  # weights that the client reads at a time
+
+
+class LostError(Exception):
+    """A member was lost: its copy has neither its last alphas nor w."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Weights that all members have: the last ones or, of the last `over` exchanges, the average."""
+
+    over: int = 0
 
 
 class Shard:
@@ -68,21 +87,36 @@ class Member:
         Its examples.
     C : list of ndarray
         Weights of their slacks.
-    cuts : list of dict of ndarray
-        Their constraints and alphas, see `CUTS`.
+    base : ndarray of float64, or None
+        Weights that training started from.
     solver : DualSolver
     n_threads, seed : int
+
+    Attributes
+    ----------
+    cuts : list of dict of ndarray
+        Constraints and alphas of its examples, see `CUTS`.
+    w, work : ndarray, or None
+        The weights as all members have them, and those that it trains on: the same between exchanges.
+    average_sum : ndarray, or None
+        As that of `WeightState`, of exchanges.
     """
 
-    def __init__(self, parts: Any, C: Any, cuts: Any, solver: Any, n_threads: int, seed: int) -> None:
-        self.shards, self.C, self.cuts, self.solver, self.n_threads = parts, C, cuts, solver, n_threads
+    OF_A_WORKER = ("w", "work", "average_sum", "average", "number", "before")
+
+    def __init__(self, parts: Any, C: Any, base: Any, solver: Any, n_threads: int, seed: int) -> None:
+        self.shards, self.C, self.base, self.solver, self.n_threads = parts, C, base, solver, n_threads
         self.seed = seed
+        self.cuts: list[Any] = []
         self.w: Any = None
+        self.work: Any = None
+        self.average_sum: Any = None
+        self.average: Any = None  # what `held` has made of it
         self.number: Any = None  # of the exchange that comes next; None: w is not known
-        self.undo: Any = None  # number of the last exchange, and by part the cuts before it
+        self.before: Any = None  # by part, the cuts before an exchange whose sum has not been taken
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"w": None, "number": None, "undo": None}
+        return vars(self) | dict.fromkeys(self.OF_A_WORKER)
 
     @property
     def parts(self) -> list[Any]:
@@ -90,38 +124,34 @@ class Member:
         self.shards = [shard.made() if isinstance(shard, Shard) else shard for shard in self.shards]
         return self.shards
 
-    def state_of(self, part: int, sigma: float = 1.0, seed: int = 0) -> DualState:
-        """The state of the dual over a part, of alphas and C times sigma."""
-        state = DualState(self.parts[part], sigma * self.C[part], seed=seed)
+    def state_of(self, part: int, on: Any, sigma: float = 1.0, seed: int = 0) -> DualState:
+        """The state of the dual over a part, of alphas and C times sigma, that steps on these weights."""
+        state = DualState(self.parts[part], sigma * self.C[part], seed=seed, on=on)
         state.set_state(state.get_state() | scaled(self.cuts[part], sigma))
         return state
 
-    def exchange(self, message: Any) -> Any:
-        """Apply the last change of w, and train on some parts.
+    # ---- an exchange -----------------------------------------------------------------------------
+
+    def train(self, _: Any, number: int, n_exchanged: int, start: int, stop: int, sigma: float, n_before: int) -> Any:
+        """Train on parts start .. stop - 1.
 
         Returns
         -------
         None if this is a copy that does not have the present w; else the change of w (indices, values), the slope of
         the dual along it, what a ridge adds to |A d|^2, calls of the oracle, and seconds.
         """
-        number, accepted, indices, values, start, stop, sigma, n_before = message
-        if number != self.number:
+        if number != self.number or self.before is not None:
             return None
         begin = time.perf_counter()
-        self._decide(*accepted)
-        self.number += 1
-        self.w[indices] += values
-        parts = range(start, min(stop, len(self.parts)))
-        self.undo = number, {part: self.cuts[part] for part in parts}
-        weights, slope, ridge, n_argmax = self.w, 0.0, 0.0, 0
+        parts, slope, ridge, n_argmax = range(start, min(stop, len(self.parts))), 0.0, 0.0, 0
+        self.before, self.average = {part: self.cuts[part] for part in parts}, None
         for part in parts:
-            state = self.state_of(part, sigma, (self.seed + 1000 * n_before + part) % 2**64)
-            state.weights[:] = weights
+            state = self.state_of(part, self.work, sigma, (self.seed + 1000 * n_before + part) % 2**64)
             schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
             schedule.start_pass(n_before)
             while not schedule.run(math.inf):
                 pass
-            weights, n_argmax, arrays = state.weights, n_argmax + state.n_argmax, state.get_state()
+            n_argmax, arrays = n_argmax + state.n_argmax, state.get_state()
             (linear_before, total_before) = self._sums(part, self.cuts[part])
             self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
             linear, total = self._sums(part, self.cuts[part])
@@ -130,11 +160,54 @@ class Member:
                 total -= total_before
                 r = np.divide(1.0, self.C[part], out=np.zeros(len(total)), where=self.C[part] > 0.0)
                 slope, ridge = slope - float(r @ (total_before * total)), ridge + float(r @ total**2)
-        moved = weights - self.w
-        indices = nonzeros(moved)
-        values = moved[indices] / self.w.dtype.type(sigma)
-        slope -= float(self.w[indices].astype(float) @ values)
-        return indices, values, slope, ridge, n_argmax, time.perf_counter() - begin
+        where = differences(self.work, self.w)
+        values = (self.work[where] - self.w[where]) / self.w.dtype.type(sigma)
+        slope -= float(self.w[where].astype(float) @ values)
+        return shortest(where, len(self.w)), values, slope, ridge, n_argmax, time.perf_counter() - begin
+
+    def take(self, changes: Any, number: int, n_exchanged: int, *_: Any) -> Any:
+        """Sum the changes of all members, and go along the sum as far as the dual rises.
+
+        Returns
+        -------
+        None if a member has no change, or this one has taken the sum already; else where the dual is highest along
+        the sum (1: at its end), what it has risen, calls of the oracle, seconds of the busiest, and bytes.
+        """
+        if number != self.number or self.before is None or any(change is None for change in changes):
+            return None
+        spots = [change[0].astype(np.intp) for change in changes]
+        for where in spots:
+            self.work[where] = 0.0
+        for where, (_, values, *_) in zip(spots, changes, strict=True):
+            self.work[where] += values
+        sums = []  # each number once, with the first change that has it
+        for where in spots:
+            sums.append(self.work[where])
+            self.work[where] = 0.0
+        _, _, slopes, ridges, calls, seconds = zip(*changes, strict=True)
+        slope, curvature = sum(slopes), sum(ridges) + sum(float(np.square(v, dtype=float).sum()) for v in sums)
+        best = slope / curvature if curvature > 0.0 else 1.0
+        share = 1.0 if best > NEARLY else max(best, 0.0)
+        tick = self.w.dtype.type(0.5 * n_exchanged * (n_exchanged + 1.0))
+        if self.solver.average and self.average_sum is None:
+            self.average_sum = np.zeros(len(self.w), dtype=self.w.dtype)
+        elif n_exchanged == 0 and self.average_sum is not None:
+            self.average_sum[:] = 0.0
+        for where, values in zip(spots, sums, strict=True):
+            values *= values.dtype.type(share)
+            self.w[where] += values
+            if self.average_sum is not None:
+                self.average_sum[where] += tick * values
+        for where in spots:
+            self.work[where] = self.w[where]
+        for part, before in self.before.items():
+            self.cuts[part] = mixed(before, self.cuts[part], share)
+            if 0.0 < share < 1.0:
+                arrays = self.state_of(part, self.w).get_state()  # in which those that are the same are one
+                self.cuts[part] = {name: arrays[name] for name in CUTS}
+        self.number, self.before = number + 1, None
+        n_bytes = (len(changes) - 1) * sum(change[0].nbytes + change[1].nbytes for change in changes)
+        return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
 
     def _sums(self, part: int, cuts: Any) -> Any:
         """Of a part: the sum of alpha b, and that of alpha by example."""
@@ -142,68 +215,119 @@ class Member:
         np.add.at(total, cuts["cut_example"], alpha)
         return float(alpha @ cuts["cut_numbers"][:, 1]), total
 
-    def _decide(self, accepted: int, share: float) -> None:
-        """Keep this share of the last exchange if it was accepted, else nothing."""
-        if self.undo is None:
-            return
-        (number, parts), self.undo = self.undo, None
-        for part, before in parts.items():
-            if number != accepted:
-                self.cuts[part] = before
-            elif share < 1.0:
-                self.cuts[part] = mixed(before, self.cuts[part], share)
+    def _undo(self) -> None:
+        """Drop what was learnt in an exchange that did not come to its end."""
+        for part, before in (self.before or {}).items():
+            self.cuts[part] = before
+        self.before = None
 
-    def totals(self, _: Any, number: int, accepted: int, share: float) -> Any:
-        """Exactly, of all alphas: the sum of alpha psi (indices, values), of alpha b, of r t^2; counts of both."""
-        self._decide(accepted, share)
-        self.number, self.w = number, None
+    # ---- exactly, of all alphas --------------------------------------------------------------------
+
+    def totals(self, _: Any, number: int) -> Any:
+        """The sum of alpha psi (indices, values); those of alpha b and r t^2, counts of both; whether w is not known.
+
+        The exchange that comes next has this number.
+        """
+        self._undo()
+        is_new, self.number, self.w, self.work = self.number is None, number, None, None
         sums, rows = np.zeros(self.parts[0].n_features), []
+        nowhere = np.zeros(len(sums), dtype=self.parts[0].weight_dtype)
         for part in range(len(self.parts)):
-            state = self.state_of(part)
-            more, linear, ridge = state.all_sums()
-            sums += more
-            rows.append((linear, ridge, state.n_cuts, state.n_patterns))
-        indices = nonzeros(sums)
-        return indices, sums[indices], np.sum(rows, axis=0)
+            state = self.state_of(part, nowhere)
+            rows.append((*state.add_sums(sums), state.n_cuts, state.n_patterns))
+        where = differences(sums, None)
+        return shortest(where, len(sums)), sums[where], np.sum(rows, axis=0), is_new
 
-    def begin(self, w: Any, number: int) -> bool:
-        """Take the weights made of all `totals`; False if this is a copy that these are without."""
-        if number == self.number:
-            self.w = np.array(w)
-        return number == self.number
+    def begin(self, totals: Any, number: int) -> Any:
+        """Make w of what all members have returned; None if this is a copy that is without it.
+
+        Returns
+        -------
+        Sums of alpha b and r t^2, counts of constraints and patterns, of members that did not know w;
+        1/2 |w - base|^2, <base, w - base>, 1/2 |w|^2.
+        """
+        if number != self.number:
+            return None
+        exact = np.zeros(self.parts[0].n_features)
+        for where, values, *_ in totals:
+            exact[where] += values
+        half, product = half_norm(exact), 0.0
+        if self.base is not None:
+            product = float(np.sum(self.base * exact))
+            exact += self.base
+        self.w = exact.astype(self.parts[0].weight_dtype)
+        del exact  # before there is another vector
+        self.work, self.average = self.w.copy(), None
+        rows = np.sum([row for *_, row, _ in totals], axis=0)
+        return *rows.tolist(), sum(is_new for *_, is_new in totals), half, product, half_norm(self.w)
+
+    # ---- questions -----------------------------------------------------------------------------------
+
+    def held(self, w: Any) -> Any:
+        """The weights that are meant, or given; None if this is a copy without them."""
+        if not isinstance(w, Held) or self.w is None or not w.over or self.average_sum is None:
+            return self.w if isinstance(w, Held) else w
+        if self.average is None:
+            self.average = self.average_sum / self.w.dtype.type(-0.5 * w.over * (w.over + 1.0))
+            self.average += self.w
+        return self.average
 
     def answers(self, w: Any, function: Any, *arguments: Any) -> Any:
         """``[function(part, w, *rest) for ...]``."""
+        if (weights := self.held(w)) is None:
+            return None
         asked = list(zip(self.parts, arguments, strict=True))
-        return parallel_map(lambda part: function(part[0], w, *part[1]), asked, self.n_threads)
+        return parallel_map(lambda part: function(part[0], weights, *part[1]), asked, self.n_threads)
 
     def known_violations(self, w: Any) -> Any:
         """As `DualState.known_violations`, of all its examples."""
-        return np.concatenate([self.state_of(part).known_violations(w) for part in range(len(self.parts))])
+        if (weights := self.held(w)) is None:
+            return None
+        states = (self.state_of(part, weights) for part in range(len(self.parts)))
+        return np.concatenate([state.known_violations(weights) for state in states])
 
-    def collect(self, _: Any, part: int, accepted: int, share: float) -> Any:
+    def half_norm(self, w: Any) -> Any:
+        """As `DualState.half_norm`."""
+        return None if (weights := self.held(w)) is None else half_norm(weights, self.base)
+
+    def piece(self, w: Any, start: int, stop: int) -> Any:
+        """Some of the weights."""
+        return None if (weights := self.held(w)) is None else weights[start:stop]
+
+    def collect(self, _: Any, part: int) -> Any:
         """The cuts of a part, if there is one."""
-        self._decide(accepted, share)
+        self._undo()
         return [self.cuts[part][name] for name in CUTS] if part < len(self.cuts) else None
 
 
 class SharedState(DualState):
-    """A dual state whose alphas are with members: here, and on the workers of a cluster from `send` to `close`.
+    """A dual state whose alphas and w are with members: here, and on the workers of a cluster from `send` to `close`.
 
     Parameters
     ----------
-    problem, C, seed, averaging, base : see `DualState`; the average is over exchanges.
+    problem, C, seed, base : see `DualState`.
+    averaging : see `DualState`; the average is over exchanges.
     solver : DualSolver
     n_threads : sequence of int
         Of each worker.
     connect : callable
-        Gives the members workers of their own, with `map` and `close` of `structsvm.shards.cluster.Cluster`.
+        Gives the members workers of their own, with `map`, `all_to_all` and `close` of
+        `structsvm.shards.cluster.Cluster`.
     """
 
     def __init__(
-        self, problem: Any, C: Any, solver: Any, n_threads: Sequence[int], connect: Callable[[Any], Any], **options: Any
+        self,
+        problem: Any,
+        C: Any,
+        solver: Any,
+        n_threads: Sequence[int],
+        connect: Callable[[Any], Any],
+        *,
+        averaging: str | None = None,
+        base: Any = None,
+        seed: int = 0,
     ) -> None:
-        super().__init__(problem, C, **options)
+        super().__init__(problem, C, base=base, seed=seed)
         self.C, self.connect, self.cluster = C, connect, None
         n_parts = 1 if len(n_threads) == 1 else N_PARTS * len(n_threads)
         spans = list(pairwise(equal_shares(costs(problem), problem.groups, n_parts)))
@@ -212,26 +336,35 @@ class SharedState(DualState):
         seed = int(self.random_words()[0] >> np.uint64(1))
         self.spans = [np.array(part).tolist() for part in np.array_split(spans, min(len(n_threads), len(spans)))]
         self.members = [
-            Member([Shard(problem, a, b) for a, b in part], [C[a:b] for a, b in part], [], solver, n, seed + 100 * k)
+            Member([Shard(problem, a, b) for a, b in part], [C[a:b] for a, b in part], base, solver, n, seed + 100 * k)
             for k, (part, n) in enumerate(zip(self.spans, n_threads))
         ]
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
+        self.averages = averaging is not None
         self.number = 0  # of the next exchange
-        self.accepted = 0, 1.0  # number of the last one that counts, and the share of it that does
-        self.change: Any = UNCHANGED  # of w, which the members do not know yet
-        self.step = np.zeros_like(self.weights)
+        self.is_torn = False  # whether an exchange was cut short: some members may have taken its sum
         self.n_exchanged = self.n_lost = 0
         self.counts = [0, 0]
         self.costs: list[tuple[float, float, int]] = []  # by exchange: seconds of a part, of the rest; bytes
-        self.objective = 0.0
+        self.objective = self.norm = 0.0  # the dual; 1/2 |w|^2 when it was last recomputed
         self._deal(super().get_state())
-        self.objective = super().settle()
 
     # What steps on own working sets would count.
-    dual = property(lambda self: self.objective)
     n_cuts = property(lambda self: self.counts[0])
     n_patterns = property(lambda self: self.counts[1])
+
+    @property
+    def dual(self) -> float:
+        """The dual objective, as far as exchanges have told."""
+        if self.is_torn:
+            self.recompute()
+        return self.objective
+
+    def settle(self) -> float:
+        return self.dual
+
+    # ---- members -----------------------------------------------------------------------------------
 
     def map(self, function: Any, shared: Any, arguments: Any) -> Any:
         """``[function(member, shared, *rest) for ...]``, each where its member is."""
@@ -242,11 +375,18 @@ class SharedState(DualState):
     def _map(self, function: Any, shared: Any = None, *rest: Any) -> Any:
         return self.map(function, shared, [rest] * len(self.members))
 
+    def _all_to_all(self, first: Any, then: Any, *arguments: Any) -> Any:
+        """What `then` returns of what all members' `first` has returned. LostError unless each answers."""
+        if self.cluster is not None:
+            return whole(self.cluster.all_to_all(first, then, arguments))
+        return whole(self._map(then, self._map(first, None, *arguments), *arguments))
+
     def send(self) -> None:
         """Send the members to workers, unless they are there."""
         if self.cluster is None:
-            self.cluster = self.connect(self.members)
+            self.cluster, n_lost = self.connect(self.members), self.n_lost
             self.recompute()
+            self.n_lost = n_lost  # all were new
 
     def close(self) -> None:
         """Bring the alphas back, and release what workers hold."""
@@ -261,84 +401,98 @@ class SharedState(DualState):
             cluster.close()
 
     def exchange(self, start: int, n_before: int, stop: int | None = None) -> None:
-        """Let all members train on a part each, or parts start .. stop - 1, and sum their changes of w."""
-        number, begin, stop = self.number, time.perf_counter(), start + 1 if stop is None else stop
-        message = number, self.accepted, *self.change, start, stop, self.sigma, n_before
-        answers = self._map(Member.exchange, message)
-        if any(answer is None for answer in answers):  # copies of lost ones: all start again from what they have
-            self.n_lost += sum(answer is None for answer in answers)
+        """Let all members train on a part each, or parts start .. stop - 1, and take the sum of their changes of w."""
+        self.send()
+        begin, stop, self.is_torn = time.perf_counter(), start + 1 if stop is None else stop, True
+        message = self.number, self.n_exchanged, start, stop, self.sigma, n_before
+        try:
+            best, gain, n_argmax, work, n_bytes = self._all_to_all(Member.train, Member.take, *message)[0]
+        except LostError:
             self.recompute()
             return
-        self.number, self.change = number + 1, UNCHANGED
-        indices = np.unique(np.concatenate([answer[0] for answer in answers]))
-        slope = curvature = 0.0
-        n_bytes = len(answers) * sum(array.nbytes for array in message[2:4])
-        for where, values, more, ridge, n_argmax, _ in answers:
-            n_bytes += where.nbytes + values.nbytes
-            self.step[where] += values
-            slope, curvature = slope + more, curvature + ridge
-            self.count_argmax(n_argmax)
-        values = self.step[indices]
-        self.step[indices] = 0.0
-        curvature += float(np.square(values, dtype=float).sum())
-        best = slope / curvature if curvature > 0.0 else 1.0
-        share = min(best, 1.0)
-        if share > 0.0:
-            values *= values.dtype.type(share)
-            self.accepted, self.change = (number, share), (indices, values)
-            self.weights[indices] += values
-            self.objective += share * (slope - 0.5 * share * curvature)
-            if self.average_sum is not None:
-                t = self.n_exchanged
-                self.average_sum[indices] += self.weights.dtype.type(0.5 * t * (t + 1.0)) * values
-        self.n_exchanged += 1
-        work = max(answer[-1] for answer in answers)
+        self.number, self.objective, self.n_exchanged = self.number + 1, self.objective + gain, self.n_exchanged + 1
+        self.is_torn = False
+        self.count_argmax(n_argmax)
         self.costs.append((work / (stop - start), max(time.perf_counter() - begin - work, 0.0), n_bytes))
         self.sigma = min(max(self.sigma / min(max(best, 1.0 / FACTOR), FACTOR), 1.0), float(len(self.members)))
-
-    def restart_average(self) -> None:
-        super().restart_average()
-        if self.average_sum is not None:  # what it sums are exchanges, not visits
-            self.average_sum[:] = 0.0
-        self.n_exchanged = 0
-
-    def end_average(self) -> None:
-        pass  # members have the visits
-
-    def averaged(self) -> Any:
-        T = self.n_exchanged
-        if self.average_sum is None or T == 0:
-            return copied(self.weights)
-        return self.weights - self.average_sum / self.weights.dtype.type(0.5 * T * (T + 1.0))
-
-    def settle(self) -> float:
-        """The dual objective, as far as exchanges have told."""
-        return self.objective
 
     def recompute(self) -> float:
         """Recompute w and the dual objective from all alphas, and let the members have w."""
         while True:
             self.number += 2  # which no member has
-            sums = np.zeros(self.problem.n_features)
-            found = self._map(Member.totals, None, self.number, *self.accepted)
-            for indices, values, _ in found:
-                sums[indices] += values
-            linear, ridge, *counts = sum(row for *_, row in found).tolist()
-            gather(self, (), [(sums, linear, ridge)])
-            self.objective = super().settle()
-            self.counts, self.change = list(map(int, counts)), UNCHANGED
-            if all(self._map(Member.begin, self.weights, self.number)):
-                return self.objective
+            try:
+                found = self._all_to_all(Member.totals, Member.begin, self.number)[0]
+            except LostError:
+                continue
+            linear, ridge, n_cuts, n_patterns, n_new, half, product, self.norm = found
+            self.objective = linear - half - 0.5 * ridge - product
+            self.counts, self.is_torn = [int(n_cuts), int(n_patterns)], False
+            if n_new:  # who have no average
+                self.n_lost, self.n_exchanged = self.n_lost + n_new, 0
+            return self.objective
+
+    # ---- weights -------------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> Any:
+        """The last weights, read from the members: array (n_features,)."""
+        return self.read(Held())
+
+    def averaged(self) -> Any:
+        return self.read(self.held_average())
+
+    def held_average(self) -> Held:
+        """The average as members have it."""
+        return Held(self.n_exchanged if self.averages else 0)
+
+    def read(self, w: Held) -> Any:
+        """Weights that members have, some from each. LostError if none of them is left."""
+        if self.cluster is None:
+            self.recompute()
+        n, found = len(self.members), np.empty(self.problem.n_features, dtype=self.problem.weight_dtype)
+        for start in range(0, len(found), READ):
+            spans = list(pairwise(np.linspace(start, min(start + READ, len(found)), n + 1).astype(int).tolist()))
+            left = set(range(n))
+            for turn in range(n):  # what a lost one had the next one has, too
+                asked = [(k + turn) % n for k in range(n)]
+                for k, piece in zip(asked, self.map(Member.piece, w, [spans[k] for k in asked]), strict=True):
+                    if piece is not None:
+                        found[slice(*spans[k])] = piece
+                        left.discard(k)
+                if not left:
+                    break
+            else:
+                raise LostError("no member has the weights")
+        return found
+
+    def half_norm(self, w: Any) -> Any:
+        if isinstance(w, Held):
+            return whole(self._map(Member.half_norm, w))[0]
+        return super().half_norm(w)
+
+    def primal(self, w: Any = None, violation: Any = None) -> Any:
+        return super().primal(self.weights if w is None else w, violation)
 
     def known_violations(self, w: Any) -> Any:
-        return np.concatenate(self._map(Member.known_violations, w))
+        return np.concatenate(whole(self._map(Member.known_violations, w)))
+
+    def restart_average(self) -> None:
+        self.n_exchanged = 0
+
+    def end_average(self) -> None:
+        pass  # members have it
+
+    def renew(self) -> None:
+        pass  # what was read belongs to who has it
+
+    # ---- alphas --------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
         """Let the members here have the cuts of those on workers, in files: copies start from them."""
         if self.cluster is None:
             return
         for part in range(self.n_parts):
-            found = self._map(Member.collect, None, part, *self.accepted)
+            found = self._map(Member.collect, None, part)
             members = [member for member, cuts in zip(self.members, found) if cuts is not None]
             arrays = zip(*(cuts for cuts in found if cuts is not None), strict=True)
             for name, of_members in zip(CUTS, arrays, strict=True):
@@ -364,11 +518,13 @@ class SharedState(DualState):
         self.close()
         self._deal(found)
         super().set_state(state | cuts_of(found, 0, 0), adapt=adapt)
-        self.recompute()
+        self.objective, self.counts = checked.settle(), [checked.n_cuts, checked.n_patterns]
+        self.is_torn = False
+        self.restart_average()
 
 
 class MemberRounds(Rounds):
-    """Rounds of the oracle whose shards are the members' parts."""
+    """Rounds of the oracle whose shards are the members' parts; weights may be `Held` by them."""
 
     def __init__(self, state: SharedState) -> None:
         super().__init__(state.problem)
@@ -384,7 +540,7 @@ class MemberRounds(Rounds):
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         rest = iter(arguments)
         asked = [(function, *islice(rest, len(part))) for part in self.state.spans]
-        return [answer for found in self.state.map(Member.answers, w, asked) for answer in found]
+        return [answer for found in whole(self.state.map(Member.answers, w, asked)) for answer in found]
 
 
 class ExchangeSchedule:
@@ -416,7 +572,6 @@ class ExchangeSchedule:
     def start_pass(self, n_before: int = 0) -> None:
         """The pass begins with the next `run`. `n_before` passes have been done."""
         self.part, self.n_before = 0, n_before
-        self.state.send()
         if self.state.costs:
             work, rest, n_bytes = np.median(self.state.costs, axis=0).tolist()
             self.stride = stride_for(work, rest, self.state.n_parts)
@@ -454,9 +609,25 @@ def stride_for(work: float, rest: float, n_parts: int) -> int:
     return min(max(math.ceil(rest / work), 1) if work > 0.0 else 1, n_parts)
 
 
-def nonzeros(vector: Any) -> Any:
-    """Where a vector is not 0, in the shortest integers."""
-    return np.flatnonzero(vector).astype(np.min_scalar_type(len(vector)))
+def whole(answers: Any) -> Any:
+    """The answers of all members. LostError if one is that of a copy, or none came."""
+    if any(answer is None for answer in answers):
+        raise LostError
+    return answers
+
+
+def differences(a: Any, b: Any) -> Any:
+    """Where two long vectors differ (None: 0), in one pass over them."""
+    found = [np.zeros(0, dtype=np.intp)]
+    for start in range(0, len(a), PIECE):
+        piece = slice(start, start + PIECE)
+        found.append(start + np.flatnonzero(a[piece] != (0.0 if b is None else b[piece])))
+    return np.concatenate(found)
+
+
+def shortest(indices: Any, n: int) -> Any:
+    """Indices below n in the shortest integers."""
+    return indices.astype(np.min_scalar_type(n))
 
 
 def scaled(cuts: Any, sigma: float) -> Any:
@@ -465,19 +636,21 @@ def scaled(cuts: Any, sigma: float) -> Any:
 
 
 def mixed(before: Any, after: Any, share: float) -> Any:
-    """The cuts of an exchange of which a share is kept: those of both ends."""
-    numbers: dict[tuple[int, bytes], Any] = {}
-    for cuts, part in ((before, 1.0 - share), (after, share)):
-        words = np.split(cuts["cut_words"], cuts["cut_bounds"][1:-1]) if len(cuts["cut_example"]) else []
-        for i, row, cut in zip(cuts["cut_example"].tolist(), cuts["cut_numbers"].tolist(), words, strict=True):
-            alpha = numbers.get((i, cut.tobytes()), (0.0,))[0]
-            numbers[i, cut.tobytes()] = alpha + part * row[0], *row[1:]
-    keys = sorted(numbers, key=lambda key: key[0])
+    """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example."""
+    if share in (0.0, 1.0):
+        return after if share else before
+    ends = scaled(before, 1.0 - share), scaled(after, share)
+    example = np.concatenate([cuts["cut_example"] for cuts in ends])
+    order = np.argsort(example, kind="stable")
+    sizes = np.concatenate([np.diff(cuts["cut_bounds"]) for cuts in ends])
+    starts = np.concatenate([[0], np.cumsum(sizes)])[order]
+    bounds = np.concatenate([[0], np.cumsum(sizes[order])])
+    words = np.concatenate([cuts["cut_words"] for cuts in ends])
     return {
-        "cut_example": np.array([i for i, _ in keys], dtype=np.int64),
-        "cut_bounds": np.cumsum([0, *(len(text) // 4 for _, text in keys)], dtype=np.int64),
-        "cut_numbers": np.array([numbers[key] for key in keys]).reshape(-1, 3),
-        "cut_words": np.frombuffer(b"".join(text for _, text in keys), dtype=np.int32),
+        "cut_example": example[order],
+        "cut_bounds": bounds,
+        "cut_numbers": np.concatenate([cuts["cut_numbers"] for cuts in ends])[order],
+        "cut_words": words[np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes[order])],
     }
 
 

@@ -58,6 +58,7 @@ class Cluster:
         self.last: BaseException | None = None  # what was lost last
         self.places: dict[int, Any] = {}  # number of a shard -> address of its worker, future of its pickled data
         self.is_lost = False
+        self.n_failed = 0  # times in a row that `all_to_all` was left without an answer
 
     def map(self, function: Any, w: Any, arguments: Any) -> list[Any]:
         """``[function(shard, w, *rest) for ...]``, each where its shard is; w may be None, or a tuple with arrays."""
@@ -70,9 +71,34 @@ class Cluster:
                 return [outcome[k] for k in range(len(self.shards))]
             for k in missing:
                 self.places.pop(k, None)
+        return self._give_up(len(missing))
+
+    def all_to_all(self, first: Any, then: Any, arguments: Any) -> list[Any]:
+        """``[then(shard, found, *arguments) for ...]`` of ``found = [first(shard, None, *arguments) for ...]``.
+
+        What `first` has returned goes from worker to worker. None for what lost workers leave without an answer.
+        """
+        futures: dict[int, Any] = {}
+        try:
+            self._send(range(len(self.shards)))
+            found = [self._submit(k, first, None, *arguments) for k in range(len(self.shards))]
+            futures = {k: self._submit(k, then, found, *arguments) for k in range(len(self.shards))}
+        except LOST as error:
+            self.last = error
+        outcome = self._outcome(futures)
+        missing = [k for k in range(len(self.shards)) if k not in outcome]
+        for k in missing:  # whose workers may be well, and wait for what was lost
+            if k in self.places and self.places[k][1].status != "finished":
+                self.places.pop(k)
+        self.n_failed = self.n_failed + 1 if missing else 0
+        if self.n_failed == ATTEMPTS:
+            self._give_up(len(missing))
+        return [outcome.get(k) for k in range(len(self.shards))]
+
+    def _give_up(self, n_missing: int) -> Any:
         self.is_lost = True
         raise ClusterError(
-            f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, the last by "
+            f"{n_missing} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, the last by "
             f"{self.last!r:.200}"
         ) from self.last
 
@@ -84,19 +110,24 @@ class Cluster:
 
     def _ask(self, function: Any, w: Any, arguments: Any) -> Any:
         """The outcomes that arrive; those of lost workers are left out."""
-        outcome: dict[int, Any] = {}
         try:
             self._send(arguments)
             # To one worker, from which the others fetch it: where one dies, a broadcast may stop all later ones.
             weights = None if w is None else self._scatter(w)
-            futures = {}
-            for k, rest in arguments.items():
-                home, data = self.places[k]
-                what = f"{self.name}-{k}", data, function, weights, *rest
-                futures[k] = self.client.submit(answer, *what, pure=False, workers=[home])
+            futures = {k: self._submit(k, function, weights, *rest) for k, rest in arguments.items()}
         except LOST as error:
             self.last = error
-            return outcome
+            return {}
+        return self._outcome(futures)
+
+    def _submit(self, k: int, *what: Any) -> Any:
+        """A future of a shard's `answer`."""
+        home, data = self.places[k]
+        return self.client.submit(answer, f"{self.name}-{k}", data, *what, pure=False, workers=[home])
+
+    def _outcome(self, futures: Any) -> Any:
+        """The outcomes that arrive."""
+        outcome: dict[int, Any] = {}
         for k, future in futures.items():
             try:
                 outcome[k] = found = aligned(future.result())
@@ -157,6 +188,8 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
         while len(HELD) > MOST_HELD:
             HELD.popitem(last=False)
     lock, shard = held  # which another thread may have let go of by now
+    if isinstance(w, list) and any(isinstance(item, FileFault) for item in w):
+        return next(item for item in w if isinstance(item, FileFault))
     with lock:
         try:
             return function(shard, *(aligned(item) for item in (w, *rest)))
@@ -172,6 +205,6 @@ def release(name: str) -> None:
 
 def aligned(item: Any) -> Any:
     """Received data, with arrays aligned for compiled code: they arrive at any address."""
-    if isinstance(item, tuple):
-        return tuple(aligned(part) for part in item)
+    if isinstance(item, tuple | list):
+        return type(item)(aligned(part) for part in item)
     return np.require(item, requirements=["C", "A"]) if isinstance(item, np.ndarray) else item

@@ -18,7 +18,15 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import copied, half_norm
-from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
+from structsvm.dual.exchanges import (
+    ExchangeSchedule,
+    Held,
+    LostError,
+    MemberRounds,
+    SharedState,
+    on_workers,
+    why_rounds,
+)
 from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
@@ -341,20 +349,22 @@ class DualRun(WeightRun):
         inference it is unknown, except that of the constraints found.
         """
         begin = time.perf_counter()
-        if isinstance(self.state, SharedState):
-            self.dual = self.state.recompute()
+        weights = self.candidates()
         if not self.problem.has_primal:
-            self.primal_found = self.primal_found_at(self.weights)
+            self.primal_found = self.primal_found_at(weights[-1] if self.use_average else weights[0])
         else:
-            weights = [self.state.weights]
-            if self.state.averages:
-                if self.schedule.next >= self.schedule.n_samples:
-                    self.state.end_average()
-                weights.append(self.state.averaged())
             primals = self.primals_at(weights)
             self.primal = min(primals)
             self.use_average = primals[-1] < primals[0]
         self.seconds += time.perf_counter() - begin
+
+    def candidates(self) -> list[Any]:
+        """The last weights and, if it is another vector, their average."""
+        if not self.state.averages:
+            return [self.state.weights]
+        if self.schedule.next >= self.schedule.n_samples:
+            self.state.end_average()
+        return [self.state.weights, self.state.averaged()]
 
     def primals_at(self, weights: Any) -> list[Any]:
         """The primal objective at one or two vectors of weights; inf at that which some examples clearly say is worse.
@@ -408,6 +418,42 @@ class DualRun(WeightRun):
     def norms(self) -> tuple[float, float]:
         dual_norm = half_norm(self.state.weights)
         return super().norms()[0] if self.use_average else dual_norm, dual_norm
+
+
+class SharedRun(DualRun):
+    """A run on weights that workers hold: they answer what certificates ask, and are read when training ends."""
+
+    returned: Any = None  # the weights that were read
+
+    @property
+    def weights(self) -> Any:
+        """The weights that the solver returns: array (n_features,), the same one until training is resumed."""
+        return self.state.read(self.candidates()[self.use_average]) if self.returned is None else self.returned
+
+    def candidates(self) -> list[Any]:
+        return [Held(), self.state.held_average()] if self.solver.average else [Held()]
+
+    def certify(self) -> None:
+        while True:
+            begin = time.perf_counter()
+            self.dual = self.state.recompute()
+            self.seconds += time.perf_counter() - begin
+            try:
+                return super().certify()
+            except LostError:  # between two answers: once more, of what is left
+                continue
+
+    def resume(self) -> None:
+        self.returned = None
+        super().resume()
+
+    def close(self) -> None:
+        if self.state.cluster is not None and not self.state.cluster.is_lost:
+            self.returned = self.weights
+        super().close()
+
+    def norms(self) -> tuple[float, float]:
+        return half_norm(self.weights), self.state.norm
 
 
 class Solver(Parameters, ABC):
@@ -667,10 +713,10 @@ class DualSolver(Solver):
             state = SharedState(problem, C, self, **on_workers(client), **self._state_options(base))
             rounds = MemberRounds(state)
             schedule = ExchangeSchedule(state, self.schedule_on(state, rounds, C))
-        else:
-            rounds = Rounds(problem, self.n_jobs)
-            state = self.state_on(problem, C, base)
-            schedule = self.schedule_of(state, rounds, C)
+            return SharedRun(self, problem, state, schedule, rounds, C=C)
+        rounds = Rounds(problem, self.n_jobs)
+        state = self.state_on(problem, C, base)
+        schedule = self.schedule_of(state, rounds, C)
         return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
 
     def _in_rounds(self, why: str) -> DualSolver:

@@ -313,7 +313,6 @@ class LatentRun(DualRun):
     # ---- state ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        self.rounds.close()
         self.inner.close()
 
     def get_state(self) -> dict[str, NDArray[Any]]:

@@ -100,6 +100,22 @@ def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
     assert run.dual == pytest.approx(whole.settle(), rel=1e-5)
 
 
+def test_answers_go_from_worker_to_worker(client, monkeypatch):
+    cluster = module.Cluster(client, [3, 4, 5])
+    first, then = lambda shard, _, n: (shard, np.arange(n)), lambda shard, found, n: (shard, found)
+    for shard, (of, found) in zip(cluster.shards, cluster.all_to_all(first, then, (2,)), strict=True):
+        assert of == shard and [k for k, _ in found] == [3, 4, 5]
+        assert all(array.tolist() == [0, 1] for _, array in found)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        cluster.all_to_all(lambda shard, _: os.stat("no such file"), then, ())
+    monkeypatch.setattr(cluster, "_outcome", lambda futures: {0: 1})
+    for _ in range(module.ATTEMPTS - 1):
+        assert cluster.all_to_all(first, then, (2,)) == [1, None, None] and not cluster.is_lost
+    with pytest.raises(module.ClusterError, match="2 of 3 shards were lost 10 times"):
+        cluster.all_to_all(first, then, (2,))
+    assert cluster.is_lost
+
+
 def test_an_error_of_the_oracle_comes_out(client):
     data = Data(0, n=40)
     data.X[30] = np.nan
@@ -159,6 +175,7 @@ def test_workers_make_shards_and_train_on_them(client, files, tmp_path, monkeypa
         for file in here.folder.iterdir():
             assert (there.folder / file.name).read_bytes() == file.read_bytes()
         assert asked[:2] == [3, 3] and len(asked) > 4 and sum(asked) > 12  # read, counted, encoded, put together
+        client.wait_for_workers(2)  # whose number the bits depend on
         solver = LaRank(C=0.1, tol=0.05, random_state=0, deterministic=False)
         labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, **features)
         duals = [labeler.fit(SequenceShards.open(there.folder, mmap=on)).result_.dual for on in (True, False)]

@@ -38,6 +38,10 @@ class Copies:
     def copy(self, k):
         return pickle.loads(dumps_references(self.members[k]))
 
+    def all_to_all(self, first, then, arguments):
+        found = self.map(first, None, [arguments] * len(self.there))
+        return self.map(then, found, [arguments] * len(self.there))
+
     def lose(self, k):
         """As `Cluster` does: who is asked next is a copy of what the client has."""
         self.there[k] = self.copy(k)
@@ -152,16 +156,36 @@ def test_approximate_inference_claims_no_gap(workers):
     np.testing.assert_array_equal(run.state.known_violations(run.weights), known.known_violations(run.weights))
 
 
+def test_a_state_on_weights_of_others():
+    problem, other = chains(), advance(LARANK.start(chains()))
+    w = np.ones(problem.n_features, dtype=problem.weight_dtype)
+    state = DualState(problem, other.C, on=w)
+    state.set_state(other.state.get_state())
+    assert state.weights is w and (w == 1.0).all() and state.n_cuts == other.state.n_cuts > 0
+    sums = np.zeros(len(w))
+    linear, ridge = state.add_sums(sums)
+    np.testing.assert_allclose(sums, other.state.weights, atol=1e-6)
+    assert linear - 0.5 * sums @ sums - 0.5 * ridge == pytest.approx(other.state.dual)
+    schedule = LARANK.schedule_on(state, None, other.C)
+    schedule.start_pass(0)
+    schedule.run(np.inf)
+    assert (w != 1.0).any()
+    state.settle()
+    assert (w != 1.0).all()
+
+
 def test_the_dual_rises_with_each_exchange():
     run = advance(start(LARANK))
     state, found = run.state, []
     run.start_pass()
     for part in range(state.n_parts):
-        before = state.weights.copy()
+        before = state.weights
         state.exchange(part, 1)
         found.append(state.dual)
-        for member in state.cluster.there:  # which apply the change with the next question
-            np.testing.assert_array_equal(member.w, before)
+        assert (state.weights != before).any()
+        for member in state.cluster.there:  # the same bits, in the order of members
+            np.testing.assert_array_equal(member.w, state.weights)
+            np.testing.assert_array_equal(member.work, member.w)
     assert found == sorted(found) and len(set(found)) > 4
     assert state.recompute() == pytest.approx(found[-1], rel=1e-5)
 
@@ -186,7 +210,7 @@ def test_several_parts_between_exchanges(monkeypatch, penalty):
     state.sigma = 0.05  # of which a share is taken
     run.start_pass()
     state.exchange(0, 1, 5)
-    assert state.accepted[1] < 1.0 and state.n_argmax > 60
+    assert state.sigma > 0.05 and state.n_argmax > 60
     assert state.dual == pytest.approx(dual_of(run), rel=1e-5)
     monkeypatch.setattr(exchanges, "stride_for", lambda *given: found.append(given) or 3)
     exchange = state.exchange
@@ -205,6 +229,26 @@ def test_exchanges_take_half_of_the_time_at_most():
     assert chosen == [1, 1, 1, 2, 4, 8, 8] and STRIDE_FOR(0.0, 1.0, 8) == 1
 
 
+def test_a_share_of_an_exchange_is_a_share_of_each_alpha():
+    problem, C = chains(), np.full(60, 0.3)
+    ends = []
+    for n_passes in (1, 3):
+        run = advance(LARANK.start(problem), n_passes)
+        ends.append({name: run.state.get_state()[name] for name in exchanges.CUTS})
+    assert exchanges.mixed(*ends, 0.0) is ends[0] and exchanges.mixed(*ends, 1.0) is ends[1]
+    cuts = exchanges.mixed(*ends, 0.25)
+    assert (np.diff(cuts["cut_example"]) >= 0).all()
+    state, sums, expected = DualState(problem, C), np.zeros(problem.n_features), np.zeros(problem.n_features)
+    state.set_state(state.get_state() | cuts)
+    assert max(len(end["cut_example"]) for end in ends) < state.n_cuts < len(cuts["cut_example"])
+    state.add_sums(sums)
+    for end, share in zip(ends, (0.75, 0.25), strict=True):
+        state.set_state(state.get_state() | end)
+        state.add_sums(found := np.zeros(problem.n_features))
+        expected += share * found
+    np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
 def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
     workers[:] = [1] * 8
     run = advance(start(LARANK))
@@ -214,7 +258,7 @@ def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
         dual, state.sigma = state.dual, sigma
         state.exchange(part, 1)
         assert state.dual > dual
-        assert (state.accepted[1] < 0.9) == (sigma < 1.0)
+        assert (state.sigma > sigma) == (sigma < 1.0)
         assert state.dual == pytest.approx(dual_of(run), rel=1e-5)
     assert state.recompute() == pytest.approx(state.dual, abs=1e-9)
 
@@ -223,8 +267,13 @@ def test_a_sum_in_the_wrong_direction_is_undone():
     run = advance(start(LARANK))
     state, cluster, ask = run.state, run.state.cluster, run.state.cluster.map
     run.start_pass()
-    before, w, dual = state.get_state(), state.weights.copy(), state.dual
-    cluster.map = lambda *asked: [(*answer[:2], -1.0, *answer[3:]) for answer in ask(*asked)]
+    before, w, dual = state.get_state(), state.weights, state.dual
+
+    def turned(function, *asked):
+        answers = ask(function, *asked)
+        return [(*a[:2], -1.0, *a[3:]) for a in answers] if function is Member.train else answers
+
+    cluster.map = turned
     state.exchange(0, 1)
     cluster.map = ask
     assert state.dual == dual
@@ -261,10 +310,13 @@ def test_a_question_that_comes_twice_is_answered_once():
     run = advance(start(LARANK))
     run.start_pass()
     state, member = run.state, run.state.cluster.there[0]
-    message = state.number, state.accepted, *state.change, 0, 1, 1.0, 1
-    assert member.exchange(message) is not None
-    assert member.exchange(message) is None
-    assert member.begin(state.weights, -1) is False
+    message = state.number, 0, 0, 1, 1.0, 1
+    change = member.train(None, *message)
+    assert change is not None and member.train(None, *message) is None
+    assert member.take([change, None], *message) is None
+    assert member.take([change], *message) is not None and member.take([change], *message) is None
+    assert member.train(None, *message) is None
+    assert member.begin([], -1) is None
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -302,19 +354,63 @@ def test_a_worker_that_is_lost_while_all_is_summed():
 
     cluster.map = ask_and_lose
     dual = state.recompute()
-    assert asked == [Member.totals, Member.begin] * 2
+    assert asked == [Member.totals, Member.begin] * 2 and state.n_lost == 1
     assert dual == pytest.approx(dual_of(run), rel=1e-6)
 
 
-def test_ctrl_c_in_the_middle_of_an_exchange():
+@pytest.mark.parametrize("question", [Member.take, Member.half_norm, Member.answers, Member.known_violations])
+def test_a_worker_that_is_lost_between_any_two_answers(workers, question):
+    workers[:] = [1, 1]
+    data = Data(0, n=30)
+    if question is Member.known_violations:
+        data.oracle.inference = "approximate"
+    run = advance(start(LaRank(C=0.3, random_state=0), data.bind()), 2)
+    cluster, ask = run.state.cluster, run.state.cluster.map
+
+    def lose_and_ask(function, *asked):
+        if function is question and not run.state.n_lost:
+            cluster.lose(1)
+        return ask(function, *asked)
+
+    cluster.map = lose_and_ask
+    before = run.dual
+    advance(run)
+    run.checked_certify()
+    assert run.state.n_lost == 1 and run.dual != before
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-9)
+    if question is not Member.known_violations:
+        assert run.primal == pytest.approx(run.primal_at(run.weights), rel=1e-9)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_weights_are_read_once_from_whoever_has_them(monkeypatch, average):
+    monkeypatch.setattr(exchanges, "READ", 40)
+    run = advance(start(LaRank(C=0.3, average=average, random_state=0)), 2)
+    run.checked_certify()
+    run.state.cluster.lose(0)
+    member = run.state.cluster.there[1]
+    expected = member.held(exchanges.Held(run.state.n_exchanged if run.use_average else 0)).copy()
+    run.close()
+    assert run.weights is run.weights
+    np.testing.assert_array_equal(run.weights, expected)
+    assert run.result().dual_norm == pytest.approx(0.5 * member.w @ member.w, rel=1e-5)
+    run = advance(start(LARANK))
+    for k in range(3):
+        run.state.cluster.lose(k)
+    with pytest.raises(exchanges.LostError, match="no member has the weights"):
+        run.close()
+
+
+@pytest.mark.parametrize("question", [Member.train, Member.take])
+def test_ctrl_c_in_the_middle_of_an_exchange(question):
     run = advance(start(LARANK))
     state, cluster = run.state, run.state.cluster
     ask, dual = cluster.map, []
 
     def ask_and_stop(function, shared, arguments):
         outcome = ask(function, shared, arguments)
-        if function is Member.exchange and shared[4] == 3:
-            dual.append(state.dual)
+        if function is question and arguments[0][2] == 3 and not dual:
+            dual.append(state.objective)
             raise KeyboardInterrupt
         return outcome
 
@@ -322,7 +418,11 @@ def test_ctrl_c_in_the_middle_of_an_exchange():
     solver = free(LARANK)
     solver.solve(run.problem, run=run)
     assert run.status == "interrupted" and not cluster.is_open
-    assert state.dual == dual[0] == pytest.approx(dual_of(run), rel=1e-5)  # of all that was answered before
+    assert run.dual == state.dual == pytest.approx(dual_of(run), rel=1e-5)
+    if question is Member.train:
+        assert run.dual == pytest.approx(dual[0], rel=1e-5)  # of all that was answered before
+    else:
+        assert run.dual > dual[0]
     assert solver.solve(run.problem, run=run).status == "converged"
 
 
