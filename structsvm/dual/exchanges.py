@@ -7,11 +7,11 @@ A d of w that a change d of its alphas makes, it maximises
 
 Times sigma this is the dual of alphas sigma alpha and of sigma C, started from w: the solver's own steps maximise it.
 With sigma = K the sum of all changes never lowers the dual (Ma and others 2015). A smaller sigma takes longer steps.
-The sum is taken as far as an exact line search says, and sigma follows it.
+The sum is taken about as far as an exact line search says, and sigma follows it.
 
 Changes go from worker to worker. Each sums all of them, in their order, and searches along the sum: all come to the
-same w, bit for bit, and the client gets a few numbers. A sum by ranges of features, which a ring passes twice, sends
-less only where there are more than some eight workers, whose changes overlap too little to be worth it.
+same w, bit for bit, and the client gets a few numbers. A sum by ranges of features, which a ring passes twice, would
+send less only between more than some eight workers, and take a task for each pair of them.
 
 Dual and w are recomputed from all alphas for each certificate, which is exact as ever; in between the dual is the sum
 of what exchanges have gained. The alphas of a worker that is lost are those of the last checkpoint, or 0; training goes
