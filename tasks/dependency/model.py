@@ -310,11 +310,11 @@ class DependencyModel(CalibratedStructures):
         labels, stored = stored_names(header, "labels"), header["oracle"]
         if labels != sorted(set(labels)):
             raise ValueError("labels that do not ascend")
-        texts = [stored_names(header["templates"], name) for name in ("arcs", "labels")]
+        arcs, names = (stored_names(header["templates"], name) for name in ("arcs", "labels"))
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
         own = OwnColumns.from_json(header)
-        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, *texts, vectors=own.vectors), **settings)
+        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, arcs, names, own.vectors), **settings)
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,

@@ -38,7 +38,8 @@ def make_templates(params: Any, own: OwnColumns) -> ArcTemplates:
             wanted = default + "".join(more.replace("own", name) for name in own.names)
             wanted += "".join(of_vectors.replace("own", name) for name in own.vectors)
         given.append(lines(wanted) if isinstance(wanted, str) else tuple(wanted))
-    return ArcTemplates(COLUMNS + own.names, *given, vectors=own.vectors)
+    arcs, labels = given
+    return ArcTemplates(COLUMNS + own.names, arcs, labels, own.vectors)
 
 
 def make_pair_templates(params: Any, own: OwnColumns) -> PairTemplates | None:
