@@ -12,7 +12,7 @@ from grammar.data import treebank
 from structsvm import Perceptron
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import GrammarParser
-from structsvm.tasks.grammar.templates import OF_RULES, default_templates, lines
+from structsvm.tasks.grammar.templates import default_templates, rule_templates
 
 LONGEST = 25
 # As it came before features by rule, but for rows that say otherwise.
@@ -48,22 +48,22 @@ LIKELY = {
     "C = 0.1, the best tree": {"C": 0.1},
     "C = 0.1, likely brackets": {"C": 0.1, "decode": "brackets"},
 }
-BY_RULE = lines(OF_RULES)
 
 
-def of_rules(kind):
+def of_rules(kind, C=0.1):
     """Without templates by rule and with them, for the children that an intermediate knows (h)."""
     plain = default_templates(kind, rules=False)
-    usual = {"C": 0.1, "decode": "brackets", "terminals": kind}
+    usual = {"C": C, "decode": "brackets", "terminals": kind}
     return {
         f"h = {h}{', features by rule' * bool(more)}": usual | {"h": h, "span_features": [*plain, *more]}
-        for more in ((), BY_RULE)
+        for more in ((), rule_templates(kind))
         for h in (1, 0)
     }
 
 
 PARTS = {"choices": CHOICES, "choices-starts": STARTS, "choices-brackets": LIKELY}
 PARTS |= {"choices-rules": of_rules("tags"), "choices-rules-both": of_rules("both")}
+PARTS |= {"choices-rules-words": of_rules("words", C=1.0)}
 CHOSEN = "C = 0.1, after the PCFG, 8 passes"
 ALL = 70
 WHOLE = {"choice": ("choice", ""), "f1": ("test F1 %", ".2f"), "cpu": ("training, CPU s", ".1f")}

@@ -56,7 +56,7 @@ class GrammarParser(StructureEstimator):
         are no classes, and no tree for a sentence with an unknown word.
     h : int, "auto" or None, default="auto"
         Horizontal Markovisation: so many children before it are known to a child. "auto": 0 where templates by rule see
-        what stands between children, as they do by default with tags, otherwise 1. None: exactly the rules of the
+        what stands between children, as they do by default, otherwise 1. None: exactly the rules of the
         treebank.
     v : int, default=1
         Vertical Markovisation: labels include their v - 1 nearest ancestors.

@@ -75,6 +75,18 @@ rule first.terminal
 rule first-1.terminal first.terminal
 """
 
+# From words, of the endings that stand there instead.
+OF_RULES_OF_WORDS = """
+rule split-1.end2
+rule split.end2
+rule first-1.end2
+rule first.end2
+rule split-1.end3
+rule split.end3
+rule first-1.end3
+rule first.end3
+"""
+
 # Those of each of the user's own columns.
 OWN = """
 first.own
@@ -108,10 +120,16 @@ def default_templates(
     more = [OWN.replace("own", name) for name in own] + [OWN_VECTORS.replace("own", name) for name in vectors]
     if more:
         return default_templates(kind, rules=rules) + lines("".join(more))
+    by_rule = rule_templates(kind) if rules else ()
     if kind == "words":
-        return ("length", *lines(OF_WORDS))
+        return ("length", *lines(OF_WORDS), *by_rule)
     others = lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH)
-    return PLAIN + lines(PAIRS) + others + (lines(OF_RULES) if rules else ())
+    return PLAIN + lines(PAIRS) + others + by_rule
+
+
+def rule_templates(kind: str) -> tuple[str, ...]:
+    """Those by rule, for terminals of a kind."""
+    return lines(OF_RULES_OF_WORDS if kind == "words" else OF_RULES)
 
 
 def sees_rules(texts: Iterable[str]) -> bool:
