@@ -1,11 +1,12 @@
 """Threads that train one model together: each with weights of its own, told of what the others do to theirs.
 
 A thread owns the alphas of some examples, so they stay feasible, and a copy of w. Each change of its w, a cut times a
-number, goes into its log; before it decodes it applies what the others' logs have that is new. So no memory that one
-thread writes is read by another but the logs, which grow at their end: the words of an entry are written before the
-count that makes it visible (release), and read after it (acquire); pages that all have read are used again. Rows of w
-that every example touches (transitions, frequent words) stay in each thread's own cache, and w is behind by what the
-others have done since the last look. The sum that the average is made of is one, behind a lock: it changes seldom.
+number, goes into its log, those of one example together; from time to time, before it decodes, it applies what the
+others' logs have that is new. So no memory that one thread writes is read by another but the logs, which grow at their
+end: the words of an entry are written before the count that makes it visible (release), and read after it (acquire);
+pages that all have read are used again. Rows of w that every example touches (transitions, frequent words) stay in each
+thread's own cache, and w is behind by what the others have done since the last look. The sum that the average is made
+of is one, behind a lock: it changes seldom.
 A perceptron adds to it with each mistake: there each thread has its own, and these are added up when threads rest.
 """
 
@@ -13,6 +14,7 @@ from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock,
     WAIT_LOCK,
 )
+from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -21,7 +23,7 @@ import numpy as np
 from structsvm._arrays cimport array_data
 from structsvm._problem cimport Cut, Problem
 from structsvm._typedefs cimport int32_t, int64_t
-from structsvm.dual._dual cimport DualState
+from structsvm.dual._dual cimport DualState, WorkingSet
 from structsvm.dual._weights cimport AVERAGE_LINEAR, AVERAGE_NONE, WeightState
 
 cdef extern from *:
@@ -73,6 +75,13 @@ cdef struct Entry:          # its words follow it
     Cut cut
 
 cdef int64_t PAGE = 1 << 16
+
+# Between two looks at what the others have done: work in units of `c_cost`, and the part of a pass, at most.
+cdef double LOOK_WORK = 200.0, LOOK_PART = 1e-3
+
+
+cdef inline int64_t size_of(const Entry* entry) noexcept nogil:
+    return <int64_t>sizeof(Entry) + (entry.cut.n_words * <int64_t>sizeof(int32_t) + 7) // 8 * 8
 
 
 cdef class Exchange:
@@ -162,13 +171,22 @@ cdef class Exchange:
                     entry = <Entry*>(here.at.bytes + here.byte)
                     cut = entry.cut
                     cut.words = <int32_t*>(entry + 1)
+                    here.byte += size_of(entry)
+                    if here.byte < used:
+                        self.fetch(problem, here, used)
                     problem.c_add(entry.i, &cut, entry.coef, w)
-                    here.byte += <int64_t>sizeof(Entry) + (cut.n_words * <int64_t>sizeof(int32_t) + 7) // 8 * 8
                 if following == NULL:
                     break
                 here.byte = 0
                 place_set(here, following)
         return 0
+
+    cdef void fetch(self, Problem problem, const place* here, int64_t used) noexcept nogil:
+        """Fetch the examples of the next two entries into the caches."""
+        cdef const Entry* entry = <Entry*>(here.at.bytes + here.byte)
+        problem.c_prefetch(entry.i, 1)
+        if here.byte + size_of(entry) < used:
+            problem.c_prefetch((<Entry*>(here.at.bytes + here.byte + size_of(entry))).i, 0)
 
     @property
     def n_pages(self):
@@ -218,7 +236,7 @@ cdef class Part(DualState):
     Parameters
     ----------
     problem : Problem
-        All examples, with scratch memory of its own.
+        All examples, with scratch memory of its own; the first thread's may be the whole's.
     C, seed : see `DualState`.
     whole : WeightState
         Whose steps these are; of a dual also its working sets and its average.
@@ -236,6 +254,10 @@ cdef class Part(DualState):
     cdef Py_ssize_t start, stop
     cdef int64_t begun          # visits of the whole before this pass
     cdef int64_t counted        # visits that the whole knows of
+    cdef double looked          # `cost` when `catch_up` was called last
+    cdef double look_work       # and how much more it has to be
+    cdef Py_ssize_t changed_last    # example
+    cdef double[::1] owed       # what has been added to its alphas and is not in the log yet; else 0
     cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
@@ -254,6 +276,8 @@ cdef class Part(DualState):
         # it sees it.
         self.counts_mu = member == 0
         self.start, self.stop = start, stop
+        self.owed, self.changed_last = np.zeros(0), start
+        self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * costs(problem)[start:stop].sum())
         if problem.groups is None:
             self.groups = np.arange(start, stop + 1, dtype=np.int64)
         else:
@@ -278,13 +302,31 @@ cdef class Part(DualState):
         return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
-        if self.is_dual:
-            DualState.update(self, i, cut, coef)
-        else:
+        if not self.is_dual:
             WeightState.update(self, i, cut, coef)
-        return self.exchange.post(self.member, i, cut, coef)
+            return self.exchange.post(self.member, i, cut, coef)
+        DualState.update(self, i, cut, coef)
+        if i != self.changed_last:
+            self.tell()
+            self.changed_last = i
+        if self.owed.shape[0] < self.slope_capacity:
+            with gil:
+                self.owed = np.concatenate([self.owed, np.zeros(self.slope_capacity - self.owed.shape[0])])
+        self.owed[cut - self.sets[i].cuts] += coef
+        return 0
+
+    cdef int tell(self) except -1 nogil:
+        """Log what has been done to the cuts of the example that was changed last: one entry each."""
+        cdef WorkingSet* s = &self.sets[self.changed_last]
+        cdef Py_ssize_t k
+        for k in range(min(s.n, self.owed.shape[0])):
+            if self.owed[k] != 0.0:
+                self.exchange.post(self.member, self.changed_last, &s.cuts[k], self.owed[k])
+                self.owed[k] = 0.0
+        return 0
 
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
+        self.tell()
         PyThread_acquire_lock(self.exchange.average, WAIT_LOCK)
         try:
             return DualState.remove(self, i, k)
@@ -305,7 +347,10 @@ cdef class Part(DualState):
         return 0
 
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
-        self.catch_up()
+        self.tell()
+        if self.cost >= self.looked + self.look_work:
+            self.looked = self.cost
+            self.catch_up()
         DualState.decode(self, i, cut, violation)
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
@@ -340,6 +385,16 @@ cdef class Part(DualState):
                 self.n_patterns += 1
         self.n_near = self.n_patterns
 
+    def rest(self):
+        """A pass, or a part of it, ends: let the log be whole."""
+        with nogil:
+            self.tell()
+
+    def meet(self):
+        """Bring this part's weights up to date with the logs of all, which rest."""
+        with nogil:
+            self.catch_up()
+
     def total(self):
         """`DualState.sums` of this part's examples; empty if there is no dual."""
         if not self.is_dual:
@@ -353,12 +408,15 @@ cdef class Part(DualState):
 def gather(WeightState whole not None, parts, found=()):
     """Bring the counters of a state, and a perceptron's average, up to date with its parts'. No thread is at work.
 
-    `found`: what each part's `total` has returned; `DualState.settle` makes its weights of that.
+    `found`: what each part's `total` has returned, with the vectors added to the first one; `DualState.settle` makes
+    its weights of that.
     """
     cdef Part part
     cdef DualState dual = whole if isinstance(whole, DualState) else None
     if dual is not None:
         dual.n_cuts = dual.n_patterns = 0
+    for part in parts:
+        part.tell()
     for part in parts:
         part.catch_up()
         if dual is not None:
@@ -373,12 +431,11 @@ def gather(WeightState whole not None, parts, found=()):
         whole.n_updates += part.n_updates
         whole.n_visits += part.n_visits - part.counted
         part.dual = part.cost = 0.0
+        part.looked = -INFINITY
         part.n_argmax = part.n_updates = 0
         part.counted = part.n_visits
     if dual is not None and found:
         sums, linear, ridge = zip(*found)
-        for part_sum in sums[1:]:
-            np.add(sums[0], part_sum, out=sums[0])
         dual.summed = sums[0], sum(linear), sum(ridge)
 
 

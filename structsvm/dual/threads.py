@@ -42,9 +42,10 @@ class ThreadedSchedule:
         bounds = equal_shares(costs(problem), problem.groups, n_threads)
         self.exchange = Exchange(len(bounds) - 1)
         words = state.random_words()
+        problems = [problem] + [problem.shard(0, problem.n_samples) for _ in bounds[2:]]
         self.parts = [
-            Part(problem.shard(0, problem.n_samples), C, state, self.exchange, k, start, stop, seed=int(words[0]) ^ k)
-            for k, (start, stop) in enumerate(pairwise(bounds))
+            Part(own, C, state, self.exchange, k, start, stop, seed=int(words[0]) ^ k)
+            for k, (own, (start, stop)) in enumerate(zip(problems, pairwise(bounds)))
         ]
         self.schedules = [schedule_on(part) for part in self.parts]
 
@@ -66,18 +67,28 @@ class ThreadedSchedule:
         """Visit examples for about `seconds`; return whether the pass is complete."""
         try:
             found = self._together(lambda k: self._work(k, max(seconds, LEAST_SECONDS)))
+            done = None not in found
+            self._together(lambda k: self._meet(k, [part[0] for part in found if part] if done else []))
         except BaseException:
             gather(self.state, self.parts)
             if isinstance(self.state, DualState):
                 self.state.settle()
             raise
-        done = None not in found
         gather(self.state, self.parts, found if done else ())
         return done
 
     def _work(self, k: int, seconds: float) -> Any:
         """A thread's part of `run`; after a pass its part of the sums that weights and dual are made of, else None."""
-        return self.parts[k].total() if self.schedules[k].run(seconds) else None
+        complete = self.schedules[k].run(seconds)
+        self.parts[k].rest()
+        return self.parts[k].total() if complete else None
+
+    def _meet(self, k: int, vectors: Any) -> None:
+        """A thread's part of what follows: its weights are up to date, and its piece of all vectors in the first."""
+        self.parts[k].meet()
+        for vector in vectors[1:]:
+            piece = slice(len(vector) * k // len(vectors), len(vector) * (k + 1) // len(vectors))
+            np.add(vectors[0][piece], vector[piece], out=vectors[0][piece])
 
     def _together(self, function: Callable[[int], Any]) -> Any:
         return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)

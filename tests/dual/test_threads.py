@@ -67,13 +67,14 @@ def test_every_example_is_visited_once_in_a_pass():
         assert run.n_iter == n_passes
 
 
+@pytest.mark.parametrize("solver", [LaRank, FrankWolfe])
 @pytest.mark.parametrize("n_passes", [1, 12])
-def test_all_threads_end_with_the_weights_of_the_alphas(n_passes):
+def test_all_threads_end_with_the_weights_of_the_alphas(n_passes, solver):
     """What the threads tell each other fills many pages of their logs, which are used again."""
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(20, 50)) for _ in range(150)]
     problem = ViterbiOracle(4, 50).bind(X, [rng.integers(0, 4, 20) for _ in X])
-    run = start(LaRank(C=1.0, deterministic=False, n_jobs=3, random_state=0), problem)
+    run = start(solver(C=1.0, deterministic=False, n_jobs=3, random_state=0), problem)
     advance(run, n_passes)
     words = np.diff(run.state.get_state()["cut_bounds"]).mean()
     assert run.schedule.exchange.n_pages < 5 + 0.3 * run.state.n_updates * (4 * words + 80) / 2**16
