@@ -341,7 +341,7 @@ class SharedState(DualState):
         ]
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
-        self.averages = averaging is not None
+        self.is_averaged = averaging is not None
         self.number = 0  # of the next exchange
         self.is_torn = False  # whether an exchange was cut short: some members may have taken its sum
         self.n_exchanged = self.n_lost = 0
@@ -443,7 +443,7 @@ class SharedState(DualState):
 
     def held_average(self) -> Held:
         """The average as members have it."""
-        return Held(self.n_exchanged if self.averages else 0)
+        return Held(self.n_exchanged if self.is_averaged else 0)
 
     def read(self, w: Held) -> Any:
         """Weights that members have, some from each. LostError if none of them is left."""
