@@ -23,10 +23,9 @@ from structsvm.tasks.common.parameters import bits_for, described
 from structsvm.tasks.dependency.words import taken
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
-# within 0.2 points of LAS: C and passes of LaRank; halves of the sentences, and passes over each; how far from a word's
-# best arc its candidates may be, in units of the loss; what scores of arcs are multiplied by, lest regularisation hold
-# them back.
-C, PASSES, PARTS, PART_PASSES, GAP, SCALE = 0.005, 2, 2, 3, 1.2, 10.0
+# within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
+# candidates may be, in units of the loss, what scores of arcs are multiplied by, lest regularisation hold them back.
+C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 FEWEST = 20  # sentences
 BITS = (5, 10, 20)  # of the number of words; see `bits_for`
 WEIGHTS = {"pairs": Array("f4", ("n_features",))}
@@ -131,7 +130,7 @@ class Halves(NamedTuple):
             others = np.delete(whole, np.s_[k::PARTS])
             rest, some = every.some(others), every.some(whole[k::PARTS])
             bound = oracle.bind((rest.codes, rest.offsets), rest.outputs, **solver.formulation())
-            run = after(PART_PASSES, solver, bound, rest.weight)
+            run = after(PASSES, solver, bound, rest.weight)
             found.append(candidates_of(oracle, run.weights, some.codes, some.offsets, some.outputs))
             parts.append((others, run.state.get_state()))
         data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
