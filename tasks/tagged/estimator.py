@@ -118,7 +118,12 @@ class TaggedParser(BaseEstimator):
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
         tokens = tokens_of(X)
-        return with_tags(tokens, self.tagger_.predict(columns_of(tokens)))
+        tags = list(tokens)  # those of empty sentences: none
+        filled = [i for i, sentence in enumerate(tokens) if sentence]
+        if filled:
+            for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):
+                tags[i] = list(found)
+        return with_tags(tokens, tags)
 
     def predict(self, X: Any) -> Any:
         """Return the parser's predictions for sentences: lists of words.

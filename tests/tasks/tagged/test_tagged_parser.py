@@ -133,3 +133,12 @@ def test_constituents_from_words_alone(tmp_path):
 def test_what_is_refused(params, X, message):
     with pytest.raises(ValueError, match=message):
         TaggedParser(PARSER, TAGGER, **params).fit(X)
+
+
+@pytest.mark.parametrize("parser", [PARSER, GrammarParser(terminals="both", C=0.1, max_iter=1, random_state=0)])
+def test_sentences_without_words_are_parsed_as_by_the_parser(parser):
+    trees = TRAIN if parser is PARSER else make_treebank(40, random_state=0)
+    one = TaggedParser(parser, TAGGER, n_folds=2).fit(trees)
+    words = [word for word, _ in one.tagged(trees[:1])[0]]
+    (nothing,) = one.parser_.predict([[]])
+    assert one.predict([[], words, []]) == [nothing, *one.predict([words]), nothing] and one.predict([[]]) == [nothing]
