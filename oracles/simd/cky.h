@@ -125,10 +125,11 @@ typedef struct {
     int32_t *way_ptr;               /* (m + 1) by parent */
     cky_way *way;
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
+    int32_t *chain_first, *chain_next;  /* the first chain of a top and the one after a chain, -1: none; wide ones are first */
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_part, room_worth, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
-    double *value, *base;
+    size_t room_value, room_base, room_own, room_part, room_worth, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
+    double *value, *base, *own;     /* own: what a node over a span is worth by itself, e */
     double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
     double *worth;                  /* (CKY_VECTORS, n, n_categories) what vectors are worth to a node, by the word that is seen */
     double *rule_part;              /* (2, n, n_pairs) parts of rules, see CKY_OF_SPLITS; where their left child has a value */
@@ -140,7 +141,7 @@ typedef struct {
     cky_block *pair;                /* (n_pairs, width) the pairs of the row at work */
     uint8_t *has_pairs;             /* (n_left) whether it has those of a left child */
     int64_t n_edges;
-    double *v, *e, *c, *own;        /* scratch: of nodes, nodes, chains, categories */
+    double *v, *c, *sum;            /* scratch: of nodes, chains, categories */
 } cky_chart;
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
@@ -151,6 +152,7 @@ static inline int64_t cky_n_categories(const cky_grammar *g, int64_t i, int64_t 
     return j - i > 1 ? g->n_wide_categories : g->n_categories;
 }
 static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
+
 
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
 static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / CKY_BLOCK - cky_first_block(i) + 1; }
@@ -190,6 +192,7 @@ static inline int cky_may_chain(const cky_chart *h, const uint8_t *allowed, int6
 static inline double *cky_base(const cky_chart *h, int64_t i, int64_t j) {
     return h->base + cky_span(i, j) * h->n_nodes;
 }
+static inline double *cky_own(const cky_chart *h, int64_t i, int64_t j) { return h->own + cky_span(i, j) * h->n_nodes; }
 
 static inline double cky_weight(const double *w, int32_t feature) { return feature < 0 ? 0.0 : w[feature]; }
 
@@ -344,9 +347,10 @@ static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) 
     cky_add(h->rule_part + (of * h->n + at) * g->n_pairs + first, rows, count, g->left_ptr[h->symbol[left] + 1] - first);
 }
 
-/* e: what each node that may stand over (i, j) is worth by itself. */
-static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
+/* What each node that may stand over (i, j) is worth by itself. */
+static void cky_nodes(const cky_chart *h, int64_t i, int64_t j) {
     const cky_grammar *g = h->g;
+    double *e = cky_own(h, i, j);
     const int64_t n_nodes = cky_n_nodes(h, i, j);
     const double *rows[CKY_BOTH + CKY_MOST_TEMPLATES];
     int64_t count = 0;
@@ -357,10 +361,10 @@ static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, i
         rows[count++] = cky_length_part(h, CKY_END_LENGTH, j - 1, i, j);
         count = cky_list_rows(h, CKY_BOTH, i, j, rows, count);
     }
-    cky_add(h->own, rows, count, cky_n_categories(g, i, j));
+    cky_add(h->sum, rows, count, cky_n_categories(g, i, j));
     for (int64_t s = 0; s < n_nodes; s++) {
         int64_t node = h->symbol[s];
-        e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
+        e[s] = h->sum[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
     }
     if (h->gold_ptr == NULL || h->a == 0.0) return;
     for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)
@@ -386,8 +390,8 @@ static void cky_delete(void *at) { if (at != NULL) free(((void **)at)[-1]); }
 static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
-                   h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->part, h->worth, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
+                   h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_first, h->chain_next, h->chain_weight,
+                   h->value, h->base, h->own, h->part, h->worth, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->c, h->sum};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
@@ -405,8 +409,9 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     NEW(pair_ptr, g->n_symbols + 1); NEW(pair_right, g->n_rules); NEW(pair_rule, g->n_rules + 1); NEW(pair_inner, g->n_rules);
     NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
     NEW(chain, g->n_chains); NEW(chain_below, g->n_chains); NEW(chain_top, g->n_chains);
-    NEW(chain_bottom, g->n_chains); NEW(chain_weight, g->n_chains);
-    NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains); NEW(own, g->n_categories);
+    NEW(chain_bottom, g->n_chains); NEW(chain_first, g->n_nodes); NEW(chain_next, g->n_chains);
+    NEW(chain_weight, g->n_chains);
+    NEW(v, g->n_nodes); NEW(c, g->n_chains); NEW(sum, g->n_categories);
 #undef NEW
     return ok ? CKY_OK : CKY_NO_MEMORY;
 }
@@ -437,7 +442,7 @@ static int64_t cky_rule_parts(const cky_chart *h) { return h->g->n_rule_splits +
 
 /* Bytes of the chart of the sentence that has been restricted to; h->row is there. */
 static double cky_bytes(const cky_chart *h) {
-    return (double)sizeof(cky_block) * (double)h->row[h->n] + 4.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes
+    return (double)sizeof(cky_block) * (double)h->row[h->n] + 8.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes
          + (double)sizeof(cky_edge) * (double)cky_most_edges(h)
          + 8.0 * (double)h->n * (double)h->m + 24.0 * (double)h->n * (double)h->n_left
          + (double)sizeof(cky_block) * (double)h->n_pairs * (double)cky_width(h, 0) + 8.0 * (double)cky_rule_parts(h);
@@ -551,6 +556,12 @@ static void cky_select(cky_chart *h) {
         }
         if (!narrow) h->n_wide = h->n_chains;
     }
+    for (int64_t s = 0; s < h->n_nodes; s++) h->chain_first[s] = -1;
+    for (int64_t k = h->n_chains - 1; k >= 0; k--) {
+        int32_t *first = h->chain_first + h->chain_top[k];
+        h->chain_next[k] = *first;
+        *first = (int32_t)k;
+    }
 }
 
 /* Make the chart ready for a sentence: which symbols, which rules, and room. */
@@ -572,6 +583,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
     if (cky_bytes(h) > (double)h->max_bytes || h->row[n] > INT_MAX) return CKY_CAP;
     if (cky_room(&h->value, &h->room_value, sizeof(cky_block) * (size_t)h->row[n]) < 0 ||
         cky_room(&h->base, &h->room_base, 4 * (size_t)n * (n + 1) * h->n_nodes) < 0 ||
+        cky_room(&h->own, &h->room_own, 4 * (size_t)n * (n + 1) * h->n_nodes) < 0 ||
         cky_room(&h->lo, &h->room_lo, 8 * (size_t)n * h->m) < 0 ||
         cky_room(&h->edge, &h->room_edge, sizeof(cky_edge) * (size_t)cky_most_edges(h)) < 0 ||
         cky_room(&h->edge_ptr, &h->room_edge_ptr, 24 * (size_t)n * h->n_left) < 0 ||

@@ -28,11 +28,11 @@ static inline int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit,
 }
 
 /* The ways of the q-th item, all those below it being done; of a final node, its base and its chains. */
-static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
+static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     const cky_grammar *g = h->g;
     cky_visit *visit = f->visit + q;
     int64_t i = visit->i, j = visit->j, s = visit->s, first = visit->first, end = visit->end, begin = f->size, status = CKY_OK;
-    const double *base = cky_base(h, i, j);
+    const double *base = cky_base(h, i, j), *own = cky_own(h, i, j);
     double best = visit->is_base ? base[s] : cky_value(h, i, s, j);
     cky_entry way = {0.0, 0, 0, -1, -1, -1, -1, -1, 0};
     if (stop_count(&f->work, h->n_chains) < 0) return CKY_STOPPED;
@@ -44,9 +44,9 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     else f->front[2 * cky_at(h, i, s, j)] = (int32_t)q;
     if (!visit->is_base && s < h->n_nodes) {
         if (h->v[s] >= 0.0) status = cky_share(f, h, visit, base[s] - best, (int64_t)h->v[s], -1, way);
-        for (int64_t k = 0; k < cky_n_chains(h, i, j) && status == CKY_OK; k++) {
+        for (int64_t k = h->chain_first[s], end = cky_n_chains(h, i, j); k >= 0 && k < end && status == CKY_OK; k = h->chain_next[k]) {
             int64_t below = (int64_t)h->v[h->chain_bottom[k]];
-            if (h->chain_top[k] != s || below < 0) continue;
+            if (below < 0) continue;
             way.chain = h->chain[k];
             status = cky_share(f, h, visit, h->c[k] - best, below, -1, way);
         }
@@ -58,7 +58,7 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     for (int64_t e = first; e < end && status == CKY_OK; e++) {
         const cky_way *rule = h->way + f->kept[e].way;
         int64_t split = f->kept[e].split, left = cky_at(h, i, rule->left, split), right = cky_at(h, split, rule->right, j);
-        double x = rule->weight + cky_rule_split(h, s, rule->rule, i, split) + h->value[left] + h->value[right] + (visit->is_base ? h->e[s] : 0.0);
+        double x = rule->weight + cky_rule_split(h, s, rule->rule, i, split) + h->value[left] + h->value[right] + (visit->is_base ? own[s] : 0.0);
         way.rule = rule->rule;
         way.split = (int32_t)split;
         status = cky_share(f, h, visit, x - best, f->front[2 * left], f->front[2 * right], way);
@@ -71,7 +71,7 @@ static SMALL int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
 
 /* Where the probability of a category over the span of an item stands: beside the first node that has it. */
 static SMALL double *cky_chance(const cky_chart *h, const cky_fronts *f, const cky_visit *v, int64_t node) {
-    return f->out_base + cky_span(v->i, v->j) * h->n_nodes + (int64_t)h->own[h->g->category[node]];
+    return f->out_base + cky_span(v->i, v->j) * h->n_nodes + (int64_t)h->sum[h->g->category[node]];
 }
 
 /* The chances of all labels, into f->out_base; `best` is the best score. Where that is infinite there are none. */
@@ -82,7 +82,7 @@ static SMALL int cky_chances(cky_chart *h, cky_fronts *f, double best) {
         int status = cky_shares(h, f, q);
         if (status < 0) return status;
     }
-    for (int64_t s = h->n_nodes - 1; s >= 0; s--) h->own[h->g->category[h->symbol[s]]] = (double)s;
+    for (int64_t s = h->n_nodes - 1; s >= 0; s--) h->sum[h->g->category[h->symbol[s]]] = (double)s;
     memset(f->out_base, 0, 8 * (size_t)(cky_span(0, h->n + 1) * h->n_nodes));
     for (; roots < f->n_visits && f->visit[roots].j == h->n && !f->visit[roots].is_base && f->visit[roots].s < h->n_nodes; roots++) {
         cky_visit *v = f->visit + roots;

@@ -152,13 +152,12 @@ static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64
     if (x > f->out[at]) f->out[at] = x;
 }
 
-/* Values of all chains over (i, j) into h->c, node values into h->e. */
+/* Values of all chains over (i, j) into h->c. */
 static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
-    const double *base = cky_base(h, i, j);
-    cky_nodes(h, i, j, h->e);
+    const double *base = cky_base(h, i, j), *e = cky_own(h, i, j);
     for (int64_t k = 0; k < cky_n_chains(h, i, j); k++)
         h->c[k] = (h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]])
-                + h->chain_weight[k] + h->e[h->chain_top[k]];
+                + h->chain_weight[k] + e[h->chain_top[k]];
 }
 
 /* Note an item, and go from it to the children of its ways: base symbol s over (i, j) with outside value o, its own
@@ -196,7 +195,7 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
 /* From what stands over (i, j) to what is below. Spans come after all those that they are part of; in the end the items
  * that take part in a derivation above theta have their outside values, all others -inf. */
 static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
-    const double *base = cky_base(h, i, j);
+    const double *base = cky_base(h, i, j), *e = cky_own(h, i, j);
     double *out_base = f->out_base + cky_span(i, j) * h->n_nodes, *out = h->v;
     int64_t n_nodes = 0;
     int32_t s = f->head[cky_span(i, j)];
@@ -222,7 +221,7 @@ static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, in
         if (o > out_base[bottom]) out_base[bottom] = o;
     }
     for (int64_t s = 0; s < n_nodes; s++)
-        if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + h->e[s])) < 0)
+        if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + e[s])) < 0)
             return status;
     return CKY_OK;
 }
@@ -291,7 +290,7 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, 
     const cky_node *gold = at < 0 || cky_bottom(g, f->gold + at) != symbol ? NULL : f->gold + at;
     int counted = s < h->n_nodes && g->counted[symbol], status;
     int32_t dc = counted && cky_is_gold(h, symbol, i, j), dp = counted;
-    double e = s < h->n_nodes ? h->e[s] : 0.0;
+    double e = s < h->n_nodes ? cky_own(h, i, j)[s] : 0.0;
     cky_entry x = {0.0, dc, dp, -1, -1, -1, -1, -1, 0};
     if (symbol >= g->n_nodes && symbol < g->n_nodes + g->n_terminals) {
         x.is_gold = gold != NULL;
@@ -375,9 +374,9 @@ static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q
         status = cky_front_rules(h, f, visit, o);
     } else {
         status = cky_front_chain(h, f, -1, i, j, base_front[2 * s], base_front[2 * s + 1], o);
-        for (int64_t k = 0; k < cky_n_chains(h, i, j) && status == CKY_OK; k++) {
+        for (int64_t k = h->chain_first[s], end = cky_n_chains(h, i, j); k >= 0 && k < end && status == CKY_OK; k = h->chain_next[k]) {
             const int32_t *below = base_front + 2 * h->chain_bottom[k];
-            if (h->chain_top[k] == s) status = cky_front_chain(h, f, k, i, j, below[0], below[1], o);
+            status = cky_front_chain(h, f, k, i, j, below[0], below[1], o);
         }
     }
     if (status < 0) return (int)status;

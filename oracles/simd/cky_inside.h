@@ -37,19 +37,22 @@ static void cky_trim(cky_chart *h, int64_t i) {
 /* List the edges of left child q that ends at k: its rules and pairs whose right child begins there. */
 static void cky_list(cky_chart *h, int64_t k, int64_t q) {
     int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
+    const int64_t width = cky_width(h, k);
+    const int32_t *lo = h->lo + k * h->m, *hi = h->hi + k * h->m;
+    cky_edge *edge = h->edge + h->n_edges;
     cky_rule_sums(h, CKY_OF_SPLITS, k, h->left[q]);
     for (int64_t of_pairs = 0; of_pairs < 2; of_pairs++) {
-        ptr[of_pairs] = h->n_edges;
+        ptr[of_pairs] = edge - h->edge;
         for (int64_t p = h->pair_ptr[q]; p < h->pair_ptr[q + 1]; p++) {
-            int32_t C = h->pair_right[p], row = (int32_t)(h->row[k] + C * cky_width(h, k));
-            if (h->lo[k * h->m + C] > h->hi[k * h->m + C]) continue;
-            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1])
-                h->edge[h->n_edges++] = (cky_edge){row, (int32_t)p, cky_rule_part(h, CKY_OF_SPLITS, k, h->rule[h->pair_rule[p]])};
+            int32_t C = h->pair_right[p], row = (int32_t)(h->row[k] + C * width);
+            if (lo[C] > hi[C]) continue;
+            double part = cky_rule_part(h, CKY_OF_SPLITS, k, h->rule[h->pair_rule[p]]);
+            if (of_pairs && h->pair_inner[p] < h->pair_rule[p + 1]) *edge++ = (cky_edge){row, (int32_t)p, part};
             for (int64_t r = h->pair_rule[p]; !of_pairs && r < h->pair_inner[p]; r++)
-                h->edge[h->n_edges++] = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + cky_rule_split(h, h->rule_parent[r], h->rule[r], -1, k)};
+                *edge++ = (cky_edge){row, h->rule_parent[r], h->rule_weight[r] + (cky_split(h, h->rule_parent[r], k) + part)};
         }
     }
-    ptr[2] = h->n_edges;
+    ptr[2] = h->n_edges = edge - h->edge;
 }
 
 /* The final values over (i, k): nodes with their e, their chains; terminals. */
@@ -57,6 +60,7 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
     double *base = cky_base(h, i, k), *v = h->v, *c = h->c, *value = h->value + cky_at(h, i, 0, k);
+    const double *e = cky_own(h, i, k);
     const int64_t n_nodes = cky_n_nodes(h, i, k), stride = CKY_BLOCK * cky_width(h, i);
     for (int64_t s = 0; s < n_nodes; s++) base[s] = value[s * stride];
     for (int64_t s = n_nodes; s < h->n_nodes; s++) base[s] = -INFINITY;
@@ -69,13 +73,13 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
             if (x > base[A]) base[A] = x;
         }
     }
-    cky_nodes(h, i, k, h->e);
+    cky_nodes(h, i, k);
     for (int64_t s = 0; s < n_nodes; s++) {
-        base[s] += h->e[s];
+        base[s] += e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
     const int32_t *tops = h->chain_top, *shorter = h->chain_below, *bottoms = h->chain_bottom;
-    const double *weights = h->chain_weight, *e = h->e;
+    const double *weights = h->chain_weight;
     for (int64_t r = 0, n_chains = cky_n_chains(h, i, k); r < n_chains; r++) {
         int64_t top = tops[r];
         double x = (shorter[r] < 0 ? base[bottoms[r]] : c[shorter[r]]) + weights[r] + e[top];
@@ -86,13 +90,25 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
 }
 
 /* Put the row of each edge into another, x being the left child's value: to = max(to, from + x + weight). */
-static inline __attribute__((always_inline)) void cky_merge(const cky_chart *h, const cky_edge *edge, const cky_edge *end, double x,
-                                                            cky_block *rows, int64_t stride, int64_t width) {
+static inline __attribute__((always_inline)) void cky_merge_blocks(const cky_chart *h, const cky_edge *edge, const cky_edge *end, double x,
+                                                                   cky_block *rows, int64_t stride, int64_t width) {
     for (; edge < end; edge++) {
         const cky_block *from = (const cky_block *)h->value + edge->row;
         cky_block *to = rows + edge->to * stride;
         double weight = x + edge->weight;
         for (int64_t b = 0; b < width; b++) to[b] = maxima_of_4d(from[b] + weight, to[b]);
+    }
+}
+
+/* `cky_merge_blocks`, whose loops over few blocks are unrolled. */
+static void cky_merge(const cky_chart *h, const cky_edge *edge, const cky_edge *end, double x, cky_block *rows, int64_t stride,
+                      int64_t width) {
+    switch (width) {
+    case 1: cky_merge_blocks(h, edge, end, x, rows, stride, 1); break;
+    case 2: cky_merge_blocks(h, edge, end, x, rows, stride, 2); break;
+    case 3: cky_merge_blocks(h, edge, end, x, rows, stride, 3); break;
+    case 4: cky_merge_blocks(h, edge, end, x, rows, stride, 4); break;
+    default: cky_merge_blocks(h, edge, end, x, rows, stride, width);
     }
 }
 

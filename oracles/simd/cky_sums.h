@@ -146,6 +146,7 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
     double *base = f->base + cky_span(i, k) * h->n_nodes, *v = h->v, *c = h->c;
+    const double *e = cky_own(h, i, k);
     for (int64_t s = 0; s < h->m; s++) {
         double x = -INFINITY;
         if (cky_has(h, i, s, k)) {
@@ -163,15 +164,14 @@ static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
             base[A] = cky_log_add(base[A], cky_weight(h->w, g->lexical_feature[r]));
         }
     }
-    cky_nodes(h, i, k, h->e);
     for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++) {
-        base[s] += h->e[s];
+        base[s] += e[s];
         v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
     }
     for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
         int64_t top = h->chain_top[r];
         double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
-        c[r] = below + h->chain_weight[r] + h->e[top];
+        c[r] = below + h->chain_weight[r] + e[top];
         if (cky_may_chain(h, allowed, r)) v[top] = cky_log_add(v[top], c[r]);
     }
     for (int64_t s = 0; s < cky_n_nodes(h, i, k); s++)
@@ -275,9 +275,8 @@ static __attribute__((noinline)) void cky_expected_span(const cky_chart *h, cky_
 static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, double *psi) {
     const cky_grammar *g = h->g;
     const uint8_t *allowed = cky_allowed(h, i, k);
-    const double *base = f->base + cky_span(i, k) * h->n_nodes;
+    const double *base = f->base + cky_span(i, k) * h->n_nodes, *e = cky_own(h, i, k);
     double *below = h->v, *c = h->c, *link = f->link;   /* below: the chances of bases */
-    cky_nodes(h, i, k, h->e);
     for (int64_t s = 0; s < h->n_nodes; s++) {
         below[s] = 0.0;
         if (base[s] == -INFINITY || !cky_may_node(h, allowed, s)) continue;
@@ -286,7 +285,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
     }
     for (int64_t r = 0; r < cky_n_chains(h, i, k); r++) {
         int64_t top = h->chain_top[r];
-        c[r] = (h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]]) + h->chain_weight[r] + h->e[top];
+        c[r] = (h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]]) + h->chain_weight[r] + e[top];
         link[r] = 0.0;
         if (c[r] == -INFINITY || !cky_may_chain(h, allowed, r)) continue;
         int64_t at = cky_at(h, i, top, k);
@@ -304,7 +303,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
     for (int64_t s = 0; s < h->n_nodes; s++) {
         if (!cky_has(h, i, s, k)) continue;
         int64_t at = cky_at(h, i, s, k);
-        f->sum[at] = base[s] > -INFINITY ? base[s] - h->e[s] : INFINITY;
+        f->sum[at] = base[s] > -INFINITY ? base[s] - e[s] : INFINITY;
         f->chance[at] = below[s];
         if (below[s] > 0.0) cky_expected_span(h, f, s, i, k, below[s], psi);
     }

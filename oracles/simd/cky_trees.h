@@ -70,17 +70,16 @@ static void cky_best_rule(const cky_chart *h, int64_t s, cky_node *d, cky_choice
 
 /* The best chain on top of symbol s (local) over a span, -1 for none, and the best after it. */
 static void cky_best_chain(cky_chart *h, int64_t s, cky_node *d, cky_choice *other) {
-    const double *base = cky_base(h, d->i, d->j);
+    const double *base = cky_base(h, d->i, d->j), *e = cky_own(h, d->i, d->j);
     const uint8_t *allowed = cky_allowed(h, d->i, d->j);
     double best = -INFINITY, second = -INFINITY;
     d->chain = other->chain = -1;
     other->loss = INFINITY;
     if (s >= h->n_nodes) return;
     if (cky_may_node(h, allowed, s)) best = base[s];
-    cky_nodes(h, d->i, d->j, h->e);
     for (int64_t k = 0; k < cky_n_chains(h, d->i, d->j); k++) {
         double below = h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]];
-        h->c[k] = below + h->chain_weight[k] + h->e[h->chain_top[k]];
+        h->c[k] = below + h->chain_weight[k] + e[h->chain_top[k]];
         if (h->chain_top[k] != s || h->c[k] == -INFINITY || !cky_may_chain(h, allowed, k)) continue;
         if (h->c[k] > best) {
             second = best;
