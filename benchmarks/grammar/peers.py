@@ -5,18 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
-import warnings
 from pathlib import Path
 
-from common.measure import Clock, peak
 from common.report import Table, notes
 from grammar.commands import found
 from grammar.data import treebank, up_to
-from grammar.whole import LONGEST
+from grammar.whole import LONGEST, as_it_comes, judged
 from structsvm.datasets import fetch_treebank_sample
-from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import read_trees
-from structsvm.tasks import GrammarParser
 
 OURS = "structsvm, as it comes"
 COLUMNS = {
@@ -40,7 +36,7 @@ def run(options):
     old = [row for kept in options.kept.tables("peers") for row in kept.rows] if reused else []
     kept = [row for row in old if row["parser"] != OURS]
     for terminals in ("tags", "words", "both"):
-        table.rows.append(ours(terminals, train, test))
+        table.rows.append(as_it_comes(terminals, train, test)[1] | {"parser": OURS})
         yield table
     for program in found():
         rows = [row for row in kept if row["parser"] == program.name]
@@ -59,23 +55,6 @@ def source(n):
     return lines[:n]
 
 
-def row_of(name, terminals, test, predicted, **measured):
-    scores = bracket_scores(test, predicted)
-    row = {"parser": name, "terminals": terminals, "accuracy": 100.0 * scores.accuracy, "f1": 100.0 * scores.f1}
-    return row | {"tags": 100.0 * scores.tag_accuracy if terminals == "words" else None} | measured
-
-
-def ours(terminals, train, test):
-    parser = GrammarParser(terminals=terminals, random_state=0)
-    with Clock() as training:
-        parser.fit(train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the sentences without a parse count as they are
-        with Clock() as parsing:
-            predicted = parser.predict([tree.tokens() for tree in test])
-    return row_of(OURS, terminals, test, predicted, cpu=training.cpu, rate=len(test) / parsing.cpu, memory=peak())
-
-
 def theirs(program, trees, test):
     """A row from words and one from both, of one training."""
     held_out = len(trees) // 10
@@ -88,7 +67,8 @@ def theirs(program, trees, test):
             predicted = read_trees(io.BytesIO(parsing.stdout.encode()))
             rate = (len(sentences) - 1) / (parsing.cpu - once.cpu)
             memory = max(training.peak, parsing.peak)
-            yield row_of(program.name, terminals, test, predicted, cpu=training.cpu, rate=rate, memory=memory)
+            row = {"parser": program.name, "cpu": training.cpu, "rate": rate, "memory": memory}
+            yield judged(terminals, test, predicted) | row
 
 
 NOTES = f"""

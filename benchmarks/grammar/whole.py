@@ -30,21 +30,31 @@ def run(options):
     middle = [tree for tree in test if 15 <= len(tree.leaves()) <= 25]
     table = Table(f"As it comes, {len(train)} trees to train on, {len(test)} to test on", COLUMNS, notes=notes(NOTES))
     for terminals in ("tags", "words", "both"):
-        parser = GrammarParser(terminals=terminals, random_state=0)
-        with Clock() as training:
-            parser.fit(train)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the sentences without a parse count as they are
-            with Clock() as parsing:
-                predicted = parser.predict([tree.tokens() for tree in test])
-            with Clock() as short:
-                parser.predict([tree.tokens() for tree in middle])
-        scores = bracket_scores(test, predicted)
-        row = {"terminals": terminals, "C": parser.C_, "cpu": training.cpu, "memory": peak()}
-        row |= {"accuracy": 100.0 * scores.accuracy, "f1": 100.0 * scores.f1}
-        row |= {"tags": 100.0 * scores.tag_accuracy if terminals == "words" else None}
-        table.rows.append(row | {"rate": len(test) / parsing.cpu, "rate_20": len(middle) / short.cpu})
+        parser, row = as_it_comes(terminals, train, test)
+        with Clock() as short:
+            parser.predict([tree.tokens() for tree in middle])
+        table.rows.append(row | {"C": parser.C_, "rate_20": len(middle) / short.cpu})
         yield table
+
+
+def as_it_comes(terminals, train, test):
+    """A parser of the training trees, and its row: what it took, and how it parses the others."""
+    parser = GrammarParser(terminals=terminals, random_state=0)
+    with Clock() as training:
+        parser.fit(train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the sentences without a parse count as they are
+        with Clock() as parsing:
+            predicted = parser.predict([tree.tokens() for tree in test])
+    row = {"cpu": training.cpu, "rate": len(test) / parsing.cpu, "memory": peak()}
+    return parser, judged(terminals, test, predicted) | row
+
+
+def judged(terminals, test, predicted):
+    """The columns of a row that say how good predicted trees are."""
+    scores = bracket_scores(test, predicted)
+    row = {"terminals": terminals, "accuracy": 100.0 * scores.accuracy, "f1": 100.0 * scores.f1}
+    return row | {"tags": 100.0 * scores.tag_accuracy if terminals == "words" else None}
 
 
 NOTES = f"""

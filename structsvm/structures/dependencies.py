@@ -232,7 +232,7 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
     words: list[Word] = []
     others: list[tuple[int, str]] = []
     first = 1
-    for number, line in enumerate((*text.split("\n"), ""), start=1):
+    for number, line in enumerate((*text.removeprefix("\ufeff").split("\n"), ""), start=1):
         line = line.rstrip("\r")
         if line and not line.isspace():
             if line[0] == "#" and not words and not others:

@@ -39,6 +39,8 @@ def make_templates(params: Any, own: OwnColumns) -> ArcTemplates:
             wanted += "".join(of_vectors.replace("own", name) for name in own.vectors)
         given.append(lines(wanted) if isinstance(wanted, str) else tuple(wanted))
     arcs, labels = given
+    if not arcs and not labels:
+        raise ValueError("arc_templates and label_templates are both empty: there is nothing to learn from")
     return ArcTemplates(COLUMNS + own.names, arcs, labels, own.vectors)
 
 

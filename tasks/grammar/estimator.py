@@ -336,7 +336,7 @@ class GrammarParser(StructureEstimator):
         if self.on_no_parse == "raise":
             return model.predict(X, on_no_parse="raise", n_jobs=self._threads, decode=self.decode)
         trees = model.predict(X, on_no_parse=None, n_jobs=self._threads, decode=self.decode)
-        without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X))
+        without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X), self)
         return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
@@ -351,7 +351,7 @@ class GrammarParser(StructureEstimator):
         if self.on_no_parse == "raise":
             return list(model.predict_kbest(X, k, on_no_parse="raise", probabilities=probabilities))
         ranked = list(model.predict_kbest(X, k, on_no_parse=None, probabilities=probabilities))
-        without = warned_of([i for i, trees in enumerate(ranked) if trees and trees[0][0] is None], len(X))
+        without = warned_of([i for i, trees in enumerate(ranked) if trees and trees[0][0] is None], len(X), self)
         return [
             [(model.fallback(X[i], self.on_no_parse), trees[0][1])] if i in without else trees
             for i, trees in enumerate(ranked)
@@ -399,13 +399,15 @@ class GrammarParser(StructureEstimator):
         )
 
 
-def warned_of(without: list[int], n: int) -> set[int]:
+def warned_of(without: list[int], n: int, params: Any) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
+        advice = "h=0 makes more rules that were not seen, " * (params.h != 0)
+        if params.terminals != "words":
+            advice += "terminals='words' with min_count=2 knows classes of unknown words, "
         warn(
             f"the grammar has no tree for {len(without)} of {n} sentences ({len(without) / n:.1%}; sentence "
-            f"{without[0]} is the first); on_no_parse says what they get. h=0 makes more rules that were not seen, "
-            "terminals='words' with min_count=2 knows classes of unknown words; on_no_parse='raise' stops instead",
+            f"{without[0]} is the first); on_no_parse says what they get; {advice}on_no_parse='raise' stops instead",
             AdviceWarning,
         )
     return set(without)

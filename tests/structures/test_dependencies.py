@@ -47,7 +47,7 @@ def test_what_is_read_comes_out_as_it_was(tmp_path):
     assert (tmp_path / "a").read_text(encoding="utf-8") == TEXT
     (tmp_path / "a.gz").write_bytes(gzip.compress(TEXT.encode()))
     assert read_conllu(tmp_path / "a.gz") == trees
-    assert parse_conllu(TEXT.replace("\n", "\r\n").rstrip()) == trees
+    assert parse_conllu("\ufeff" + TEXT.replace("\n", "\r\n").rstrip()) == trees
     changed = trees[0].with_arcs([(2, "a"), (0, "root"), (2, "b"), (2, "c"), (2, "d")])
     assert changed.heads == [2, 0, 2, 2, 2] and changed.others == trees[0].others
     with pytest.raises(ValueError, match="2 arcs for 5 words"):

@@ -163,6 +163,8 @@ def test_bad_parameters():
             DependencyParser(**params).fit(TRAIN)
     with pytest.raises(ValueError, match="no column 'word'"):
         DependencyParser(arc_templates="h.word").fit(TRAIN)
+    with pytest.raises(ValueError, match="both empty"):
+        DependencyParser(arc_templates="", label_templates=()).fit(TRAIN)
     with pytest.raises(ValueError, match="words are more than the cap max_length=3"):
         DependencyParser(max_length=3).fit(TRAIN)
     for params in ({"arc_bits": 12}, {"subtypes": False}, {"label_templates": ("m.upos",)}):
