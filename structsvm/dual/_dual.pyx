@@ -99,7 +99,6 @@ cdef class DualState(WeightState):
     def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
                  int64_t patience=0, on=None):
         super().__init__(problem, seed=seed, averaging=averaging, base=base, on=on)
-        self.is_lent = on is not None
         cdef Py_ssize_t n = problem.n_samples
         self.patience = patience
         weight = np.array(C)

@@ -35,7 +35,7 @@ from structsvm._problem import rebuild
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs
-from structsvm.dual._weights import half_norm
+from structsvm.dual._weights import add_sparse, half_norm, sum_up
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
 from structsvm.shards.storage import in_file
@@ -175,44 +175,32 @@ class Member:
         """
         if number != self.number or self.before is None or any(change is None for change in changes):
             return None
-        spots = [change[0].astype(np.intp) for change in changes]
-        for where in spots:
-            self.work[where] = 0.0
-        for where, (_, values, *_) in zip(spots, changes, strict=True):
-            self.work[where] += values
-        sums = []  # each number once, with the first change that has it
-        for where in spots:
-            sums.append(self.work[where])
-            self.work[where] = 0.0
-        _, _, slopes, ridges, calls, seconds = zip(*changes, strict=True)
-        slope, curvature = sum(slopes), sum(ridges) + sum(float(np.square(v, dtype=float).sum()) for v in sums)
+        indices, vectors, slopes, ridges, calls, seconds = zip(*changes, strict=True)
+        where, values = np.concatenate(indices, dtype=np.int64), np.concatenate(vectors)
+        bounds = np.cumsum([0, *map(len, indices)])
+        slope, curvature = sum(slopes), sum(ridges) + sum_up(where, values, bounds, len(self.w))
         best = slope / curvature if curvature > 0.0 else 1.0
         share = 1.0 if best > NEARLY else max(best, 0.0)
-        tick = self.w.dtype.type(0.5 * n_exchanged * (n_exchanged + 1.0))
         if self.solver.average and self.average_sum is None:
             self.average_sum = np.zeros(len(self.w), dtype=self.w.dtype)
         elif n_exchanged == 0 and self.average_sum is not None:
             self.average_sum[:] = 0.0
-        for where, values in zip(spots, sums, strict=True):
-            values *= values.dtype.type(share)
-            self.w[where] += values
-            if self.average_sum is not None:
-                self.average_sum[where] += tick * values
-        for where in spots:
-            self.work[where] = self.w[where]
+        values *= values.dtype.type(share)
+        tick = 0.5 * n_exchanged * (n_exchanged + 1.0)
+        add_sparse(where, values, self.w, self.work, self.average_sum, tick)
         for part, before in self.before.items():
             self.cuts[part] = mixed(before, self.cuts[part], share)
             if 0.0 < share < 1.0:
                 arrays = self.state_of(part, self.w).get_state()  # in which those that are the same are one
                 self.cuts[part] = {name: arrays[name] for name in CUTS}
         self.number, self.before = number + 1, None
-        n_bytes = (len(changes) - 1) * sum(change[0].nbytes + change[1].nbytes for change in changes)
+        n_bytes = (len(changes) - 1) * sum(array.nbytes for array in (*indices, *vectors))
         return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
 
     def _sums(self, part: int, cuts: Any) -> Any:
         """Of a part: the sum of alpha b, and that of alpha by example."""
-        alpha, total = cuts["cut_numbers"][:, 0], np.zeros(len(self.C[part]))
-        np.add.at(total, cuts["cut_example"], alpha)
+        alpha = cuts["cut_numbers"][:, 0]
+        total = np.bincount(cuts["cut_example"], alpha, len(self.C[part]))
         return float(alpha @ cuts["cut_numbers"][:, 1]), total
 
     def _undo(self) -> None:
