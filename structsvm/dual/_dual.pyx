@@ -758,6 +758,17 @@ cdef class DualState(WeightState):
         self.dual = dual
         return self.dual
 
+    def scale(self, double factor):
+        """Multiply alphas and C; the weights, which belong to others, stay, and are lent to the problem again."""
+        cdef Py_ssize_t i, k
+        self.problem.lend(self.weights)
+        for i in range(self.n_sets):
+            self.box[i] *= factor
+            self.ridge[i] /= factor
+            for k in range(self.sets[i].n):
+                self.sets[i].cuts[k].alpha *= factor
+            self.add_up(i)
+
     def add_sums(self, sums):
         """Add sum alpha psi of all examples to a float64 array; return their ``(sum alpha b, sum r t^2)``."""
         _, linear, ridge = self.sums(0, self.n_samples, sums, 0)

@@ -100,6 +100,8 @@ class Member:
         The weights as all members have them, and those that it trains on: the same between exchanges.
     average_sum : ndarray, or None
         As that of `WeightState`, of exchanges.
+    states : dict
+        By part, sigma and state of `state_of`, if it has been made of these alphas.
     """
 
     OF_A_WORKER = ("w", "work", "average_sum", "average", "number", "before")
@@ -114,9 +116,10 @@ class Member:
         self.average: Any = None  # what `held` has made of it
         self.number: Any = None  # of the exchange that comes next; None: w is not known
         self.before: Any = None  # by part, the cuts before an exchange whose sum has not been taken
+        self.states: dict[int, tuple[float, DualState]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | dict.fromkeys(self.OF_A_WORKER)
+        return vars(self) | dict.fromkeys(self.OF_A_WORKER) | {"states": {}}
 
     @property
     def parts(self) -> list[Any]:
@@ -124,10 +127,14 @@ class Member:
         self.shards = [shard.made() if isinstance(shard, Shard) else shard for shard in self.shards]
         return self.shards
 
-    def state_of(self, part: int, on: Any, sigma: float = 1.0, seed: int = 0) -> DualState:
-        """The state of the dual over a part, of alphas and C times sigma, that steps on these weights."""
-        state = DualState(self.parts[part], sigma * self.C[part], seed=seed, on=on)
-        state.set_state(state.get_state() | scaled(self.cuts[part], sigma))
+    def state_of(self, part: int, sigma: float = 1.0) -> DualState:
+        """The state of the dual over a part, of alphas and C times sigma, that steps on `work`."""
+        last, state = self.states.get(part, (1.0, None))
+        if state is None:
+            state = DualState(self.parts[part], self.C[part], seed=self.seed + part, on=self.work)
+            state.set_state(state.get_state() | self.cuts[part])
+        state.scale(sigma / last)
+        self.states[part] = sigma, state
         return state
 
     # ---- an exchange -----------------------------------------------------------------------------
@@ -146,7 +153,8 @@ class Member:
         parts, slope, ridge, n_argmax = range(start, min(stop, len(self.parts))), 0.0, 0.0, 0
         self.before, self.average = {part: self.cuts[part] for part in parts}, None
         for part in parts:
-            state = self.state_of(part, self.work, sigma, (self.seed + 1000 * n_before + part) % 2**64)
+            state = self.state_of(part, sigma)
+            n_argmax -= state.n_argmax
             schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
             schedule.start_pass(n_before)
             while not schedule.run(math.inf):
@@ -188,10 +196,11 @@ class Member:
         values *= values.dtype.type(share)
         tick = 0.5 * n_exchanged * (n_exchanged + 1.0)
         add_sparse(where, values, self.w, self.work, self.average_sum, tick)
-        for part, before in self.before.items():
+        for part, before in self.before.items() if share < 1.0 else ():
+            del self.states[part]
             self.cuts[part] = mixed(before, self.cuts[part], share)
-            if 0.0 < share < 1.0:
-                arrays = self.state_of(part, self.w).get_state()  # in which those that are the same are one
+            if share > 0.0:
+                arrays = self.state_of(part).get_state()  # in which those that are the same are one
                 self.cuts[part] = {name: arrays[name] for name in CUTS}
         self.number, self.before = number + 1, None
         n_bytes = (len(changes) - 1) * sum(array.nbytes for array in (*indices, *vectors))
@@ -207,6 +216,7 @@ class Member:
         """Drop what was learnt in an exchange that did not come to its end."""
         for part, before in (self.before or {}).items():
             self.cuts[part] = before
+            self.states.pop(part, None)
         self.before = None
 
     # ---- exactly, of all alphas --------------------------------------------------------------------
@@ -217,11 +227,12 @@ class Member:
         The exchange that comes next has this number.
         """
         self._undo()
-        is_new, self.number, self.w, self.work = self.number is None, number, None, None
+        is_new, self.number, self.w = self.number is None, number, None
         sums, rows = np.zeros(self.parts[0].n_features), []
-        nowhere = np.zeros(len(sums), dtype=self.parts[0].weight_dtype)
+        if self.work is None:
+            self.work = np.zeros(len(sums), dtype=self.parts[0].weight_dtype)
         for part in range(len(self.parts)):
-            state = self.state_of(part, nowhere)
+            state = self.state_of(part)
             rows.append((*state.add_sums(sums), state.n_cuts, state.n_patterns))
         where = differences(sums, None)
         return shortest(where, len(sums)), sums[where], np.sum(rows, axis=0), is_new
@@ -243,9 +254,9 @@ class Member:
         if self.base is not None:
             product = float(np.sum(self.base * exact))
             exact += self.base
-        self.w = exact.astype(self.parts[0].weight_dtype)
+        self.work[:] = exact
         del exact  # before there is another vector
-        self.work, self.average = self.w.copy(), None
+        self.w, self.average = self.work.copy(), None
         rows = np.sum([row for *_, row, _ in totals], axis=0)
         return *rows.tolist(), sum(is_new for *_, is_new in totals), half, product, half_norm(self.w)
 
@@ -271,8 +282,7 @@ class Member:
         """As `DualState.known_violations`, of all its examples."""
         if (weights := self.held(w)) is None:
             return None
-        states = (self.state_of(part, weights) for part in range(len(self.parts)))
-        return np.concatenate([state.known_violations(weights) for state in states])
+        return np.concatenate([self.state_of(part).known_violations(weights) for part in range(len(self.parts))])
 
     def half_norm(self, w: Any) -> Any:
         """As `DualState.half_norm`."""
