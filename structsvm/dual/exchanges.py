@@ -101,7 +101,7 @@ class Member:
     average_sum : ndarray, or None
         As that of `WeightState`, of exchanges.
     states : dict
-        By part, sigma and state of `state_of`, if it has been made of these alphas.
+        By part, the last state of `state_of`, its sigma, and the cuts that it has.
     """
 
     OF_A_WORKER = ("w", "work", "average_sum", "average", "number", "before")
@@ -116,7 +116,7 @@ class Member:
         self.average: Any = None  # what `held` has made of it
         self.number: Any = None  # of the exchange that comes next; None: w is not known
         self.before: Any = None  # by part, the cuts before an exchange whose sum has not been taken
-        self.states: dict[int, tuple[float, DualState]] = {}
+        self.states: dict[int, tuple[DualState, float, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | dict.fromkeys(self.OF_A_WORKER) | {"states": {}}
@@ -129,13 +129,19 @@ class Member:
 
     def state_of(self, part: int, sigma: float = 1.0) -> DualState:
         """The state of the dual over a part, of alphas and C times sigma, that steps on `work`."""
-        last, state = self.states.get(part, (1.0, None))
-        if state is None:
-            state = DualState(self.parts[part], self.C[part], seed=self.seed + part, on=self.work)
+        state, last, cuts = self.states.pop(part, (None, 1.0, None))
+        if state is None or cuts is not self.cuts[part]:
+            state, last = DualState(self.parts[part], self.C[part], seed=self.seed + part, on=self.work), 1.0
             state.set_state(state.get_state() | self.cuts[part])
         state.scale(sigma / last)
-        self.states[part] = sigma, state
+        self.states[part] = state, sigma, self.cuts[part]
         return state
+
+    def keep(self, part: int, state: DualState, sigma: float = 1.0) -> None:
+        """Let a part have the alphas of a state, which are times sigma."""
+        arrays = state.get_state()
+        self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+        self.states[part] = state, sigma, self.cuts[part]
 
     # ---- an exchange -----------------------------------------------------------------------------
 
@@ -154,14 +160,15 @@ class Member:
         self.before, self.average = {part: self.cuts[part] for part in parts}, None
         for part in parts:
             state = self.state_of(part, sigma)
+            del self.states[part]  # which has other alphas soon
             n_argmax -= state.n_argmax
             schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
             schedule.start_pass(n_before)
             while not schedule.run(math.inf):
                 pass
-            n_argmax, arrays = n_argmax + state.n_argmax, state.get_state()
+            n_argmax += state.n_argmax
             (linear_before, total_before) = self._sums(part, self.cuts[part])
-            self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+            self.keep(part, state, sigma)
             linear, total = self._sums(part, self.cuts[part])
             slope += linear - linear_before
             if self.parts[part].formulation["penalty"] == "quadratic":
@@ -197,11 +204,9 @@ class Member:
         tick = 0.5 * n_exchanged * (n_exchanged + 1.0)
         add_sparse(where, values, self.w, self.work, self.average_sum, tick)
         for part, before in self.before.items() if share < 1.0 else ():
-            del self.states[part]
             self.cuts[part] = mixed(before, self.cuts[part], share)
             if share > 0.0:
-                arrays = self.state_of(part).get_state()  # in which those that are the same are one
-                self.cuts[part] = {name: arrays[name] for name in CUTS}
+                self.keep(part, self.state_of(part))  # in which those that are the same are one
         self.number, self.before = number + 1, None
         n_bytes = (len(changes) - 1) * sum(array.nbytes for array in (*indices, *vectors))
         return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
@@ -216,7 +221,6 @@ class Member:
         """Drop what was learnt in an exchange that did not come to its end."""
         for part, before in (self.before or {}).items():
             self.cuts[part] = before
-            self.states.pop(part, None)
         self.before = None
 
     # ---- exactly, of all alphas --------------------------------------------------------------------
