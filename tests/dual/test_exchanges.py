@@ -8,6 +8,7 @@ from python_oracles import Data, Multiclass
 
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
 from structsvm.dual import exchanges
+from structsvm.dual import threads as dual_threads
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import add_sparse, sum_up
 from structsvm.dual.exchanges import ExchangeSchedule, Member, Shard, SharedState
@@ -345,6 +346,36 @@ def test_workers_keep_their_states(monkeypatch, workers):
     advance(run)
     assert len(made) == 24 + 8 + 2  # those of the lost one, and of what the others undid
     assert run.dual == pytest.approx(dual_of(run), rel=1e-5)
+
+
+def test_what_was_learnt_before_an_error_is_undone(monkeypatch):
+    run = advance(start(LARANK))
+
+    def fail(*given):
+        raise RuntimeError("after the steps")
+
+    before = run.state.recompute()
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="after the steps"):
+        patch.setattr(Member, "keep", fail)
+        run.state.exchange(0, 1)
+    assert run.state.dual == pytest.approx(before, rel=1e-9)
+
+
+def test_threads_of_a_worker_make_no_sums(monkeypatch, workers):
+    asked = []
+
+    class Part(dual_threads.Part):
+        def total(self):
+            asked.append(self)
+            return super().total()
+
+    monkeypatch.setattr(dual_threads, "Part", Part)
+    workers[:] = [2, 2]
+    advance(start(LARANK))
+    assert not asked
+    monkeypatch.setattr(base, "cluster_client", lambda: None)
+    advance(LaRank(C=0.3, n_jobs=2, deterministic=False, random_state=0).start(chains()))
+    assert len(asked) == 2
 
 
 def test_sigma_follows_the_line_search(workers):
