@@ -16,20 +16,21 @@ SOLVER = LaRank(C=C, random_state=0, deterministic=False)
 
 
 class Logical:
-    """A run with so many workers.
+    """A run with so many workers of so many threads each.
 
     Attributes
     ----------
     log : list of dict
-        Of each exchange: bytes of all changes; CPU seconds of the busiest worker, of all, and of one for the sum.
+        Of each exchange: bytes of all changes; seconds of the busiest worker, of all, and of one for the sum. They are
+        CPU seconds of one thread, wall time of more.
     """
 
     is_lost = False
 
-    def __init__(self, problem, n_workers):
-        self.log = []
+    def __init__(self, problem, n_workers, n_threads=1):
+        self.log, self.clock = [], time.process_time if n_threads == 1 else time.perf_counter
         weight = np.full(problem.n_samples, C)
-        state = SharedState(problem, weight, SOLVER, [1] * n_workers, self.connect, seed=0, averaging="linear")
+        state = SharedState(problem, weight, SOLVER, [n_threads] * n_workers, self.connect, seed=0, averaging="linear")
         schedule = ExchangeSchedule(state, SOLVER.schedule_on(state, None, weight))
         self.run = DualRun(SOLVER, problem, state, schedule, MemberRounds(state), C=weight)
         self.n_turns = state.n_parts
@@ -41,9 +42,9 @@ class Logical:
     def map(self, function, shared, arguments):
         answers, self.seconds = [], []
         for member, rest in zip(self.members, arguments, strict=True):
-            begin = time.process_time()
+            begin = self.clock()
             answers.append(function(member, shared, *rest))
-            self.seconds.append(time.process_time() - begin)
+            self.seconds.append(self.clock() - begin)
         return answers
 
     def all_to_all(self, first, then, arguments):
@@ -68,9 +69,11 @@ class Logical:
             pass
 
     def means(self, n_passes):
-        """Of the log, but for the first of more than one pass."""
+        """Of the log, but for the first of more than one pass; of `taking` the median: most sums are taken as they are,
+        without mixing alphas."""
         rows = self.log[self.n_turns if n_passes > 1 else 0 :]
-        return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+        found = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+        return found | {"taking": float(np.median([row["taking"] for row in rows]))}
 
     def cut_bytes(self):
         """Bytes of constraints and alphas."""

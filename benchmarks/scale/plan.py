@@ -26,49 +26,53 @@ from structsvm.dual.parallel import Rounds
 from structsvm.features.columns import read_columns
 from structsvm.oracles.viterbi import ViterbiOracle
 
-WORKERS, CHECKED = (1, 2, 4, 8, 16, 32, 64), (1, 2, 4)
+CREWS = (*((n, 1) for n in (1, 2, 4, 8, 16, 32, 64)), (8, 2), (16, 2))  # workers, threads of each
+CHECKED = 1, 2, 4
 PASSES, MOST_PASSES = 4, 24
 WITHIN = 0.1  # points of F1
-SHARES = (1, 4, 16)
+SHARES, TURNS, WIDE_BITS = (1, 4, 16), 5, 22
 N_VECTORS = 4  # of float32 that a worker has at once: w, what it trains on, the average and its sum
+TAKEN = 2.5  # bytes per byte of changes while they are summed: indices in 64 bits, and the values once more
+STATES = 3  # bytes of training states per byte of their constraints in arrays: measured with 8,936 sentences
 CLUSTER_PASSES = 4
 LOGICAL, CLUSTER = "Logical workers that exchange changes of w", "A cluster on this machine"
 SENTENCE_BYTES = 72  # of the client: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
 # The cluster to plan for.
-TOKENS, FEATURES, PLANNED = 1e8, 5e6, (8, 16, 32, 64)
+TOKENS, FEATURES, LEAST_PLANNED = 1e8, 5e6, 8
 HOSTS, NETWORK, LATENCY = 8, 1.25e9, 1e-3  # bytes and seconds of 10 Gbit/s
 SECONDS_WANTED, MB_WANTED = 120.0, 1000.0
 
 
 def run(options):
     """Yield the tables: logical workers, a LocalCluster, the plan."""
-    workers = (1, 2, 4, 8) if options.quick else WORKERS
+    crews = [(n, t) for n, t in CREWS if n <= LEAST_PLANNED or not options.quick]
     with tempfile.TemporaryDirectory() as scratch:
         corpus = Corpus(Path(scratch), 0.1 if options.quick else 1.0)
         kept = {table.title: table.rows for table in options.kept.tables("plan")}
         rows = kept[LOGICAL] if options.only and options.only not in LOGICAL else []
-        for n in workers[len(rows) :]:
-            rows.append(corpus.logical(n, rows[0]["wanted"] if rows else None))
+        for crew in crews[len(rows) :]:
+            rows.append(corpus.logical(*crew, rows[0]["wanted"] if rows else None))
             yield logical_table(corpus, rows)
-        logical = {row["workers"]: row for row in rows}
+        logical = {(row["workers"], row["threads"]): row for row in rows}
         clusters = kept[CLUSTER] if options.only and options.only not in CLUSTER else []
         for row in [] if clusters else cluster_rows(corpus, logical):
             clusters.append(row)
             yield cluster_table(clusters)
-        yield plan_table(corpus, clusters, logical, [n for n in PLANNED if n in logical])
+        yield plan_table(corpus, clusters, logical)
 
 
 class Corpus:
-    """CoNLL-2000 in random order as shards, once with hashed features and once with its own."""
+    """CoNLL-2000 in random order as shards: with features hashed to 2^14, to nearly as many as planned, and its own."""
 
     def __init__(self, folder, share):
         data = FETCH["CoNLL-2000"]()
         columns, test = read_columns(data.train_path), read_columns(data.test_path)
         columns = columns.take(np.random.default_rng(SEED).permutation(len(columns))[: int(share * len(columns))])
         rows = pa.table({name: columns.column(j) for j, name in enumerate(("word", "tag", "chunk"))})
-        self.folder, own = folder / "hashed", folder / "own"
+        self.folder = folder / "hashed"
         SequenceShards.make(rows, self.folder, templates="crf++", hash_bits=14)
-        SequenceShards.make(rows, own, templates="crf++", min_count=1)
+        SequenceShards.make(rows, folder / "wide", templates="crf++", hash_bits=WIDE_BITS)
+        SequenceShards.make(rows, folder / "own", templates="crf++", min_count=1)
         shards = SequenceShards.open(self.folder)
         encoder, self.n_tokens, self.n = shards.encoder, shards.n_tokens, len(shards)
         self.bytes_per_token = sum(path.stat().st_size for path in self.folder.iterdir()) / shards.n_tokens
@@ -79,16 +83,14 @@ class Corpus:
         self.oracle = self.task.oracle("exact")
         self.stride = self.oracle.stride
         self.problem = self.oracle.bind(self.task.train, self.task.label_ids)
-        shards = SequenceShards.open(own)
-        oracle = ViterbiOracle(len(shards.labels), shards.tokens.n_features)
-        self.own = oracle.bind(shards.tokens, shards.label_ids)
+        self.wide, self.own = problem_of(folder / "wide"), problem_of(folder / "own")
 
     def f1(self, weights):
         return 100.0 * self.task.score(self.oracle, weights)["f1"]
 
-    def logical(self, n, wanted):
+    def logical(self, n, n_threads, wanted):
         """Passes that n workers take to the F1 that one has after four, and what they send meanwhile."""
-        training, f1, duals = Logical(self.problem, n), [], []
+        training, f1, duals = Logical(self.problem, n, n_threads), [], []
         while len(f1) < (PASSES if wanted is None else MOST_PASSES) and (wanted is None or max(f1, default=0) < wanted):
             training.run_pass()
             f1.append(self.f1(training.run.state.averaged()))
@@ -96,6 +98,7 @@ class Corpus:
         exact, mean = training.run.state.recompute(), training.means(len(f1))
         return mean | {
             "workers": n,
+            "threads": n_threads,
             "passes": len(f1) if wanted is None or f1[-1] >= wanted else None,
             "f1": f1[-1],
             "wanted": wanted or f1[-1] - WITHIN,
@@ -124,45 +127,49 @@ class Corpus:
             "kept": kept / self.n_tokens,
         }
 
-    def dense(self):
-        """What an exchange takes of a worker for weights that stay as they are, and the law of how many change.
-
-        The seconds with the hashed features here, and the seconds per weight.
+    def turns(self):
+        """What a turn of one worker, an exchange, takes with as many weights as planned, by threads: seconds per token,
+        and per weight that stays as it is. With one thread and 2^14 features: seconds per token, and of a turn on next
+        to nothing. And the law of how many weights change.
         """
-        problems = self.problem, self.own
-        few = [turn(problem, 1)["worker"] for problem in problems]
+        found = {n: self.turn_on(self.wide, n) for n in sorted({n for _, n in CREWS})}
         sizes = [self.n // share for share in SHARES]
         changed = [turn(self.own, size)["bytes"] / 8 for size in sizes]
         power = exponent(sizes, changed)
         scale = float(np.exp(np.mean(np.log(changed)) - power * np.mean(np.log(sizes))))
-        return {
-            "here": few[0],
-            "worker": (few[1] - few[0]) / (self.own.n_features - self.problem.n_features),
-            "law": lambda n: scale * n**power,
-            "power": power,
-        }
+        return found | {"here": self.turn_on(self.problem, 1), "law": lambda n: scale * n**power, "power": power}
+
+    def turn_on(self, problem, n_threads):
+        whole, least = (turn(problem, n, n_threads)["worker"] for n in (self.n, n_threads))
+        return {"token": (whole - least) / self.n_tokens, "least": least, "weight": least / problem.n_features}
 
 
-def turn(problem, n):
-    """Means over a second pass of one worker on n examples, which is one exchange."""
-    training = Logical(problem.shard(0, n), 1)
-    for _ in range(2):
+def problem_of(folder):
+    shards = SequenceShards.open(folder)
+    return ViterbiOracle(len(shards.labels), shards.tokens.n_features).bind(shards.tokens, shards.label_ids)
+
+
+def turn(problem, n, n_threads=1):
+    """Medians over the exchanges of one worker on n examples, one a pass, but for the first: pages are new there."""
+    training = Logical(problem.shard(0, n), 1, n_threads)
+    for _ in range(1 + TURNS):
         training.run_pass()
-    return training.means(2)
+    return {key: float(np.median([row[key] for row in training.log[1:]])) for key in training.log[0]}
 
 
 # ---- logical workers -----------------------------------------------------------------------------
 
 LOGICAL_COLUMNS = {
     "workers": ("workers", "d"),
+    "threads": ("threads", "d"),
     "needed": ("passes", "d"),
     "f1": ("F1 %", ".2f"),
     "dual_two": ("dual after 2 passes", ".1f"),
     "dual": ("dual at the end", ".1f"),
     "sigma": ("sigma", ".1f"),
-    "token_us": ("CPU us a token and pass", ".2f"),
+    "token_us": ("us a token and pass", ".2f"),
     "mb": ("MB of changes an exchange", ".2f"),
-    "taking_ms": ("CPU ms to sum them", ".1f"),
+    "taking_ms": ("ms to sum them", ".1f"),
     "constraints": ("bytes of constraints a sentence", ".0f"),
 }
 
@@ -174,7 +181,8 @@ def logical_table(corpus, rows):
     text = f"""
     CoNLL-2000 ({corpus.n_tokens} tokens), features hashed to 2^14, C = {C}; {N_PARTS} exchanges a pass (one worker:
     one) of changes of w (indices and float32), whose sigma follows an exact line search; all workers in one process,
-    one after the other
+    one after the other, so that times are as on a machine each: CPU of one thread, wall time of two, with what an
+    exchange takes however few tokens there are
 
     passes: to an F1 on the test part of {rows[0]["wanted"]:.2f} %, that is {WITHIN} below that of one worker after
     {PASSES}, of w averaged over a pass
@@ -242,7 +250,7 @@ def predicted(way, n, one, logical, n_weights):
         worker, client = one["worker"] / n, one["client"]
         sent = one["sent"] + (n - 1) * broadcasts * 4e-6 * n_weights
     else:
-        here, there = logical[n], logical[one["workers"]]
+        here, there = logical[n, 1], logical[one["workers"], 1]
         worker = one["worker"] * here["worker"] / there["worker"]
         client = one["client"] * n / one["workers"]  # of questions
         sent = one["sent"] * (n - 1) * here["bytes"] / ((one["workers"] - 1) * there["bytes"])
@@ -280,6 +288,7 @@ def cluster_table(rows):
 PLAN_COLUMNS = {
     "way": ("", ""),
     "workers": ("workers", "d"),
+    "threads": ("threads", "d"),
     "passes": ("passes", "d"),
     "computing": ("workers: s", ".0f"),
     "client": ("client: s", ".0f"),
@@ -290,8 +299,9 @@ PLAN_COLUMNS = {
 }
 
 
-def plan_table(corpus, clusters, logical, workers):
-    rounds, dense = corpus.rounds(logical[1]["wanted"]), corpus.dense()
+def plan_table(corpus, clusters, logical):
+    rounds, turns = corpus.rounds(logical[1, 1]["wanted"]), corpus.turns()
+    crews = [crew for crew in logical if crew[0] >= LEAST_PLANNED]
     n_weights = FEATURES * corpus.stride
     sentences = TOKENS * corpus.n / corpus.n_tokens
     base = next(row for row in clusters if row["way"] == "rounds")
@@ -300,18 +310,20 @@ def plan_table(corpus, clusters, logical, workers):
         {
             "way": ORDER[0],
             "workers": 1,
+            "threads": 1,
             "passes": PASSES,
-            "computing": PASSES * TOKENS * logical[1]["token"],
-            "total": PASSES * TOKENS * logical[1]["token"],
-            "client_mb": (N_VECTORS * 4 * n_weights + sentences * logical[1]["constraints"]) / 1e6,
+            "computing": PASSES * TOKENS * turns[1]["token"],
+            "total": PASSES * TOKENS * turns[1]["token"],
+            "client_mb": (N_VECTORS * 4 * n_weights + sentences * STATES * logical[1, 1]["constraints"]) / 1e6,
         }
     ]
-    for n in workers:
+    for n in [n for n, threads in crews if threads == 1]:
         n_turns = rounds["rounds"] + FIRST_PORTIONS
         size = n_turns * n * 4 * n_weights + rounds["rounds"] * TOKENS * rounds["answers"]
         rows.append({
             "way": ORDER[1],
             "workers": n,
+            "threads": 1,
             "passes": rounds["rounds"],
             "computing": rounds["rounds"] * TOKENS * rounds["asking"] / n,
             "client": rounds["rounds"] * TOKENS * rounds["rest"] + byte * size,
@@ -321,39 +333,48 @@ def plan_table(corpus, clusters, logical, workers):
         })  # fmt: skip
     two = next(row for row in clusters if row["way"] == "exchanges" and row["workers"] == 2)
     asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # of the client, per worker and exchange
-    for n in workers:
-        here = logical[n]
+    for n, threads in crews:
+        here, one = logical[n, threads], logical[n, 1]
         n_turns = (here["passes"] or MOST_PASSES) * N_PARTS
-        token = here["token"] - n * N_PARTS * (dense["here"] + here["taking"]) / corpus.n_tokens
-        change = min(8 * dense["law"](sentences / n / N_PARTS), 8 * n_weights)
-        taking = n * change * here["taking"] / here["bytes"]
+        token = one["token"] - n * N_PARTS * (turns["here"]["least"] + one["taking"]) / corpus.n_tokens
+        token *= turns[threads]["token"] / turns["here"]["token"]
+        change = min(8 * turns["law"](sentences / n / N_PARTS), 8 * n_weights)
+        taking = n * change * one["taking"] / one["bytes"]
         rows.append({
             "way": ORDER[2],
             "workers": n,
+            "threads": threads,
             "passes": here["passes"] or f"> {MOST_PASSES}",
-            "computing": n_turns * (TOKENS / n / N_PARTS * token + taking + dense["worker"] * n_weights),
+            "computing": n_turns * (TOKENS / n / N_PARTS * token + taking + turns[threads]["weight"] * n_weights),
             "client": n_turns * n * asking,
             "network": n_turns * (n / HOSTS * (n - n / HOSTS) * change / NETWORK + 2 * LATENCY),
             "client_mb": (4 * (n_weights + 2 * READ) + SENTENCE_BYTES * sentences) / 1e6,
-            "worker_mb": (N_VECTORS * 4 * n_weights + n * change + sentences / n * here["constraints"]
+            "worker_mb": ((N_VECTORS + threads - 1) * 4 * n_weights + TAKEN * n * change
+                          + sentences / n * (1 + STATES) * here["constraints"]
                           + TOKENS / n / N_PARTS * corpus.bytes_per_token) / 1e6,
         })  # fmt: skip
     for row in rows[1:]:
         row["total"] = row["computing"] + row["client"] + row["network"]
-    return Table("The plan", PLAN_COLUMNS, rows, plan_notes(rows, dense))
+    return Table("The plan", PLAN_COLUMNS, rows, plan_notes(rows, turns))
 
 
 ORDER = "one core, no cluster", "rounds", "exchanges"
 
 
-def plan_notes(rows, dense):
+def plan_notes(rows, turns):
+    slower, threads = turns[1]["token"] / turns["here"]["token"], max(n for _, n in CREWS)
     text = f"""
     predicted for {TOKENS:.0e} tokens of chunking with {FEATURES:.0e} features, to the F1 of {PASSES} sequential passes
-    less {WITHIN} points; {HOSTS} hosts that share the workers, each of one core, {NETWORK / 1.25e8:.0f} Gbit/s and
-    {1e3 * LATENCY:.0f} ms a message. Passes, seconds per token, bytes per token and constraints as measured above,
-    however many tokens there are; of an exchange, what a worker takes per byte of changes as above, and
-    {1e9 * dense["worker"]:.1f} ns per weight that stays as it is; of the client, per worker, what two workers took; the
-    weights that change grow with the sentences to the power of {dense["power"]:.2f}
+    less {WITHIN} points; {HOSTS} hosts of 8 cores that share the workers, {NETWORK / 1.25e8:.0f} Gbit/s and
+    {1e3 * LATENCY:.0f} ms a message. Passes, bytes per token, constraints and, of exchanges, what a worker takes per
+    byte of changes as measured above, however many tokens there are; the weights that change grow with the sentences to
+    the power of {turns["power"]:.2f}; of the client, per worker, what two workers took
+
+    seconds per token as above, but of one core and of exchanges {slower:.2f} times that, which one worker took with
+    features hashed to 2^{WIDE_BITS}, and with {threads} threads, in wall time on this machine,
+    {turns[threads]["token"] / turns[1]["token"]:.2f} times what one thread took there. So were measured
+    {", ".join(f"{1e9 * turns[n]['weight']:.1f} ns with {n} thread{'s' * (n > 1)}" for n in range(1, threads + 1))} per
+    exchange and weight that stays as it is. No more threads than could be measured are planned with: other cores idle
 
     workers: seconds of the busiest; client (with Dask's scheduler), network: what is beside that; a worker: without
     what its host shares. Without certificates, each of which takes about a pass, and of a worker 12 bytes per weight
@@ -364,7 +385,8 @@ def plan_notes(rows, dense):
     return [*notes(text)] + [
         verdict(
             f"{TOKENS:.0e} tokens in under {SECONDS_WANTED:.0f} s with a client below {MB_WANTED:.0f} MB",
-            f"{row['total']:.0f} s, {row['client_mb']:.0f} MB ({row['way']}, {row['workers']} workers)",
+            f"{row['total']:.0f} s, {row['client_mb']:.0f} MB ({row['way']}, {row['workers']} workers of "
+            f"{row['threads']} thread{'s' * (row['threads'] > 1)})",
             row["total"] < SECONDS_WANTED and row["client_mb"] < MB_WANTED,
         )
         for row in best

@@ -34,7 +34,6 @@ cdef class DualState(WeightState):
     cdef int64_t[::1] position              # (n,) index into support, or -1
     cdef WorkingSet* sets
     cdef Py_ssize_t n_sets
-    cdef bint is_lent                       # whether the weights belong to others
     cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
     cdef Py_ssize_t slope_capacity
     cdef uint8_t[::1] recompleted           # (n,) examples whose completion a step has changed; empty: steps find none

@@ -99,7 +99,6 @@ cdef class DualState(WeightState):
     def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
                  int64_t patience=0, on=None):
         super().__init__(problem, seed=seed, averaging=averaging, base=base, on=on)
-        self.is_lent = on is not None
         cdef Py_ssize_t n = problem.n_samples
         self.patience = patience
         weight = np.array(C)
@@ -758,6 +757,17 @@ cdef class DualState(WeightState):
         self.weights[low:] = sums[:n - low]     # at once: Ctrl-C leaves no half of them, or of a window
         self.dual = dual
         return self.dual
+
+    def scale(self, double factor):
+        """Multiply alphas and C; the weights, which belong to others, stay, and are lent to the problem again."""
+        cdef Py_ssize_t i, k
+        self.problem.lend(self.weights)
+        for i in range(self.n_sets):
+            self.box[i] *= factor
+            self.ridge[i] /= factor
+            for k in range(self.sets[i].n):
+                self.sets[i].cuts[k].alpha *= factor
+            self.add_up(i)
 
     def add_sums(self, sums):
         """Add sum alpha psi of all examples to a float64 array; return their ``(sum alpha b, sum r t^2)``."""

@@ -21,6 +21,7 @@ cdef int overflow(Py_ssize_t i) except -1 nogil
 cdef class WeightState(State):
     cdef readonly Problem problem
     cdef readonly object weights            # ndarray (n_features,) of problem.weight_dtype
+    cdef readonly bint is_lent              # whether they belong to others, too
     cdef readonly object average_sum        # the same shape, or None
     cdef readonly int64_t n_updates
     cdef void* w

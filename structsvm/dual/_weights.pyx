@@ -91,6 +91,45 @@ def half_norm(weights, base=None):
     return 0.5 * squared_distance(&full[0], start, n)
 
 
+def sum_up(const int64_t[::1] where, real[::1] values, const int64_t[::1] bounds, Py_ssize_t n):
+    """Turn sparse vectors of length n, each sorted, vector k from bounds[k] on, into their sum; return its square.
+
+    Each number of the sum takes the place that the first of the vectors has for it; the other places become 0.
+    """
+    cdef int64_t[::1] at = np.array(bounds)
+    cdef real[::1] sums = np.zeros(PIECE, dtype=np.asarray(values).dtype)
+    cdef Py_ssize_t start = 0, stop, k, c
+    cdef double total = 0.0
+    with nogil:
+        while start < n:
+            stop = start + PIECE
+            for k in range(bounds.shape[0] - 1):
+                c = at[k]
+                while c < bounds[k + 1] and where[c] < stop:
+                    sums[where[c] - start] += values[c]
+                    c += 1
+            for k in range(bounds.shape[0] - 1):
+                while at[k] < bounds[k + 1] and where[at[k]] < stop:
+                    c = at[k]
+                    values[c] = sums[where[c] - start]
+                    sums[where[c] - start] = 0.0
+                    total += <double>values[c] * values[c]
+                    at[k] += 1
+            start = stop
+    return total
+
+
+def add_sparse(const int64_t[::1] where, const real[::1] values, real[::1] w, real[::1] copy, real[::1] u, double tick):
+    """Add to w the result of `sum_up`, and to u (None: there is none) tick times that; `copy` follows w."""
+    cdef Py_ssize_t c
+    with nogil:
+        for c in range(where.shape[0]):
+            w[where[c]] += values[c]
+            copy[where[c]] = w[where[c]]
+            if u is not None:
+                u[where[c]] += <real>tick * values[c]
+
+
 def put(out, vector, base=None):
     """out = vector + base (None: 0), in pieces between which Ctrl-C is heard; returns `out`."""
     for start in range(0, len(vector), PIECE):
@@ -164,6 +203,7 @@ cdef class WeightState(State):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
         self.sections = problem.sections
         self.weights = zeros(problem.n_features, problem.weight_dtype) if on is None else on
+        self.is_lent = on is not None
         problem.lend(self.weights)
         if base is not None:
             shape = np.shape(base)

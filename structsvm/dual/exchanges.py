@@ -35,7 +35,7 @@ from structsvm._problem import rebuild
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs
-from structsvm.dual._weights import half_norm
+from structsvm.dual._weights import add_sparse, half_norm, sum_up
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
 from structsvm.shards.storage import in_file
@@ -100,6 +100,8 @@ class Member:
         The weights as all members have them, and those that it trains on: the same between exchanges.
     average_sum : ndarray, or None
         As that of `WeightState`, of exchanges.
+    states : dict
+        By part, the last state of `state_of`, its sigma, and the cuts that it has.
     """
 
     OF_A_WORKER = ("w", "work", "average_sum", "average", "number", "before")
@@ -114,9 +116,10 @@ class Member:
         self.average: Any = None  # what `held` has made of it
         self.number: Any = None  # of the exchange that comes next; None: w is not known
         self.before: Any = None  # by part, the cuts before an exchange whose sum has not been taken
+        self.states: dict[int, tuple[DualState, float, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | dict.fromkeys(self.OF_A_WORKER)
+        return vars(self) | dict.fromkeys(self.OF_A_WORKER) | {"states": {}}
 
     @property
     def parts(self) -> list[Any]:
@@ -124,11 +127,21 @@ class Member:
         self.shards = [shard.made() if isinstance(shard, Shard) else shard for shard in self.shards]
         return self.shards
 
-    def state_of(self, part: int, on: Any, sigma: float = 1.0, seed: int = 0) -> DualState:
-        """The state of the dual over a part, of alphas and C times sigma, that steps on these weights."""
-        state = DualState(self.parts[part], sigma * self.C[part], seed=seed, on=on)
-        state.set_state(state.get_state() | scaled(self.cuts[part], sigma))
+    def state_of(self, part: int, sigma: float = 1.0) -> DualState:
+        """The state of the dual over a part, of alphas and C times sigma, that steps on `work`."""
+        state, last, cuts = self.states.pop(part, (None, 1.0, None))
+        if state is None or cuts is not self.cuts[part]:
+            state, last = DualState(self.parts[part], self.C[part], seed=self.seed + part, on=self.work), 1.0
+            state.set_state(state.get_state() | self.cuts[part])
+        state.scale(sigma / last)
+        self.states[part] = state, sigma, self.cuts[part]
         return state
+
+    def keep(self, part: int, state: DualState, sigma: float = 1.0) -> None:
+        """Let a part have the alphas of a state, which are times sigma."""
+        arrays = state.get_state()
+        self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+        self.states[part] = state, sigma, self.cuts[part]
 
     # ---- an exchange -----------------------------------------------------------------------------
 
@@ -146,14 +159,16 @@ class Member:
         parts, slope, ridge, n_argmax = range(start, min(stop, len(self.parts))), 0.0, 0.0, 0
         self.before, self.average = {part: self.cuts[part] for part in parts}, None
         for part in parts:
-            state = self.state_of(part, self.work, sigma, (self.seed + 1000 * n_before + part) % 2**64)
+            state = self.state_of(part, sigma)
+            del self.states[part]  # which has other alphas soon
+            n_argmax -= state.n_argmax
             schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
             schedule.start_pass(n_before)
             while not schedule.run(math.inf):
                 pass
-            n_argmax, arrays = n_argmax + state.n_argmax, state.get_state()
+            n_argmax += state.n_argmax
             (linear_before, total_before) = self._sums(part, self.cuts[part])
-            self.cuts[part] = scaled({name: arrays[name] for name in CUTS}, 1.0 / sigma)
+            self.keep(part, state, sigma)
             linear, total = self._sums(part, self.cuts[part])
             slope += linear - linear_before
             if self.parts[part].formulation["penalty"] == "quadratic":
@@ -175,44 +190,31 @@ class Member:
         """
         if number != self.number or self.before is None or any(change is None for change in changes):
             return None
-        spots = [change[0].astype(np.intp) for change in changes]
-        for where in spots:
-            self.work[where] = 0.0
-        for where, (_, values, *_) in zip(spots, changes, strict=True):
-            self.work[where] += values
-        sums = []  # each number once, with the first change that has it
-        for where in spots:
-            sums.append(self.work[where])
-            self.work[where] = 0.0
-        _, _, slopes, ridges, calls, seconds = zip(*changes, strict=True)
-        slope, curvature = sum(slopes), sum(ridges) + sum(float(np.square(v, dtype=float).sum()) for v in sums)
+        indices, vectors, slopes, ridges, calls, seconds = zip(*changes, strict=True)
+        where, values = np.concatenate(indices, dtype=np.int64), np.concatenate(vectors)
+        bounds = np.cumsum([0, *map(len, indices)])
+        slope, curvature = sum(slopes), sum(ridges) + sum_up(where, values, bounds, len(self.w))
         best = slope / curvature if curvature > 0.0 else 1.0
         share = 1.0 if best > NEARLY else max(best, 0.0)
-        tick = self.w.dtype.type(0.5 * n_exchanged * (n_exchanged + 1.0))
         if self.solver.average and self.average_sum is None:
             self.average_sum = np.zeros(len(self.w), dtype=self.w.dtype)
         elif n_exchanged == 0 and self.average_sum is not None:
             self.average_sum[:] = 0.0
-        for where, values in zip(spots, sums, strict=True):
-            values *= values.dtype.type(share)
-            self.w[where] += values
-            if self.average_sum is not None:
-                self.average_sum[where] += tick * values
-        for where in spots:
-            self.work[where] = self.w[where]
-        for part, before in self.before.items():
+        values *= values.dtype.type(share)
+        tick = 0.5 * n_exchanged * (n_exchanged + 1.0)
+        add_sparse(where, values, self.w, self.work, self.average_sum, tick)
+        for part, before in self.before.items() if share < 1.0 else ():
             self.cuts[part] = mixed(before, self.cuts[part], share)
-            if 0.0 < share < 1.0:
-                arrays = self.state_of(part, self.w).get_state()  # in which those that are the same are one
-                self.cuts[part] = {name: arrays[name] for name in CUTS}
+            if share > 0.0:
+                self.keep(part, self.state_of(part))  # in which those that are the same are one
         self.number, self.before = number + 1, None
-        n_bytes = (len(changes) - 1) * sum(change[0].nbytes + change[1].nbytes for change in changes)
+        n_bytes = (len(changes) - 1) * sum(array.nbytes for array in (*indices, *vectors))
         return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
 
     def _sums(self, part: int, cuts: Any) -> Any:
         """Of a part: the sum of alpha b, and that of alpha by example."""
-        alpha, total = cuts["cut_numbers"][:, 0], np.zeros(len(self.C[part]))
-        np.add.at(total, cuts["cut_example"], alpha)
+        alpha = cuts["cut_numbers"][:, 0]
+        total = np.bincount(cuts["cut_example"], alpha, len(self.C[part]))
         return float(alpha @ cuts["cut_numbers"][:, 1]), total
 
     def _undo(self) -> None:
@@ -229,11 +231,12 @@ class Member:
         The exchange that comes next has this number.
         """
         self._undo()
-        is_new, self.number, self.w, self.work = self.number is None, number, None, None
+        is_new, self.number, self.w = self.number is None, number, None
         sums, rows = np.zeros(self.parts[0].n_features), []
-        nowhere = np.zeros(len(sums), dtype=self.parts[0].weight_dtype)
+        if self.work is None:
+            self.work = np.zeros(len(sums), dtype=self.parts[0].weight_dtype)
         for part in range(len(self.parts)):
-            state = self.state_of(part, nowhere)
+            state = self.state_of(part)
             rows.append((*state.add_sums(sums), state.n_cuts, state.n_patterns))
         where = differences(sums, None)
         return shortest(where, len(sums)), sums[where], np.sum(rows, axis=0), is_new
@@ -255,9 +258,9 @@ class Member:
         if self.base is not None:
             product = float(np.sum(self.base * exact))
             exact += self.base
-        self.w = exact.astype(self.parts[0].weight_dtype)
+        self.work[:] = exact
         del exact  # before there is another vector
-        self.work, self.average = self.w.copy(), None
+        self.w, self.average = self.work.copy(), None
         rows = np.sum([row for *_, row, _ in totals], axis=0)
         return *rows.tolist(), sum(is_new for *_, is_new in totals), half, product, half_norm(self.w)
 
@@ -283,8 +286,7 @@ class Member:
         """As `DualState.known_violations`, of all its examples."""
         if (weights := self.held(w)) is None:
             return None
-        states = (self.state_of(part, weights) for part in range(len(self.parts)))
-        return np.concatenate([state.known_violations(weights) for state in states])
+        return np.concatenate([self.state_of(part).known_violations(weights) for part in range(len(self.parts))])
 
     def half_norm(self, w: Any) -> Any:
         """As `DualState.half_norm`."""

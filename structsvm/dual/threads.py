@@ -68,20 +68,26 @@ class ThreadedSchedule:
         try:
             found = self._together(lambda k: self._work(k, max(seconds, LEAST_SECONDS)))
             done = None not in found
-            self._together(lambda k: self._meet(k, [part[0] for part in found if part] if done else []))
+            sums = [part for part in found if part] if done else []
+            self._together(lambda k: self._meet(k, [part[0] for part in sums]))
         except BaseException:
             gather(self.state, self.parts)
             if isinstance(self.state, DualState):
                 self.state.settle()
             raise
-        gather(self.state, self.parts, found if done else ())
+        gather(self.state, self.parts, sums)
         return done
 
     def _work(self, k: int, seconds: float) -> Any:
-        """A thread's part of `run`; after a pass its part of the sums that weights and dual are made of, else None."""
+        """A thread's part of `run`; after a pass its part of the sums that weights and dual are made of, else None.
+
+        Weights that belong to others are not made of them.
+        """
         complete = self.schedules[k].run(seconds)
         self.parts[k].rest()
-        return self.parts[k].total() if complete else None
+        if not complete:
+            return None
+        return () if self.state.is_lent else self.parts[k].total()
 
     def _meet(self, k: int, vectors: Any) -> None:
         """A thread's part of what follows: its weights are up to date, and its piece of all vectors in the first."""

@@ -8,7 +8,9 @@ from python_oracles import Data, Multiclass
 
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
 from structsvm.dual import exchanges
+from structsvm.dual import threads as dual_threads
 from structsvm.dual._dual import DualState
+from structsvm.dual._weights import add_sparse, sum_up
 from structsvm.dual.exchanges import ExchangeSchedule, Member, Shard, SharedState
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
@@ -174,6 +176,47 @@ def test_a_state_on_weights_of_others():
     assert (w != 1.0).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_sum_of_sparse_vectors(dtype):
+    rng, n = np.random.default_rng(0), 200_000
+    edges = [0, 65535, 65536, n - 1]
+    where = [np.unique([*rng.integers(0, n, size), *edges]) for size in (5000, 1, 70_000)]
+    values = [rng.integers(-9, 9, len(indices)).astype(dtype) for indices in where]
+    values[0][-1], values[1][-1], values[2][-1] = 1.0, 1.0, -2.0
+    expected = np.zeros(n, dtype=dtype)
+    for indices, vector in zip(where, values, strict=True):
+        expected[indices] += vector
+    bounds = np.cumsum([0, *map(len, where)])
+    where, values = np.concatenate(where), np.concatenate(values)
+    assert sum_up(where, values, bounds, n) == np.square(expected, dtype=float).sum()
+    assert np.count_nonzero(values) == np.count_nonzero(expected)
+    w, copy, u = np.ones(n, dtype=dtype), np.full(n, 5.0, dtype=dtype), np.full(n, 2.0, dtype=dtype)
+    add_sparse(where, values, w, copy, u, 3.0)
+    np.testing.assert_array_equal(w, 1.0 + expected)
+    np.testing.assert_array_equal(u, 2.0 + 3.0 * expected)
+    touched = np.isin(np.arange(n), where)
+    np.testing.assert_array_equal(copy, np.where(touched, w, 5.0))
+    add_sparse(where, values, w, copy, None, 0.0)
+    np.testing.assert_array_equal(w, 1.0 + 2.0 * expected)
+
+
+def test_a_scaled_state():
+    problem, other = chains(penalty="quadratic"), LaRank(C=0.3, penalty="quadratic", random_state=0)
+    run = advance(other.start(problem), 2)
+    states = []
+    for C in (run.C, 4.0 * run.C):
+        states.append(DualState(problem, C, on=run.state.weights.copy()))
+        states[-1].set_state(run.state.get_state())
+    states[0].scale(4.0)
+    sums = [np.zeros(problem.n_features) for _ in states]
+    (linear, ridge), (smaller, smaller_ridge) = (state.add_sums(s) for state, s in zip(states, sums, strict=True))
+    np.testing.assert_allclose(sums[0], 4.0 * sums[1])
+    assert linear == pytest.approx(4.0 * smaller) and ridge == pytest.approx(16.0 * smaller_ridge)
+    np.testing.assert_array_equal(states[0].weights, run.state.weights)
+    violation = np.linspace(0.0, 1.0, 60)
+    assert states[0].primal(violation=violation) == pytest.approx(states[1].primal(violation=violation))
+
+
 def test_the_dual_rises_with_each_exchange():
     run = advance(start(LARANK))
     state, found = run.state, []
@@ -281,6 +324,59 @@ def test_a_sum_in_the_wrong_direction_is_undone():
     after = state.get_state()
     for name in exchanges.CUTS:
         np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_workers_keep_their_states(monkeypatch, workers):
+    workers[:] = [1, 1, 1]
+    made = []
+    monkeypatch.setattr(exchanges, "NEARLY", -np.inf)  # all of each sum is taken
+    monkeypatch.setattr(
+        exchanges, "DualState", lambda *args, **kwargs: made.append(args[0]) or DualState(*args, **kwargs)
+    )
+    run = advance(start(LARANK), 3)
+    run.checked_certify()
+    assert len(made) == len(set(map(id, made))) == 24  # one for each part
+    for member in run.state.cluster.there:
+        for part, (state, sigma, cuts) in member.states.items():
+            assert cuts is member.cuts[part] and state.weights is member.work
+            found = state.get_state()
+            np.testing.assert_allclose(found["cut_numbers"][:, 0], sigma * cuts["cut_numbers"][:, 0])
+            np.testing.assert_array_equal(found["cut_words"], cuts["cut_words"])
+    run.state.cluster.lose(1)
+    advance(run)
+    assert len(made) == 24 + 8 + 2  # those of the lost one, and of what the others undid
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-5)
+
+
+def test_what_was_learnt_before_an_error_is_undone(monkeypatch):
+    run = advance(start(LARANK))
+
+    def fail(*given):
+        raise RuntimeError("after the steps")
+
+    before = run.state.recompute()
+    with monkeypatch.context() as patch:
+        patch.setattr(Member, "keep", fail)
+        with pytest.raises(RuntimeError, match="after the steps"):
+            run.state.exchange(0, 1)
+    assert run.state.dual == pytest.approx(before, rel=1e-9)
+
+
+def test_threads_of_a_worker_make_no_sums(monkeypatch, workers):
+    asked = []
+
+    class Part(dual_threads.Part):
+        def total(self):
+            asked.append(self)
+            return super().total()
+
+    monkeypatch.setattr(dual_threads, "Part", Part)
+    workers[:] = [2, 2]
+    advance(start(LARANK))
+    assert not asked
+    monkeypatch.setattr(base, "cluster_client", lambda: None)
+    advance(LaRank(C=0.3, n_jobs=2, deterministic=False, random_state=0).start(chains()))
+    assert len(asked) == 2
 
 
 def test_sigma_follows_the_line_search(workers):
