@@ -40,7 +40,8 @@ cdef extern from "kernels.h" nogil:
         const float* loss
         const int32_t* units
         float* tops
-        int32_t has_tops
+        float* turned
+        int32_t has_tables
     ctypedef struct kernels:
         const char* name
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
@@ -86,7 +87,7 @@ cdef class Chain(LabelLattice):
     cdef const float* pairs             # weights of bigrams
     cdef float[::1] own                 # tables of tokens that have bigrams, and K rows; or empty
     cdef float[::1] V
-    cdef float[::1] sums
+    cdef float[::1] sums                # scratch, and room for the scores' tables
     cdef float[::1] tops                # what `expect` needs beside V; empty before the first call
     cdef float[::1] work
 
@@ -100,10 +101,15 @@ cdef class Chain(LabelLattice):
         self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
                                dtype=np.float32)
         self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
-        self.sums = np.empty(P + 8 + self.stride + self.longest, dtype=np.float32)
-        self.scores.tops = NULL
-        if self.K >= MANY_LABELS and self.order == 1 and not self.n_bigrams:
-            self.scores.tops = &self.sums[P + 8]
+        has_many = self.K >= MANY_LABELS
+        room = self.stride + self.longest if has_many else self.stride * self.stride
+        self.sums = np.empty(P + 8 + room, dtype=np.float32)
+        self.scores.tops = self.scores.turned = NULL
+        if self.order == 1 and not self.n_bigrams:
+            if has_many:
+                self.scores.tops = &self.sums[P + 8]
+            else:
+                self.scores.turned = &self.sums[P + 8]
         self.scores.each = 0
         if self.n_bigrams:
             self.scores.each = self.K * self.stride * (1 if self.order == 1 else P)
@@ -122,7 +128,7 @@ cdef class Chain(LabelLattice):
         cdef const float* triple = first + (K + 2) * stride
         cdef float* out
         self.pairs = w + self.first_bigram * stride
-        self.scores.has_tops = 0
+        self.scores.has_tables = 0
         if self.tables.shape[0] == 0:
             self.A = first
             self.scores.start = first + K * stride

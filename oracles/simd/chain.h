@@ -20,7 +20,7 @@
 #include "rows.h"
 #include "stop.h"
 
-#define CHAIN_SHORT 3   /* tokens for which tops do not pay */
+#define CHAIN_SHORT 3   /* tokens for which tables made of A do not pay */
 
 typedef struct {
     int64_t K, stride, G, P;
@@ -32,7 +32,8 @@ typedef struct {
     const float *loss;      /* (K, stride): true label, label */
     const int32_t *units;   /* (K): what chain_count counts for an error, by the true label */
     float *tops;            /* room for (stride) and a number per token, to leave out labels in chain_best; or NULL */
-    int32_t has_tops;       /* whether they are A's */
+    float *turned;          /* room for (stride, stride), A transposed for the way back of chain_best; or NULL */
+    int32_t has_tables;     /* whether these are A's */
 } chain_scores;
 
 /* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
@@ -138,9 +139,13 @@ ROWS_INLINE int64_t chain_back(const chain_scores *s, int64_t t, const float *be
                                float *sums) {
     const float *b = before + g * s->shift, *A = s->A + t * s->each + g * s->P * s->stride + c;
     int64_t n = (s->P + LANES - 1) / LANES * LANES, a = 0;
-    for (; a < s->P; a++) sums[a] = b[a * s->step] + A[a * s->stride];
-    for (; a < n; a++) sums[a] = -INFINITY;
-    a = rows_argmax(sums, NULL, n, best);
+    if (s->turned != NULL && s->has_tables) {
+        a = rows_argmax(before, s->turned + c * s->stride, s->stride, best);
+    } else {
+        for (; a < s->P; a++) sums[a] = b[a * s->step] + A[a * s->stride];
+        for (; a < n; a++) sums[a] = -INFINITY;
+        a = rows_argmax(sums, NULL, n, best);
+    }
     return a < s->P ? a : s->P - 1;     /* scores that overflowed to NaN must not lead out of the table */
 }
 
@@ -252,11 +257,12 @@ static int chain_best(chain_scores *s, const float *E, const int32_t *gold, int6
                       int32_t *path, float *score) {
     int64_t stride = s->stride, block = s->G * stride, each = chain_work(s), part = STOP_PART / each + 1, g, c;
     int64_t t = 1;
-    float ignored, *least = s->tops != NULL && (s->has_tops || T > CHAIN_SHORT) ? s->tops + stride : NULL;
-    if (least != NULL && !s->has_tops) {
-        for (int64_t a = 0; a < s->P; a++) s->tops[a] = rows_greatest(s->A + a * stride, stride, 1.0f);
-        s->has_tops = 1;
+    if (!s->has_tables && T > CHAIN_SHORT) {
+        for (int64_t a = 0; s->tops != NULL && a < s->P; a++) s->tops[a] = rows_greatest(s->A + a * stride, stride, 1.0f);
+        if (s->turned != NULL) rows_transpose(s->A, s->P, stride, s->turned);
+        s->has_tables = 1;
     }
+    float ignored, *least = s->tops != NULL && s->has_tables ? s->tops + stride : NULL;
     chain_first(s, E, gold == NULL ? NULL : s->loss + gold[0] * stride, V);
     for (; t + part < T; t += part) {
         chain_forward(s, E, gold, t, t + part, V, least, sums);

@@ -139,24 +139,45 @@ static __attribute__((noinline)) void rows_sum_many(const float *W, int64_t stri
     if (stride - c == LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 1);
 }
 
-/* Smallest index of the greatest of n floats a[j] + b[j] (b may be NULL); its value goes to *best. */
+/* a[j] + b[j] of the vector that begins at j; b may be NULL. */
+ROWS_INLINE rows_v rows_two(const float *a, const float *b, int64_t j) {
+    rows_v v = *(const rows_v *)(a + j);
+    if (b != NULL) v += *(const rows_v *)(b + j);
+    return v;
+}
+
+/* Smallest index of the greatest of n floats a[j] + b[j] (b may be NULL); its value goes to *best. What is not a number is
+ * passed over. No branch depends on the numbers. */
 ROWS_INLINE int64_t rows_argmax(const float *a, const float *b, int64_t stride, float *best) {
-    rows_v top = *(const rows_v *)a;
-    rows_i at = {0, 1, 2, 3, 4, 5, 6, 7}, here = at;
-    if (b != NULL) top += *(const rows_v *)b;
-    for (int64_t j = LANES; j < stride; j += LANES) {
-        rows_v v = *(const rows_v *)(a + j);
-        if (b != NULL) v += *(const rows_v *)(b + j);
-        here += LANES;
-        rows_i m = v > top;
-        top = (rows_v)(((rows_i)v & m) | ((rows_i)top & ~m));
-        at = (here & m) | (at & ~m);
+    rows_v top = rows_all(-INFINITY);
+    int64_t at = 0;
+    for (int64_t j = 0; j < stride; j += LANES) top = rows_max(rows_two(a, b, j), top);
+    top = rows_max(ROWS_PICK(rows_i, top, top, 4, 5, 6, 7, 0, 1, 2, 3), top);
+    top = rows_max(ROWS_PICK(rows_i, top, top, 2, 3, 0, 1, 6, 7, 4, 5), top);
+    top = rows_max(ROWS_PICK(rows_i, top, top, 1, 0, 3, 2, 5, 4, 7, 6), top);
+    for (int64_t j = stride - LANES; j >= 0; j -= LANES) {
+        int64_t first = __builtin_ctz(rows_bits(rows_two(a, b, j) == top) | 1 << LANES);
+        at = first < LANES ? j + first : at;
     }
-    int64_t k = 0;
-    for (int64_t l = 1; l < LANES; l++)
-        if (top[l] > top[k] || (top[l] == top[k] && at[l] < at[k])) k = l;
-    *best = top[k];
-    return at[k];
+    *best = top[0];
+    return at;
+}
+
+/* out[c][a] = A[a][c] for n rows a, the rest 0: a block at a time, in three perfect shuffles. */
+static __attribute__((noinline)) void rows_transpose(const float *A, int64_t n, int64_t stride, float *out) {
+    for (int64_t a = 0; a < stride; a += LANES)
+        for (int64_t c = 0; c < stride; c += LANES) {
+            rows_v x[LANES], y[LANES];
+            for (int l = 0; l < LANES; l++) x[l] = a + l < n ? *(const rows_v *)(A + (a + l) * stride + c) : rows_all(0.0f);
+            for (int round = 0; round < 3; round++) {
+                for (int l = 0; l < LANES / 2; l++) {
+                    y[2 * l] = ROWS_PICK(rows_i, x[l], x[l + LANES / 2], 0, 8, 1, 9, 2, 10, 3, 11);
+                    y[2 * l + 1] = ROWS_PICK(rows_i, x[l], x[l + LANES / 2], 4, 12, 5, 13, 6, 14, 7, 15);
+                }
+                memcpy(x, y, sizeof x);
+            }
+            for (int l = 0; l < LANES; l++) *(rows_v *)(out + (c + l) * stride + a) = x[l];
+        }
 }
 
 /* How many numbers two lists without repetitions share: every one against every one, eight at a time,
