@@ -20,6 +20,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, cut_terms,
 )
@@ -484,6 +485,25 @@ cdef class ChainProblem(LabelProblem):
                 w[at] += -amount if e % 2 else amount
         if self.chain.n_bigrams > 0:
             self.add_pairs(i, count, self.chain.pair_indices, amount, w + self.chain.first_bigram * stride)
+
+    cdef void c_prefetch_add(self, Py_ssize_t i, const Cut* cut, const void* w, int stage) noexcept nogil:
+        cdef Py_ssize_t p, e, t
+        cdef const float* row
+        for p in range(cut.n_words // 2):
+            t = self.chain.offsets[i] + cut.words[2 * p]
+            if stage == 0:
+                prefetch(&self.chain.indptr[t])
+                prefetch(&self.gold[t])
+            elif stage == 1:
+                for e in range(self.chain.indptr[t], self.chain.indptr[t + 1] + 15, 16):
+                    prefetch(self.chain.indices + e)
+                    if self.chain.values != NULL:
+                        prefetch(self.chain.values + e)
+            else:
+                for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
+                    row = <const float*>w + self.chain.indices[e] * self.chain.stride
+                    prefetch(row + self.gold[t])
+                    prefetch(row + cut.words[2 * p + 1])
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
         self.add_to(i, cut, coef, <float*>w, 0, self.n_features)

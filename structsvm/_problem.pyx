@@ -299,6 +299,10 @@ cdef class Problem(BoundProblem):
     cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
         pass
 
+    cdef void c_prefetch_add(self, Py_ssize_t i, const Cut* cut, const void* w, int stage) noexcept nogil:
+        if stage < 2:
+            self.c_prefetch(i, stage)
+
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>self.n_features
 

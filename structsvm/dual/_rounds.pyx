@@ -117,16 +117,16 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
     return np.asarray(violation), np.asarray(terms), np.asarray(bounds), out
 
 
-def losses(Problem problem not None, weights):
-    """What each example adds to the log loss: float64 array (n_samples,)."""
+def losses(Problem problem not None, weights, Py_ssize_t start=0, stop=None):
+    """What each of examples start .. stop - 1 adds to the log loss: float64 array."""
     cdef ndarray array = lent(problem, weights)
     cdef const void* w = array_data(array)
-    cdef float64_t[::1] out = np.empty(problem.n_samples)
+    cdef Py_ssize_t i, end = problem.n_samples if stop is None else stop
+    cdef float64_t[::1] out = np.empty(end - start)
     cdef double entropy
-    cdef Py_ssize_t i
     with nogil:
-        for i in range(problem.n_samples):
-            expect(problem, i, w, NULL, &out[i], &entropy)
+        for i in range(start, end):
+            expect(problem, i, w, NULL, &out[i - start], &entropy)
             problem.swept(i)
     return np.asarray(out)
 
@@ -155,26 +155,28 @@ def log_losses(Problem problem not None, weights, const int64_t[::1] chosen):
     return np.asarray(found), np.asarray(slopes)
 
 
-def completions(Problem problem not None, weights, Py_ssize_t turn=0, Py_ssize_t turns=1):
-    """The best outputs that agree with what is known of the true ones, as `Problem.targets` has them.
+def completions(Problem problem not None, weights, Py_ssize_t start=0, stop=None, Py_ssize_t turn=0,
+                Py_ssize_t turns=1):
+    """The best outputs of examples start .. stop - 1 that agree with what is known of the true ones, as
+    `Problem.targets` has them.
 
     With `turns`, those of every so many-th example alone, of the whole problem, from number `turn` on; no words for
     the others.
     """
     cdef ndarray array = lent(problem, weights)
     cdef const void* w = array_data(array)
-    cdef Py_ssize_t i
-    cdef int64_t[::1] bounds = np.zeros(problem.n_samples + 1, dtype=np.int64)
+    cdef Py_ssize_t i, end = problem.n_samples if stop is None else stop
+    cdef int64_t[::1] bounds = np.zeros(end - start + 1, dtype=np.int64)
     cdef Words words = Words(NULL, 0, 0)
     cdef Target target
     try:
         with nogil:
-            for i in range(problem.n_samples):
+            for i in range(start, end):
                 if (problem.first + i) % turns == turn:
                     problem.c_complete(i, w, &target)
                     poll(<int64_t>problem.c_cost(i))
                     append(&words, target.words, target.n_words, "completions")
-                bounds[i + 1] = words.size
+                bounds[i - start + 1] = words.size
         out = copy_of(&words)
     finally:
         free(words.at)

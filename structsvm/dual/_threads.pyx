@@ -76,6 +76,9 @@ cdef struct Entry:          # its words follow it
 
 cdef int64_t PAGE = 1 << 16
 
+cdef enum:
+    BLOCK = 32              # entries
+
 # Between two looks at what the others have done: work in units of `c_cost`, and the part of a pass, at most.
 cdef double LOOK_WORK = 200.0, LOOK_PART = 1e-3
 
@@ -153,13 +156,18 @@ cdef class Exchange:
         return p
 
     cdef int read(self, int member, Problem problem, void* w) except -1 nogil:
-        """Apply to a member's w what the other logs have that it has not read."""
-        cdef int other
+        """Apply to a member's w what the other logs have that it has not read.
+
+        Examples and weights are those of another thread: a block of entries is fetched into the caches before it is
+        applied.
+        """
+        cdef int other, stage
         cdef place* here
         cdef page* following
         cdef int64_t used
-        cdef Entry* entry
-        cdef Cut cut
+        cdef Py_ssize_t k, n
+        cdef Entry* entries[BLOCK]
+        cdef Cut cuts[BLOCK]
         for other in range(self.n_members):
             if other == member:
                 continue
@@ -168,25 +176,23 @@ cdef class Exchange:
                 following = page_next(here.at)      # before the count, which is final if there is one
                 used = page_used(here.at)
                 while here.byte < used:
-                    entry = <Entry*>(here.at.bytes + here.byte)
-                    cut = entry.cut
-                    cut.words = <int32_t*>(entry + 1)
-                    here.byte += size_of(entry)
-                    if here.byte < used:
-                        self.fetch(problem, here, used)
-                    problem.c_add(entry.i, &cut, entry.coef, w)
+                    n = 0
+                    while n < BLOCK and here.byte < used:
+                        entries[n] = <Entry*>(here.at.bytes + here.byte)
+                        cuts[n] = entries[n].cut
+                        cuts[n].words = <int32_t*>(entries[n] + 1)
+                        here.byte += size_of(entries[n])
+                        n += 1
+                    for stage in range(3):
+                        for k in range(n):
+                            problem.c_prefetch_add(entries[k].i, &cuts[k], w, stage)
+                    for k in range(n):
+                        problem.c_add(entries[k].i, &cuts[k], entries[k].coef, w)
                 if following == NULL:
                     break
                 here.byte = 0
                 place_set(here, following)
         return 0
-
-    cdef void fetch(self, Problem problem, const place* here, int64_t used) noexcept nogil:
-        """Fetch the examples of the next two entries into the caches."""
-        cdef const Entry* entry = <Entry*>(here.at.bytes + here.byte)
-        problem.c_prefetch(entry.i, 1)
-        if here.byte + size_of(entry) < used:
-            problem.c_prefetch((<Entry*>(here.at.bytes + here.byte + size_of(entry))).i, 0)
 
     @property
     def n_pages(self):
@@ -255,6 +261,7 @@ cdef class Part(DualState):
     cdef int64_t begun          # visits of the whole before this pass
     cdef int64_t counted        # visits that the whole knows of
     cdef double looked          # `cost` when `catch_up` was called last
+    cdef double seen            # visits of the others in this pass, at the last look
     cdef double look_work       # and how much more it has to be
     cdef Py_ssize_t changed_last    # example
     cdef double[::1] owed       # what has been added to its alphas and is not in the log yet; else 0
@@ -298,7 +305,7 @@ cdef class Part(DualState):
 
     cdef double tick(self) noexcept nogil:
         """As in `WeightState`, at the time of all threads."""
-        cdef double t = <double>(self.begun - self.whole.average_from) + self.exchange.visits() - 1.0
+        cdef double t = <double>(self.begun - self.whole.average_from) + self.seen + <double>self.n_visits - 1.0
         return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
@@ -342,6 +349,7 @@ cdef class Part(DualState):
     cdef int catch_up(self) except -1 nogil:
         """Apply what the others have done since the last look."""
         self.exchange.read(self.member, self.problem, self.w)
+        self.seen = self.exchange.visits() - <double>tally_get(&self.exchange.tallies[self.member])
         self.n_projected = -1
         self.project()
         return 0
@@ -373,7 +381,7 @@ cdef class Part(DualState):
         if self.n_signs > 0:
             self.mu[:] = self.whole.mu
         tally_set(&self.exchange.tallies[self.member], 0)
-        self.begun = self.whole.n_visits
+        self.begun, self.seen = self.whole.n_visits, 0.0
         self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
         for i in range(self.start, self.stop):
             self.n_cuts += self.sets[i].n

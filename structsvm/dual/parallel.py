@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,17 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
     """
     if n_threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]
+    begin = Event()  # all at once: one at work would keep the others from starting for milliseconds
+
+    def work(part: Any) -> Any:
+        begin.wait()
+        return function(part)
+
     with _workers(n_threads, wait=wait) as submit:
-        at_work = [submit(function, part) for part in parts]
+        try:
+            at_work = [submit(work, part) for part in parts]
+        finally:
+            begin.set()
         return [future.result() for future in at_work]
 
 
@@ -110,7 +120,7 @@ class Rounds:
 
     def __init__(self, problem: Any, n_jobs: int | None = None) -> None:
         self.problem, self.n_jobs = problem, n_jobs
-        self._shards: list[Any] | None = None
+        self.copies = [problem]  # of the whole problem, each with scratch memory of its own: one per thread
         self._cluster: Any = None
         self._is_alone: bool | None = None
 
@@ -119,23 +129,16 @@ class Rounds:
         """Those of the shards."""
         return cut_points(self.problem.n_samples, self.problem.groups)
 
-    @property
+    @cached_property
     def shards(self) -> Any:
         """The problem in parts, each with its own examples and scratch memory."""
-        if self._shards is None:
-            self._shards = [self.problem.shard(a, b) for a, b in pairwise(self.bounds)]
-        return self._shards
+        return [self.problem.shard(a, b) for a, b in pairwise(self.bounds)]
 
     def violations(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """As `structsvm.dual._rounds.violations`, of all examples or of those that `part` returns."""
         if (start, stop) == (0.0, 1.0):
             return self._of_all(violations, w)
-        spans = self._spans(start, stop)
-        if self._alone():
-            found = [violations(self.problem, w, a + i, a + j) for a, (i, j) in zip(self.bounds, spans)]
-        else:
-            found = self._map(violations, w, spans)
-        return np.concatenate(found)
+        return np.concatenate(self._map(violations, w, self._spans(start, stop)))
 
     def part(self, start: float, stop: float) -> Any:
         """The indices of the examples between two fractions of each shard."""
@@ -151,15 +154,15 @@ class Rounds:
     def completions(self, w: Any, turn: int = 0, turns: int = 1) -> Any:
         """As `structsvm.dual._rounds.completions`, of all examples."""
         if self._alone():
-            return completions(self.problem, w, turn, turns)
-        parts = self._map(completions, w, [(turn, turns)] * (len(self.bounds) - 1))
+            return completions(self.problem, w, turn=turn, turns=turns)
+        parts = self._map(completions, w, [(*span, turn, turns) for span in self._spans(0.0, 1.0)])
         sizes = np.concatenate([np.diff(bounds) for bounds, _ in parts])
         return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([words for _, words in parts])
 
     def _of_all(self, function: Any, w: Any) -> Any:
         if self._alone():
             return function(self.problem, w)
-        return np.concatenate(self._map(function, w, [()] * (len(self.bounds) - 1)))
+        return np.concatenate(self._map(function, w, self._spans(0.0, 1.0)))
 
     def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.
@@ -168,8 +171,6 @@ class Rounds:
         """
         spans = self._spans(start, stop)
         firsts = [a + span[0] for a, span in zip(self.bounds, spans)]
-        if self._alone():
-            return [(a, collect(self.problem, w, a, a + stop - start)) for a, (start, stop) in zip(firsts, spans)]
         return list(zip(firsts, self._map(collect, w, spans)))
 
     def close(self) -> None:
@@ -186,6 +187,14 @@ class Rounds:
         return self._is_alone
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
+        """``[function(problem, w, start, stop, *rest) for start, stop, *rest in arguments]``, one span per shard.
+
+        The spans are those of examples of a shard. Threads go through the whole problem, for which each has a copy
+        with scratch memory of its own; others get the shards.
+        """
+        spans = [(a + i, a + j, *rest) for a, (i, j, *rest) in zip(self.bounds, arguments)]
+        if self._alone():
+            return [function(self.problem, w, *span) for span in spans]
         from joblib import Parallel, delayed, effective_n_jobs
         from joblib.parallel import get_active_backend
 
@@ -198,13 +207,24 @@ class Rounds:
                 self.close()
                 self._cluster = Cluster(client, self.shards)
             return self._cluster.map(function, w, arguments)
-        try:
-            if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
-                parts = list(zip(self.shards, arguments, strict=True))
-                return parallel_map(lambda part: function(part[0], w, *part[1]), parts, effective_n_jobs(self.n_jobs))
-            return Parallel(n_jobs=self.n_jobs)(
-                delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
-            )
-        except BaseException:
-            self._shards = None  # threads may be at work on these for a moment yet
-            raise
+        if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
+            return self._in_threads(function, w, spans, effective_n_jobs(self.n_jobs))
+        return Parallel(n_jobs=self.n_jobs)(
+            delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
+        )
+
+    def _in_threads(self, function: Any, w: Any, spans: Any, n: int) -> Any:
+        while len(self.copies) < n:
+            self.copies.append(self.problem.shard(0, self.problem.n_samples))
+        left, found = deque(enumerate(spans)), [None] * len(spans)
+
+        def work(problem: Any) -> None:
+            while left:
+                try:
+                    k, span = left.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                found[k] = function(problem, w, *span)
+
+        parallel_map(work, self.copies[:n], n, wait=True)
+        return found

@@ -42,10 +42,10 @@ class ThreadedSchedule:
         bounds = equal_shares(costs(problem), problem.groups, n_threads)
         self.exchange = Exchange(len(bounds) - 1)
         words = state.random_words()
-        problems = [problem] + [problem.shard(0, problem.n_samples) for _ in bounds[2:]]
+        self.problems = [problem] + [problem.shard(0, problem.n_samples) for _ in bounds[2:]]
         self.parts = [
             Part(own, C, state, self.exchange, k, start, stop, seed=int(words[0]) ^ k)
-            for k, (own, (start, stop)) in enumerate(zip(problems, pairwise(bounds)))
+            for k, (own, (start, stop)) in enumerate(zip(self.problems, pairwise(bounds)))
         ]
         self.schedules = [schedule_on(part) for part in self.parts]
 

@@ -717,6 +717,8 @@ class DualSolver(Solver):
         rounds = Rounds(problem, self.n_jobs)
         state = self.state_on(problem, C, base)
         schedule = self.schedule_of(state, rounds, C)
+        if isinstance(schedule, ThreadedSchedule):
+            rounds.copies = list(schedule.problems)
         return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
 
     def _in_rounds(self, why: str) -> DualSolver:

@@ -50,15 +50,14 @@ def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest():
     assert stopped.wait(60.0) and len(begun) < 100
 
 
-def test_one_job_makes_no_shards():
+def test_one_job_makes_no_copies():
     """With joblib imported, as it is once anything has been computed with more jobs."""
     problem, w = Data().bind(), np.zeros(Data().oracle.n_features)
     alone, two = Rounds(problem, 1), Rounds(problem, 2)
     np.testing.assert_array_equal(two.violations(w), alone.violations(w))
     alone.violations(w)
     alone.collect(w)
-    assert alone._shards is None
-    assert len(two._shards) == len(two.bounds) - 1 > 1
+    assert len(alone.copies) == 1 and len(two.copies) == 2
 
 
 def test_processes_are_asked_where_a_backend_has_no_shared_memory():
@@ -66,15 +65,15 @@ def test_processes_are_asked_where_a_backend_has_no_shared_memory():
     problem = ViterbiOracle(2, 3).bind([np.eye(3)] * 4, [np.array([0, 1, 0])] * 4)
     rounds, me = Rounds(problem, 2), os.getpid()
 
-    def process(shard, w, k):  # not of this module, which other processes cannot import
-        return os.getpid(), shard.n_samples, w.sum(), k
+    def process(problem, w, start, stop, k):  # not of this module, which other processes cannot import
+        return os.getpid(), stop - start, problem.n_samples >= stop, w.sum(), k
 
-    numbers = [(k,) for k in range(len(rounds.shards))]
+    numbers = [(0, 1, k) for k in range(len(rounds.shards))]
     with joblib.parallel_config(backend="threading"):
         here = rounds._map(process, np.ones(5), numbers)
     with joblib.parallel_config(backend="loky"):
         there = rounds._map(process, np.ones(5), numbers)
-    assert here == [(me, 1, 5.0, k) for k in range(4)]
+    assert here == [(me, 1, True, 5.0, k) for k in range(4)]
     assert [answer[1:] for answer in there] == [answer[1:] for answer in here]
     assert me not in {pid for pid, *_ in there}
 
@@ -106,7 +105,9 @@ def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
     for client in ("one", "one", "other", "one"):
         backend = SimpleNamespace(client=client)
         monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda prefer=None, b=backend: (b, 2))
-        assert rounds._map("function", "w", [(1,), (2,)]) == [(client, "function", "w", k) for k in (1, 2)]
+        assert rounds._map("function", "w", [(0, 3), (1, 2)]) == [
+            (client, "function", "w", *span) for span in ((0, 3), (1, 2))
+        ]
     assert made == ["one", "other", "one"] and closed == ["one", "other"]
     for _ in range(2):  # the second time nothing is held
         rounds.close()

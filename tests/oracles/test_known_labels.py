@@ -194,10 +194,11 @@ def test_greedy_completions(seed, order, n_bigrams):
             assert reference.decode(w)[0] == part.tolist()
             assert case.oracle.complete(x, allowed, w).tolist() == part.tolist()
         # By turns, by examples, in shards, it is the same.
-        _, turns = completions(problem, w, 1, 2)
+        _, turns = completions(problem, w, turn=1, turns=2)
         assert turns.tolist() == labels[1::2].tolist()
         assert [problem.complete(i, w)[0] for i in (8, 0, 3, 2)] == labels[[8, 0, 3, 2]].tolist()
         assert completions(problem.shard(4, 9), w)[1].tolist() == labels[4:].tolist()
+        assert completions(problem, w, 4, 9)[1].tolist() == labels[4:].tolist()
     if any((a.sum(axis=1) > 1).any() for a in known):
         with pytest.raises(ValueError, match="is not known: train with LatentSVM"):
             problem.separate(0, case.weights(0))
