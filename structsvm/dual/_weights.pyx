@@ -13,7 +13,7 @@ import numpy as np
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport poll
@@ -91,43 +91,67 @@ def half_norm(weights, base=None):
     return 0.5 * squared_distance(&full[0], start, n)
 
 
-def sum_up(const int64_t[::1] where, real[::1] values, const int64_t[::1] bounds, Py_ssize_t n):
+cdef double sum_up_at(const int64_t* where, real* values, const int64_t* bounds, int64_t* at, Py_ssize_t n_vectors,
+                      real* sums, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t start = 0, stop, k, c
+    cdef double total = 0.0
+    while start < n:
+        stop = start + PIECE
+        for k in range(n_vectors):
+            c = at[k]
+            while c < bounds[k + 1] and where[c] < stop:
+                sums[where[c] - start] += values[c]
+                c += 1
+        for k in range(n_vectors):
+            while at[k] < bounds[k + 1] and where[at[k]] < stop:
+                c = at[k]
+                values[c] = sums[where[c] - start]
+                sums[where[c] - start] = 0.0
+                total += <double>values[c] * values[c]
+                at[k] += 1
+        start = stop
+    return total
+
+
+def sum_up(const int64_t[::1] where, ndarray values not None, const int64_t[::1] bounds, Py_ssize_t n):
     """Turn sparse vectors of length n, each sorted, vector k from bounds[k] on, into their sum; return its square.
 
     Each number of the sum takes the place that the first of the vectors has for it; the other places become 0.
     """
     cdef int64_t[::1] at = np.array(bounds)
-    cdef real[::1] sums = np.zeros(PIECE, dtype=np.asarray(values).dtype)
-    cdef Py_ssize_t start = 0, stop, k, c
-    cdef double total = 0.0
-    with nogil:
-        while start < n:
-            stop = start + PIECE
-            for k in range(bounds.shape[0] - 1):
-                c = at[k]
-                while c < bounds[k + 1] and where[c] < stop:
-                    sums[where[c] - start] += values[c]
-                    c += 1
-            for k in range(bounds.shape[0] - 1):
-                while at[k] < bounds[k + 1] and where[at[k]] < stop:
-                    c = at[k]
-                    values[c] = sums[where[c] - start]
-                    sums[where[c] - start] = 0.0
-                    total += <double>values[c] * values[c]
-                    at[k] += 1
-            start = stop
-    return total
+    cdef ndarray sums = np.zeros(PIECE, dtype=values.dtype)
+    cdef Py_ssize_t n_vectors = bounds.shape[0] - 1
+    if where.shape[0] == 0:
+        return 0.0
+    if values.dtype == np.float32:
+        return sum_up_at(&where[0], <float32_t*>array_data(values), &bounds[0], &at[0], n_vectors,
+                         <float32_t*>array_data(sums), n)
+    return sum_up_at(&where[0], <float64_t*>array_data(values), &bounds[0], &at[0], n_vectors,
+                     <float64_t*>array_data(sums), n)
 
 
-def add_sparse(const int64_t[::1] where, const real[::1] values, real[::1] w, real[::1] copy, real[::1] u, double tick):
-    """Add to w the result of `sum_up`, and to u (None: there is none) tick times that; `copy` follows w."""
+cdef void add_sparse_at(const int64_t* where, const real* values, Py_ssize_t n, real* w, real* copy, real* u,
+                        double tick) noexcept nogil:
     cdef Py_ssize_t c
-    with nogil:
-        for c in range(where.shape[0]):
-            w[where[c]] += values[c]
-            copy[where[c]] = w[where[c]]
-            if u is not None:
-                u[where[c]] += <real>tick * values[c]
+    for c in range(n):
+        w[where[c]] += values[c]
+        copy[where[c]] = w[where[c]]
+        if u != NULL:
+            u[where[c]] += <real>tick * values[c]
+
+
+def add_sparse(const int64_t[::1] where, ndarray values not None, ndarray w not None, ndarray copy not None, u,
+               double tick):
+    """Add to w the result of `sum_up`, and to u (None: there is none) tick times that; `copy` follows w."""
+    cdef void* sums = NULL if u is None else array_data(u)
+    if where.shape[0] == 0:
+        return
+    if values.dtype == np.float32:
+        add_sparse_at(&where[0], <const float32_t*>array_data(values), where.shape[0], <float32_t*>array_data(w),
+                      <float32_t*>array_data(copy), <float32_t*>sums, tick)
+    else:
+        add_sparse_at(&where[0], <const float64_t*>array_data(values), where.shape[0], <float64_t*>array_data(w),
+                      <float64_t*>array_data(copy), <float64_t*>sums, tick)
 
 
 def put(out, vector, base=None):
