@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
@@ -73,6 +74,10 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
             at_work = [submit(work, part) for part in parts]
         finally:
             begin.set()
+        wait_for(at_work, return_when=FIRST_EXCEPTION)
+        for future in at_work:
+            if future.done():  # the error of a part that has failed, while others are at work
+                future.result()
         return [future.result() for future in at_work]
 
 

@@ -31,12 +31,13 @@ def test_one_thread_or_one_part_starts_no_threads(parts, n_threads):
     assert parallel_map(lambda part: (part, threading.get_ident()), parts, n_threads) == [(part, me) for part in parts]
 
 
-def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest():
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest(wrong):
     stopped, begun = threading.Event(), []
 
     def work(part):
         begun.append(part)
-        if part == 0:
+        if part == wrong:
             raise RuntimeError("mine")
         job = Job()  # of the job that is at work on this part
         for _ in range(60_000):
