@@ -153,7 +153,6 @@ static inline int64_t cky_n_categories(const cky_grammar *g, int64_t i, int64_t 
 }
 static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
 
-
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
 static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / CKY_BLOCK - cky_first_block(i) + 1; }
 

@@ -152,14 +152,6 @@ static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64
     if (x > f->out[at]) f->out[at] = x;
 }
 
-/* Values of all chains over (i, j) into h->c. */
-static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
-    const double *base = cky_base(h, i, j), *e = cky_own(h, i, j);
-    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++)
-        h->c[k] = (h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]])
-                + h->chain_weight[k] + e[h->chain_top[k]];
-}
-
 /* Note an item, and go from it to the children of its ways: base symbol s over (i, j) with outside value o, its own
  * worth added. A final node (`is_chain`) has none. */
 static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, int is_chain, int64_t i, int64_t j, double o) {
