@@ -82,7 +82,7 @@ cdef extern from "kernels.h" nogil:
         double a, mu
         int32_t* local
         int32_t* symbol
-        double* c
+        int32_t* chain_bottom
         int32_t* chain
         int32_t* chain_top
     ctypedef struct cky_sums:
@@ -145,7 +145,7 @@ cdef extern from "cky_expected.h" nogil:
     int64_t cky_features(const cky_grammar* g, const uint32_t* keys, const cky_node* d, int64_t size, int64_t* out)
     double cky_see(const cky_chart* h, const cky_node* d, int64_t size, double factor, double* seen)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
-    void cky_chains(cky_chart* h, int64_t i, int64_t j)
+    double cky_chain(const cky_chart* h, int64_t i, int64_t j, int64_t k)
     double cky_fronts_bytes(const cky_chart* h, const cky_fronts* f)
     void cky_fronts_free(cky_fronts* f)
     int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
@@ -532,10 +532,9 @@ cdef class Parser:
         if s >= h.n_nodes:
             return [(cky_value(h, i, s, j), -1)]
         found = [(cky_base(h, i, j)[s], -1)]
-        cky_chains(h, i, j)
         for k in range(cky_n_chains(h, i, j)):
             if h.chain_top[k] == s:
-                found.append((h.c[k], h.chain[k]))
+                found.append((cky_base(h, i, j)[h.chain_bottom[k]] + cky_chain(h, i, j, k), h.chain[k]))
         return [(score, chain) for score, chain in found if score > -INFINITY]
 
     def rules(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):

@@ -128,11 +128,12 @@ typedef struct {
     int32_t *chain_first, *chain_next;  /* the first chain of a top and the one after a chain, -1: none; wide ones are first */
     double *chain_weight;
     /* the chart */
-    size_t room_value, room_base, room_own, room_part, room_worth, room_part_class, room_rule_part, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
+    size_t room_value, room_base, room_own, room_part, room_worth, room_part_class, room_rule_part, room_most, room_lo, room_row, room_edge, room_edge_ptr, room_pair;
     double *value, *base, *own;     /* own: what a node over a span is worth by itself, e */
     double *part;                   /* (5, n, n_categories) parts of nodes' values, see CKY_BEGIN; of splits */
     double *worth;                  /* (CKY_VECTORS, n, n_categories) what vectors are worth to a node, by the word that is seen */
     double *rule_part;              /* (2, n, n_pairs) parts of rules, see CKY_OF_SPLITS; where their left child has a value */
+    double *most;                   /* (n) the largest part of a rule at each split */
     int32_t *part_class;            /* (2, n) the class of lengths that parts by length are of */
     int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
     int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
@@ -152,6 +153,8 @@ static inline int64_t cky_n_categories(const cky_grammar *g, int64_t i, int64_t 
     return j - i > 1 ? g->n_wide_categories : g->n_categories;
 }
 static inline int64_t cky_n_chains(const cky_chart *h, int64_t i, int64_t j) { return j - i > 1 ? h->n_wide : h->n_chains; }
+
+static inline int cky_any(cky_bits x) { return (x[0] | x[1] | x[2] | x[3]) != 0; }
 
 static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
 static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / CKY_BLOCK - cky_first_block(i) + 1; }
@@ -340,10 +343,12 @@ static void cky_parts(cky_chart *h) {
 static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) {
     const cky_grammar *g = h->g;
     const double *rows[CKY_MOST_TEMPLATES];
-    int64_t count = 0, first = g->left_ptr[h->symbol[left]];
+    int64_t count = 0, first = g->left_ptr[h->symbol[left]], n = g->left_ptr[h->symbol[left] + 1] - first;
+    double *sums = h->rule_part + (of * h->n + at) * g->n_pairs + first;
     if (g->n_rule_splits + g->n_rests == 0) return;
     for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, at) + first;
-    cky_add(h->rule_part + (of * h->n + at) * g->n_pairs + first, rows, count, g->left_ptr[h->symbol[left] + 1] - first);
+    cky_add(sums, rows, count, n);
+    for (int64_t p = 0; of == CKY_OF_SPLITS && p < n; p++) h->most[at] = sums[p] > h->most[at] ? sums[p] : h->most[at];
 }
 
 /* What each node that may stand over (i, j) is worth by itself. */
@@ -390,7 +395,7 @@ static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->pair_ptr, h->pair_right, h->pair_rule, h->pair_inner, h->pair, h->has_pairs, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_first, h->chain_next, h->chain_weight,
-                   h->value, h->base, h->own, h->part, h->worth, h->part_class, h->rule_part, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->c, h->sum};
+                   h->value, h->base, h->own, h->part, h->worth, h->part_class, h->rule_part, h->most, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->c, h->sum};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
@@ -586,9 +591,11 @@ static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys,
         cky_room(&h->lo, &h->room_lo, 8 * (size_t)n * h->m) < 0 ||
         cky_room(&h->edge, &h->room_edge, sizeof(cky_edge) * (size_t)cky_most_edges(h)) < 0 ||
         cky_room(&h->edge_ptr, &h->room_edge_ptr, 24 * (size_t)n * h->n_left) < 0 ||
+        cky_room(&h->most, &h->room_most, 8 * (size_t)n) < 0 ||
         cky_room(&h->pair, &h->room_pair, sizeof(cky_block) * (size_t)(h->n_pairs * cky_width(h, 0))) < 0)
         return CKY_NO_MEMORY;
     h->hi = h->lo + n * h->m;
+    for (int64_t k = 0; k < n; k++) h->most[k] = cky_rule_parts(h) > 0 ? -INFINITY : 0.0;
     if (g->n_keys > 0) {
         if (cky_room(&h->rule_part, &h->room_rule_part, 8 * (size_t)cky_rule_parts(h)) < 0 ||
             cky_room(&h->part, &h->room_part, 8 * (size_t)(CKY_SPLITS + 1) * n * g->n_categories) < 0 ||
@@ -632,25 +639,32 @@ typedef struct {
     int64_t s, i, j, q, end, last;
     int64_t rule, B, C, split;      /* children are local symbols */
     double left, right, x;          /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
-    /* by split, a bound on x less w and final(B, i, k), and what x has to be above; NULL: anything */
+    /* by split, a bound on x less final(B, i, k) and what does not depend on it, and what x has to be above; NULL: anything */
     const double *reach;
-    double least, needed;           /* needed: least - w */
-    const double *own;              /* what the rule is worth at split k: own[k step] */
-    int64_t step;
+    double least, needed;           /* needed: least less what does not depend on the split */
 } cky_ways;
+
+/* Whether any of a block of splits reaches what is needed. */
+static inline int cky_reaches(const double *left, const double *reach, double needed) {
+    const cky_block least = {needed, needed, needed, needed};
+    return cky_any((cky_bits)(*(const cky_block *)left + *(const cky_block *)reach > least));
+}
 
 static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64_t i, int64_t j) {
     *way = (cky_ways){.s = s, .i = i, .j = j, .q = h->way_ptr[s] - 1, .end = h->way_ptr[s + 1]};
 }
 
 static inline int cky_next(cky_ways *way, const cky_chart *h) {
-    static const double nothing = 0.0;
     for (;;) {
         const double *left = h->value + cky_at(h, way->i, way->B, 0);
         while (++way->split < way->last) {
+            if (way->reach != NULL && way->split % CKY_BLOCK == 0 && !cky_reaches(left + way->split, way->reach + way->split, way->needed)) {
+                way->split += CKY_BLOCK - 1;
+                continue;
+            }
             way->left = left[way->split];
             if (way->left == -INFINITY) continue;
-            if (way->reach != NULL && !(way->left + way->reach[way->split] + way->own[way->split * way->step] > way->needed)) continue;
+            if (way->reach != NULL && !(way->left + way->reach[way->split] > way->needed)) continue;
             way->right = cky_value(h, way->split, way->C, way->j);
             if (way->right == -INFINITY) continue;
             way->x = h->way[way->q].weight + way->left + way->right + cky_rule_split(h, way->s, way->rule, way->i, way->split);
@@ -659,14 +673,12 @@ static inline int cky_next(cky_ways *way, const cky_chart *h) {
         if (++way->q >= way->end) return 0;
         const cky_way *rule = h->way + way->q;
         int64_t at = way->i * h->m + rule->left;
-        int64_t begin = (int64_t)CKY_BLOCK * h->lo[at], end = (int64_t)CKY_BLOCK * (h->hi[at] + 1);
+        int64_t end = (int64_t)CKY_BLOCK * (h->hi[at] + 1);
         way->rule = rule->rule;
         way->needed = way->least - rule->weight - cky_rest(h, way->s, way->rule, way->i);
-        way->step = h->g->n_rule_splits > 0 ? h->g->n_pairs : 0;
-        way->own = way->step > 0 ? h->rule_part + h->g->rule_pair[way->rule] : &nothing;
         way->B = rule->left;
         way->C = rule->right;
-        way->split = (begin > way->i + 1 ? begin : way->i + 1) - 1;
+        way->split = (int64_t)CKY_BLOCK * h->lo[at] - 1;     /* ends up to i have no value */
         way->last = end < way->j ? end : way->j;
     }
 }

@@ -37,7 +37,6 @@ static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
     cky_entry way = {0.0, 0, 0, -1, -1, -1, -1, -1, 0};
     if (stop_count(&f->work, h->n_chains) < 0) return CKY_STOPPED;
     if (visit->is_base && (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j)) {
-        cky_chains(h, i, j);
         for (int64_t k = 0; k < h->n_nodes; k++) h->v[k] = -1.0;
     }
     if (visit->is_base) h->v[s] = (double)q;        /* the bases over a span, which come before its final nodes */
@@ -48,7 +47,7 @@ static int cky_shares(cky_chart *h, cky_fronts *f, int64_t q) {
             int64_t below = (int64_t)h->v[h->chain_bottom[k]];
             if (below < 0) continue;
             way.chain = h->chain[k];
-            status = cky_share(f, h, visit, h->c[k] - best, below, -1, way);
+            status = cky_share(f, h, visit, base[h->chain_bottom[k]] + cky_chain(h, i, j, k) - best, below, -1, way);
         }
     } else if (j - i == 1) {
         for (int64_t r = g->lexical_ptr[h->words[i]]; r < g->lexical_ptr[h->words[i] + 1]; r++)

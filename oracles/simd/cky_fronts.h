@@ -160,7 +160,7 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
     int status;
     if (!is_chain && j - i > 1) {
         cky_begin(&way, h, s, i, j);
-        for (int64_t k = i + 1; k < j; k++) f->reach[k] = f->top[cky_span(k, j)] + cky_split(h, s, k);
+        for (int64_t k = i + 1; k < j; k++) f->reach[k] = f->top[cky_span(k, j)] + cky_split(h, s, k) + h->most[k];
         way.reach = f->reach;
         way.least = f->theta - o;
         if (stop_count(&f->work, (j - i) * (h->way_ptr[s + 1] - h->way_ptr[s])) < 0) return CKY_STOPPED;
@@ -188,7 +188,7 @@ static void cky_outside_root(cky_chart *h, cky_fronts *f) {
  * that take part in a derivation above theta have their outside values, all others -inf. */
 static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     const double *base = cky_base(h, i, j), *e = cky_own(h, i, j);
-    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes, *out = h->v;
+    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
     int64_t n_nodes = 0;
     int32_t s = f->head[cky_span(i, j)];
     int status;
@@ -198,20 +198,16 @@ static __attribute__((noinline)) int cky_outside(cky_chart *h, cky_fronts *f, in
         if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
         if (!is_chain) continue;
         if (!n_nodes)
-            for (; n_nodes < cky_n_nodes(h, i, j); n_nodes++) out[n_nodes] = out_base[n_nodes] = -INFINITY;
-        out[s] = o;
-        if (base[s] + o > f->theta) out_base[s] = o;
+            for (; n_nodes < cky_n_nodes(h, i, j); n_nodes++) out_base[n_nodes] = -INFINITY;
+        if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
+        for (int64_t k = h->chain_first[s], end = cky_n_chains(h, i, j); k >= 0 && k < end; k = h->chain_next[k]) {
+            int64_t bottom = h->chain_bottom[k];
+            double x = o + cky_chain(h, i, j, k);
+            if (base[bottom] + x > f->theta && x > out_base[bottom]) out_base[bottom] = x;
+        }
     }
     if (!n_nodes) return CKY_OK;
-    cky_chains(h, i, j);
     f->work += h->n_nodes + h->n_chains;
-    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++) {
-        double o = out[h->chain_top[k]];
-        int64_t bottom = h->chain_bottom[k];
-        if (!(h->c[k] + o > f->theta)) continue;
-        o += h->c[k] - base[bottom];
-        if (o > out_base[bottom]) out_base[bottom] = o;
-    }
     for (int64_t s = 0; s < n_nodes; s++)
         if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + e[s])) < 0)
             return status;
@@ -329,7 +325,7 @@ static int cky_front_chain(cky_chart *h, cky_fronts *f, int64_t k, int64_t i, in
                            double o) {
     const cky_grammar *g = h->g;
     int64_t at = f->gold_node[cky_span(i, j)];
-    double dx = k < 0 ? 0.0 : h->c[k] - cky_base(h, i, j)[h->chain_bottom[k]];
+    double dx = k < 0 ? 0.0 : cky_chain(h, i, j, k);
     int32_t dc = 0, dp = 0, chain = k < 0 ? -1 : h->chain[k];
     int status;
     for (int32_t link = chain; link >= 0; link = g->chain_below[link]) {
@@ -359,7 +355,6 @@ static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q
     if (stop_count(&f->work, h->n_chains + f->n_p) < 0) return CKY_STOPPED;
     double o = visit->is_base ? f->out_base[cky_span(i, j) * h->n_nodes + s] : f->out[at];
     if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) {
-        cky_chains(h, i, j);
         memset(base_front, 0, 2 * h->n_nodes * sizeof(int32_t));
     }
     if (visit->is_base || s >= h->n_nodes) {

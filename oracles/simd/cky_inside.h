@@ -17,8 +17,7 @@ static void cky_clear(cky_chart *h, int64_t i) {
 }
 
 static inline int cky_is_empty(const cky_block *x) {
-    cky_bits any = (cky_bits)(*x > cky_none);
-    return (any[0] | any[1] | any[2] | any[3]) == 0;
+    return !cky_any((cky_bits)(*x > cky_none));
 }
 
 /* Note which of their blocks hold anything; under a mask all may, for sums are taken before it forbids. */

@@ -68,32 +68,33 @@ static void cky_best_rule(const cky_chart *h, int64_t s, cky_node *d, cky_choice
     other->loss = second == -INFINITY ? INFINITY : best - second;
 }
 
-/* Values of all chains over (i, j) into h->c. */
-static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
-    const double *base = cky_base(h, i, j), *e = cky_own(h, i, j);
-    for (int64_t k = 0; k < cky_n_chains(h, i, j); k++)
-        h->c[k] = (h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]])
-                + h->chain_weight[k] + e[h->chain_top[k]];
+/* What chain k over (i, j) adds to the base value of its bottom. */
+static double cky_chain(const cky_chart *h, int64_t i, int64_t j, int64_t k) {
+    const double *e = cky_own(h, i, j);
+    double x = 0.0;
+    for (; k >= 0; k = h->chain_below[k]) x += h->chain_weight[k] + e[h->chain_top[k]];
+    return x;
 }
 
 /* The best chain on top of symbol s (local) over a span, -1 for none, and the best after it. */
-static void cky_best_chain(cky_chart *h, int64_t s, cky_node *d, cky_choice *other) {
+static void cky_best_chain(const cky_chart *h, int64_t s, cky_node *d, cky_choice *other) {
     const uint8_t *allowed = cky_allowed(h, d->i, d->j);
+    const double *base = cky_base(h, d->i, d->j);
     double best = -INFINITY, second = -INFINITY;
     d->chain = other->chain = -1;
     other->loss = INFINITY;
     if (s >= h->n_nodes) return;
-    if (cky_may_node(h, allowed, s)) best = cky_base(h, d->i, d->j)[s];
-    cky_chains(h, d->i, d->j);
+    if (cky_may_node(h, allowed, s)) best = base[s];
     for (int64_t k = h->chain_first[s], end = cky_n_chains(h, d->i, d->j); k >= 0 && k < end; k = h->chain_next[k]) {
-        if (h->c[k] == -INFINITY || !cky_may_chain(h, allowed, k)) continue;
-        if (h->c[k] > best) {
+        double x = base[h->chain_bottom[k]] + cky_chain(h, d->i, d->j, k);
+        if (x == -INFINITY || !cky_may_chain(h, allowed, k)) continue;
+        if (x > best) {
             second = best;
             other->chain = d->chain;
-            best = h->c[k];
+            best = x;
             d->chain = h->chain[k];
-        } else if (h->c[k] > second) {
-            second = h->c[k];
+        } else if (x > second) {
+            second = x;
             other->chain = h->chain[k];
         }
     }

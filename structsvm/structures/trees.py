@@ -87,15 +87,15 @@ class Tree:
         if not children:
             raise ValueError(f"a tree must have children; the node {label!r} has none")
         check_children(children)
-        object.__setattr__(self, "label", label)
-        object.__setattr__(self, "children", children)
+        _set_label(self, label)
+        _set_children(self, children)
 
     @classmethod
     def made(cls, label: str, children: tuple[Tree | str, ...]) -> Tree:
         """A tree of a label and children that have been checked."""
         tree = cls.__new__(cls)
-        object.__setattr__(tree, "label", label)
-        object.__setattr__(tree, "children", children)
+        _set_label(tree, label)
+        _set_children(tree, children)
         return tree
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -296,6 +296,10 @@ class Tree:
             raise ImportError("trees of NLTK need it: pip install 'structsvm[trees]'") from None
 
         return self.map(lambda node, children: NLTKTree(node.label, children))
+
+
+# A tree refuses to be changed: these fill in a new one.
+_set_label, _set_children = (vars(Tree)[slot].__set__ for slot in ("label", "children"))
 
 
 def as_tree(tree: Any) -> Tree:
