@@ -417,6 +417,7 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     NEW(chain_weight, g->n_chains);
     NEW(v, g->n_nodes); NEW(c, g->n_chains); NEW(sum, g->n_categories);
 #undef NEW
+    for (int64_t s = 0; ok && s < g->n_symbols; s++) h->local[s] = -1;
     return ok ? CKY_OK : CKY_NO_MEMORY;
 }
 
@@ -436,7 +437,7 @@ static int64_t cky_most_edges(const cky_chart *h) {
     int64_t most = (h->n - 1) * h->n_node_rules;
     for (int64_t q = 0; q < h->n_left; q++) {
         int64_t word = h->symbol[h->left[q]] - h->g->n_nodes;
-        for (int64_t k = 1; k < h->n; k++)
+        for (int64_t k = 1; word >= 0 && k < h->n; k++)
             if (h->words[k - 1] == word) most += h->left_ptr[q + 1] - h->left_ptr[q];
     }
     return most;
@@ -460,11 +461,12 @@ static void cky_alive(cky_chart *h, int64_t s, int64_t *size) {
     h->symbol[(*size)++] = (int32_t)s;
 }
 
-/* Which symbols the words can derive: h->symbol, h->m of them, and h->local. Nodes are first, of these the wide ones. */
+/* Which symbols the words can derive: h->symbol, h->m of them, and h->local. Nodes are first, of these the wide ones, then
+ * terminals: each ascending. */
 static void cky_restrict(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t size = 0, m = 0;
-    for (int64_t s = 0; s < g->n_symbols; s++) h->local[s] = -1;
+    for (int64_t s = 0; s < h->m; s++) h->local[h->symbol[s]] = -1;     /* those of the sentence before */
     for (int64_t t = 0; t < h->n; t++) cky_alive(h, g->n_nodes + h->words[t], &size);
     for (int64_t next = 0; next < size; next++) {
         int64_t s = h->symbol[next], t = s - g->n_nodes;
@@ -487,11 +489,17 @@ static void cky_restrict(cky_chart *h) {
         if (!narrow) h->n_wide_nodes = m;
     }
     h->n_nodes = m;
-    for (int64_t s = g->n_nodes; s < g->n_symbols; s++) {
-        if (s == g->n_nodes + g->n_terminals) h->n_outer = m;
-        if (h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
+    for (int64_t t = 0; t < h->n; t++) {
+        int64_t s = g->n_nodes + h->words[t], at = m;
+        if (h->local[s] > 0) continue;      /* a word that was there before */
+        h->local[s] = 1;
+        for (; at > h->n_nodes && h->symbol[at - 1] > s; at--) h->symbol[at] = h->symbol[at - 1];
+        h->symbol[at] = (int32_t)s;
+        m++;
     }
-    if (g->n_symbols == g->n_nodes + g->n_terminals) h->n_outer = m;
+    h->n_outer = m;
+    for (int64_t s = g->n_nodes + g->n_terminals; s < g->n_symbols; s++)
+        if (h->local[s] >= 0) h->symbol[m++] = (int32_t)s;
     for (int64_t s = 0; s < m; s++) h->local[h->symbol[s]] = (int32_t)s;
     h->m = m;
 }
