@@ -21,6 +21,7 @@
 #include "stop.h"
 
 #define CHAIN_SHORT 3   /* tokens for which tables made of A do not pay */
+#define CHAIN_AHEAD 16384   /* bytes of weights */
 
 typedef struct {
     int64_t K, stride, G, P;
@@ -44,19 +45,22 @@ ROWS_INLINE int chain_are_whole(const int64_t *indptr, const int32_t *indices) {
     return 1;
 }
 
-/* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. */
+/* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. Rows lie anywhere in memory:
+ * those of the next token, and of CHAIN_AHEAD bytes at least, are asked for before they are needed. */
 static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
                                    const int32_t *indices, const float *values, int64_t T,
                                    const float *init, int64_t init_step, float *E) {
+    int64_t ahead = CHAIN_AHEAD / (stride * (int64_t)sizeof(float)), asked = indptr[T > 0];
     for (int64_t t = 0; t < T; t++) {
         int64_t a = indptr[t], b = indptr[t + 1];
         if (values != NULL && t + ROWS_MANY <= T && chain_are_whole(indptr + t, indices)) {
             rows_sum_many(W, stride, values + a, b - a, init + t * init_step, init_step, E + t * stride);
             t += ROWS_MANY - 1;
+            asked = indptr[t + 1];
             continue;
         }
-        if (t + 1 < T)      /* the next token's rows lie anywhere in memory: ask for them while these are summed */
-            for (int64_t e = b; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * stride, stride);
+        int64_t next = indptr[t + 1 < T ? t + 2 : T], until = b + ahead < next ? next : b + ahead;
+        for (; asked < until && asked < indptr[T]; asked++) rows_prefetch(W + indices[asked] * stride, stride);
         rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
                  init + t * init_step, E + t * stride);
     }
