@@ -237,17 +237,18 @@ cdef class GreedyProblem(Problem):
         self.at_hand = i
 
     cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
-        cdef Py_ssize_t e
+        cdef Py_ssize_t e, begin
         if stage == 0:
             prefetch(&self.chain.indptr[i])
             prefetch(&self.gold[i])
             prefetch(&self.place[i])
         else:
-            # Line by line; the last entry may stand in one more.
-            for e in range(self.chain.indptr[i], self.chain.indptr[i + 1] + 15, 16):
-                prefetch(self.chain.indices + e)
+            # Each line that has entries, and no other: backwards from the last entry to the first.
+            begin = self.chain.indptr[i]
+            for e in range(self.chain.indptr[i + 1] - 1, begin - 16, -16):
+                prefetch(self.chain.indices + max(e, begin))
                 if self.chain.values != NULL:
-                    prefetch(self.chain.values + e)
+                    prefetch(self.chain.values + max(e, begin))
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """The best wrong label y; margin rescaling maximises D + s_y, slack rescaling D (1 + s_y - s_gold)."""

@@ -45,7 +45,7 @@ cdef class DualState(WeightState):
     cdef int drop(self, Py_ssize_t i) except -1 nogil
     cdef int process(self, Py_ssize_t i) except -1 nogil
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
-    cdef void fetch_old(self, int stage) noexcept nogil
+    cdef void fetch_old(self, int stage, int n) noexcept nogil
     cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
 

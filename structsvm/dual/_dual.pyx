@@ -39,6 +39,9 @@ cdef Py_ssize_t WINDOW = 1 << 22    # weights that `settle` sums at a time
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
 
+cdef enum:
+    MOST_PICKS = 10     # old examples that `optimize` draws at once
+
 # Right-hand sides and coefficients of constraints: from there on weights in float32 would overflow.
 cdef double LARGEST = 1e30
 
@@ -140,15 +143,15 @@ cdef class DualState(WeightState):
     cdef int optimize(self, int n) except -1 nogil:
         """Algorithm 20, n times: a random support pattern; the steepest direction inside its working set.
 
-        Up to ten patterns are drawn at once, so that their working sets, which lie anywhere in memory, are
+        Up to MOST_PICKS patterns are drawn at once, so that their working sets, which lie anywhere in memory, are
         fetched while others are worked on. One that has lost its last cut meanwhile is passed over.
         """
-        cdef Py_ssize_t picks[10]
+        cdef Py_ssize_t picks[MOST_PICKS]
         cdef Py_ssize_t i, to, origin
         cdef int k, m
         cdef double high, low
         while n > 0 and self.n_near > 0:
-            m = min(n, 10)
+            m = min(n, MOST_PICKS)
             n -= m
             for k in range(m):
                 picks[k] = self.support[random_below(&self.random, self.n_near)]
@@ -183,25 +186,25 @@ cdef class DualState(WeightState):
         """One loss-augmented decode; then SMO over the working set with its scores."""
         cdef Cut cut
         cdef double violation, high
-        self.fetch_old(0)
+        self.fetch_old(0, 2)
         self.decode(i, &cut, &violation)
-        self.fetch_old(1)
+        self.fetch_old(1, 2)
         self.slopes(i, True)
         self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
             self.insert(i, &cut)
             self.slope[self.sets[i].n - 1] = violation
         self.solve_set(i)
-        self.fetch_old(2)
+        self.fetch_old(2, 2)
         return 0
 
-    cdef void fetch_old(self, int stage) noexcept nogil:
-        """Fetch into the caches what the steps on the next two old examples look at, unless the number of patterns
+    cdef void fetch_old(self, int stage, int n) noexcept nogil:
+        """Fetch into the caches what the steps on the next n old examples look at, unless the number of patterns
         changes."""
         cdef Random random = self.random
-        cdef Py_ssize_t _
+        cdef int _
         if self.n_near > 0:
-            for _ in range(2):
+            for _ in range(n):
                 self.fetch(self.support[random_below(&random, self.n_near)], stage)
 
     cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil:
@@ -261,11 +264,12 @@ cdef class DualState(WeightState):
         cdef Cut cut
         cdef Py_ssize_t to, origin
         cdef double violation, high, low
-        self.fetch_old(0)
+        # One ProcessOld and a batch of Optimize come next.
+        self.fetch_old(0, 1 + MOST_PICKS)
         self.decode(i, &cut, &violation)
-        self.fetch_old(1)
+        self.fetch_old(1, 1 + MOST_PICKS)
         self.slopes(i, True)
-        self.fetch_old(2)
+        self.fetch_old(2, 1 + MOST_PICKS)
         origin = self.lowest(i, &low)
         to = self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
