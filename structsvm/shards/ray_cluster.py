@@ -1,7 +1,7 @@
 """Shards of a problem on a Ray cluster: actors hold them, and questions and answers travel.
 
-As `structsvm.shards.cluster`, on which Ray saves most of the work: it places actors, passes errors on, and holds one copy
-of the weights per host, which the actors there read where it lies.
+As `structsvm.shards.cluster`, for rounds alone. Ray places the actors and passes errors on. It holds one copy of the
+weights per host, which the actors there read where it lies.
 """
 
 from __future__ import annotations
