@@ -38,6 +38,7 @@ from structsvm.dual._threads import costs
 from structsvm.dual._weights import add_sparse, half_norm, sum_up
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.dual.threads import equal_shares
+from structsvm.shards.spread import is_ray
 from structsvm.shards.storage import in_file
 
 N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
@@ -686,8 +687,10 @@ def on_workers(client: Any) -> dict[str, Any]:
     return {"n_threads": list(workers(client).values()), "connect": partial(Cluster, client)}
 
 
-def why_rounds(problem: Any) -> str | None:
+def why_rounds(problem: Any, client: Any) -> str | None:
     """Why rounds of the oracle serve a cluster better than exchanges; None if they do not."""
+    if is_ray(client):
+        return "changes of w are exchanged on Dask clusters only"
     if problem.nonnegative is not None:
         return "some weights must be >= 0, which exchanges do not keep"
     bounds = np.arange(problem.n_samples + 1) if problem.groups is None else np.asarray(problem.groups)

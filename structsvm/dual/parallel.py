@@ -3,8 +3,9 @@
 The examples are split into shards, whose number follows from theirs, not from that of jobs; the shards' results are
 combined in their order. So a model is bit-identical for every `n_jobs` and backend.
 
-Threads share the data. Other backends get the shards by pickle with each round; on a Dask cluster
-(``joblib.parallel_config(backend="dask")``) they stay with the workers, and only weights and constraints travel.
+Threads share the data. Other backends get the shards by pickle with each round; on a cluster of Dask or Ray
+(``joblib.parallel_config(backend="dask")``, ``"ray"``) they stay with the workers, and only weights and constraints
+travel.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
-from structsvm.shards.spread import cluster_client
+from structsvm.shards.spread import cluster_client, connect
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
 LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
@@ -126,6 +127,7 @@ class Rounds:
     def __init__(self, problem: Any, n_jobs: int | None = None) -> None:
         self.problem, self.n_jobs = problem, n_jobs
         self.copies = [problem]  # of the whole problem, each with scratch memory of its own: one per thread
+        self._client: Any = None
         self._cluster: Any = None
         self._is_alone: bool | None = None
 
@@ -206,11 +208,9 @@ class Rounds:
         backend = get_active_backend(prefer="threads")[0]
         client = cluster_client()
         if client is not None:
-            from structsvm.shards.cluster import Cluster
-
-            if self._cluster is None or self._cluster.client is not client:
+            if self._cluster is None or self._client is not client:
                 self.close()
-                self._cluster = Cluster(client, self.shards)
+                self._client, self._cluster = client, connect(client, self.shards)
             return self._cluster.map(function, w, arguments)
         if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
             return self._in_threads(function, w, spans, effective_n_jobs(self.n_jobs))

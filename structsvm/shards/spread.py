@@ -1,4 +1,4 @@
-"""Functions of files, computed here or on the workers of a Dask cluster."""
+"""Which cluster `joblib.parallel_config` names, and functions of files, computed here or on its workers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,33 @@ from structsvm.shards.storage import dumps_references
 
 
 def cluster_client() -> Any:
-    """The client of the cluster that `joblib.parallel_config` names, whose workers are no threads; else None."""
+    """The cluster that `joblib.parallel_config` names, whose workers are no threads: a Dask client, or Ray's backend.
+
+    None if it names neither.
+    """
     if "joblib" not in sys.modules:
         return None
     from joblib.parallel import get_active_backend
 
-    return getattr(get_active_backend()[0], "client", None)
+    backend = get_active_backend()[0]
+    return backend if is_ray(backend) else getattr(backend, "client", None)
+
+
+def is_ray(client: Any) -> bool:
+    """Whether this is the backend that `ray.util.joblib.register_ray` registers."""
+    ray = sys.modules.get("ray.util.joblib.ray_backend")
+    return ray is not None and isinstance(client, ray.RayBackend)
+
+
+def connect(client: Any, shards: Any) -> Any:
+    """The shards on a cluster's workers: their `map` asks all of them, `close` releases them."""
+    if is_ray(client):
+        from structsvm.shards.ray_cluster import RayCluster
+
+        return RayCluster(shards)
+    from structsvm.shards.cluster import Cluster
+
+    return Cluster(client, shards)
 
 
 def here(function: Callable[..., Any], items: Sequence[Any], *shared: Any) -> list[Any]:
@@ -33,9 +54,7 @@ def spread(function: Callable[..., Any], items: Sequence[Any], *shared: Any) -> 
     client = cluster_client()
     if client is None:
         return here(function, items, *shared)
-    from structsvm.shards.cluster import Cluster
-
-    cluster = Cluster(client, items)
+    cluster = connect(client, items)
     try:
         found = cluster.map(_asked, dumps_references(shared), [(function,)] * len(items))
     finally:

@@ -697,7 +697,7 @@ class DualSolver(Solver):
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         client = None if self.deterministic else cluster_client()
-        why = None if client is None else why_rounds(problem)
+        why = None if client is None else why_rounds(problem, client)
         if why is not None:
             return self._in_rounds(why).start(problem, sample_weight=sample_weight, base=base)
         C = np.full(problem.n_samples, float(self.C))

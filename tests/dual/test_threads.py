@@ -7,10 +7,12 @@ import pytest
 from python_oracles import Data
 
 from structsvm import FrankWolfe, LaRank, PassiveAggressive, Perceptron
+from structsvm.datasets import make_alignment, make_dependency_trees, make_treebank
 from structsvm.dual.threads import ThreadedSchedule, equal_shares
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers.base import relative_gap
+from structsvm.tasks import DependencyParser, GrammarParser, SequenceAligner, TaxonomyClassifier
 
 
 def chains(n=120, oracle=ViterbiOracle, seed=0, **formulation):
@@ -55,6 +57,38 @@ def test_the_optimum_is_that_of_one_thread(solver, n_threads):
     assert run.primal == pytest.approx(run.primal_at(run.weights), rel=1e-9)
     assert run.dual == pytest.approx(run.state.settle(), rel=1e-12)
     assert relative_gap(run.primal, run.dual) <= solver.tol
+
+
+def grammar(solver):
+    trees = make_treebank(60, max_length=10, random_state=0)
+    return GrammarParser(solver=solver).fit([str(tree) for tree in trees])
+
+
+def dependency(solver):
+    trees = make_dependency_trees(60, max_length=10, crossing=0.2, random_state=0)
+    return DependencyParser(solver=solver).fit(trees, [tree.arcs for tree in trees])
+
+
+def taxonomy(solver):
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    classes = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    return TaxonomyClassifier(taxonomy=[("p", "a"), ("p", "b"), ("root", "p"), ("root", "c")], solver=solver).fit(
+        X, classes
+    )
+
+
+def alignment(solver):
+    return SequenceAligner(solver=solver).fit(*make_alignment(20, random_state=0)[:2])
+
+
+@pytest.mark.parametrize("train", [grammar, dependency, taxonomy, alignment])
+def test_structures_reach_the_optimum_of_one_thread(train):
+    alone, run = (
+        train(LaRank(C=0.1, tol=2e-2, max_iter=300, random_state=0, **how)).result_
+        for how in ({}, {"deterministic": False, "n_jobs": 2})
+    )
+    assert run.status == alone.status == "converged"
+    assert run.dual == pytest.approx(alone.dual, rel=4e-2)
 
 
 def test_every_example_is_visited_once_in_a_pass():
