@@ -71,8 +71,7 @@ cdef extern from *:
 
 cdef struct Entry:          # its words follow it
     int64_t i
-    double coef
-    Cut cut
+    Cut cut                 # alpha: how much of it was added
 
 cdef int64_t PAGE = 1 << 16
 
@@ -134,7 +133,7 @@ cdef class Exchange:
         if p.used + size > p.size:
             p = self.turn(member, size)
         entry = <Entry*>(p.bytes + p.used)
-        entry.i, entry.coef, entry.cut = i, coef, cut[0]
+        entry.i, entry.cut, entry.cut.alpha = i, cut[0], coef
         memcpy(entry + 1, cut.words, words)
         page_use(p, p.used + size)
         return 0
@@ -165,7 +164,7 @@ cdef class Exchange:
         cdef place* here
         cdef page* following
         cdef int64_t used
-        cdef Py_ssize_t k, n
+        cdef Py_ssize_t k, n, first
         cdef Entry* entries[BLOCK]
         cdef Cut cuts[BLOCK]
         for other in range(self.n_members):
@@ -186,8 +185,11 @@ cdef class Exchange:
                     for stage in range(3):
                         for k in range(n):
                             problem.c_prefetch_add(entries[k].i, &cuts[k], w, stage)
-                    for k in range(n):
-                        problem.c_add(entries[k].i, &cuts[k], entries[k].coef, w)
+                    first = 0
+                    for k in range(1, n + 1):
+                        if k == n or entries[k].i != entries[first].i:
+                            problem.c_add_cuts(entries[first].i, &cuts[first], k - first, w)
+                            first = k
                 if following == NULL:
                     break
                 here.byte = 0
