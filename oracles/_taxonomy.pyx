@@ -233,10 +233,13 @@ cdef class Scorer:
         """Sum of the squares of those of document i's features that have a weight for attribute a."""
         return 0.0
 
-    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
-        """w += amount x_i (x) e_a."""
+    # Of numbers m[t] of n attributes a[t], all others 0:
 
-    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
+    cdef void add(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, float* w) noexcept nogil:
+        """w += x_i (x) m."""
+
+    cdef void accumulate(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n,
+                         double* w) noexcept nogil:
         """The same in double precision."""
 
     # Of a number m[a] per attribute, with the padding of u:
@@ -351,21 +354,29 @@ cdef class TaxonomyDecoder(Scorer):
                 total += self.x(e) * self.x(e)
         return self.squares[i] + total
 
-    cdef void add_to(self, Py_ssize_t i, int32_t a, double amount, real* w) noexcept nogil:
-        cdef Py_ssize_t e
+    cdef void add_to(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, real* w) noexcept nogil:
+        """Row by row, whose attributes lie on few lines of the cache."""
+        cdef Py_ssize_t e, t
         cdef int64_t p
+        cdef real* row
+        cdef double x
         for e in range(self.indptr[i], self.split[i]):
-            w[self.indices[e] * self.stride + a] += <real>(amount * self.x(e))
+            row = w + self.indices[e] * self.stride
+            x = self.x(e)
+            for t in range(n):
+                row[a[t]] += <real>(m[t] * x)
         for e in range(self.split[i], self.indptr[i + 1]):
-            p = self.find(self.indices[e] - self.n_full, a)
-            if p >= 0:
-                w[p] += <real>(amount * self.x(e))
+            for t in range(n):
+                p = self.find(self.indices[e] - self.n_full, a[t])
+                if p >= 0:
+                    w[p] += <real>(m[t] * self.x(e))
 
-    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
-        self.add_to(i, a, amount, w)
+    cdef void add(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, float* w) noexcept nogil:
+        self.add_to(i, a, m, n, w)
 
-    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
-        self.add_to(i, a, amount, w)
+    cdef void accumulate(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n,
+                         double* w) noexcept nogil:
+        self.add_to(i, a, m, n, w)
 
     cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
         cdef double total = self.squares[i] * KERNELS.dense_dot(m, m, self.stride)
@@ -521,11 +532,16 @@ cdef class DenseScorer(Scorer):
     cdef double mass(self, Py_ssize_t i, int32_t a) noexcept nogil:
         return self.squares[i]
 
-    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
-        KERNELS.dense_add(w + a * self.width, &self.rows[i, 0], <float>amount, self.width)
+    cdef void add(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, float* w) noexcept nogil:
+        cdef Py_ssize_t t
+        for t in range(n):
+            KERNELS.dense_add(w + a[t] * self.width, &self.rows[i, 0], <float>m[t], self.width)
 
-    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
-        KERNELS.dense_accumulate(w + a * self.width, &self.rows[i, 0], amount, self.width)
+    cdef void accumulate(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n,
+                         double* w) noexcept nogil:
+        cdef Py_ssize_t t
+        for t in range(n):
+            KERNELS.dense_accumulate(w + a[t] * self.width, &self.rows[i, 0], m[t], self.width)
 
     cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
         return self.squares[i] * KERNELS.dense_dot(m, m, self.u.shape[0])
@@ -534,13 +550,13 @@ cdef class DenseScorer(Scorer):
         cdef int32_t a
         for a in range(<int32_t>self.attributes.n_attributes):
             if m[a] != 0.0:
-                self.add(i, a, amount * m[a], w)
+                KERNELS.dense_add(w + a * self.width, &self.rows[i, 0], <float>(amount * m[a]), self.width)
 
     cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
         cdef int32_t a
         for a in range(<int32_t>self.attributes.n_attributes):
             if m[a] != 0.0:
-                self.accumulate(i, a, amount * m[a], w)
+                KERNELS.dense_accumulate(w + a * self.width, &self.rows[i, 0], amount * m[a], self.width)
 
 
 cdef class TaxonomyProblem(Problem):
@@ -816,9 +832,16 @@ cdef class TaxonomyProblem(Problem):
 
     # ---- arithmetic on cuts ----------------------------------------------------------------------
 
+    cdef Py_ssize_t scaled(self, Py_ssize_t i, const Cut* cut, double coef) noexcept nogil:
+        """The first of `differ`, times coef and the cut's scale."""
+        cdef Py_ssize_t t, size = self.differ(i, cut, 0)
+        for t in range(size):
+            self.amounts[0, t] *= coef * cut.scale
+        return size
+
     cdef Py_ssize_t differ(self, Py_ssize_t i, const Cut* cut, int which) noexcept nogil:
         """L(true) - L(y), its attributes to difference[which] and amounts[which]; returns how many there are."""
-        cdef Py_ssize_t t, n = 0, found = 0
+        cdef Py_ssize_t n = 0
         cdef int32_t y, a, b
         if cut.n_words == 0:
             return 0
@@ -830,6 +853,12 @@ cdef class TaxonomyProblem(Problem):
             return 2
         n = self.attributes.add(self.gold[i], 1.0, &self.sums[0], &self.there[0], &self.touched[0], n)
         n = self.attributes.add(y, -1.0, &self.sums[0], &self.there[0], &self.touched[0], n)
+        return self.drain(n, which)
+
+    cdef Py_ssize_t drain(self, Py_ssize_t n, int which) noexcept nogil:
+        """Those of the n touched attributes whose sums are not 0, to difference[which] and amounts[which]; 0 again."""
+        cdef Py_ssize_t t, found = 0
+        cdef int32_t a
         for t in range(n):
             a = self.touched[t]
             if self.sums[a] != 0.0:
@@ -866,15 +895,25 @@ cdef class TaxonomyProblem(Problem):
         return 0
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
-        cdef Py_ssize_t t, size = self.differ(i, cut, 0)
-        for t in range(size):
-            self.decoder.add(i, self.difference[0, t], coef * cut.scale * self.amounts[0, t], <float*>w)
+        cdef Py_ssize_t n = self.scaled(i, cut, coef)
+        self.decoder.add(i, &self.difference[0, 0], &self.amounts[0, 0], n, <float*>w)
+        return 0
+
+    cdef int c_add_cuts(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, void* w) except -1 nogil:
+        """An attribute in which several outputs differ is added once."""
+        cdef Py_ssize_t k, m = 0
+        cdef double amount
+        for k in range(n):
+            amount = cuts[k].alpha * cuts[k].scale
+            m = self.attributes.add(self.gold[i], amount, &self.sums[0], &self.there[0], &self.touched[0], m)
+            m = self.attributes.add(cuts[k].words[0], -amount, &self.sums[0], &self.there[0], &self.touched[0], m)
+        m = self.drain(m, 0)
+        self.decoder.add(i, &self.difference[0, 0], &self.amounts[0, 0], m, <float*>w)
         return 0
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t t, size = self.differ(i, cut, 0)
-        for t in range(size):
-            self.decoder.accumulate(i, self.difference[0, t], coef * cut.scale * self.amounts[0, t], w)
+        cdef Py_ssize_t n = self.scaled(i, cut, coef)
+        self.decoder.accumulate(i, &self.difference[0, 0], &self.amounts[0, 0], n, w)
         return 0
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:

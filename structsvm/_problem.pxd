@@ -78,8 +78,11 @@ cdef class Problem(BoundProblem):
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil
 
-    # The same for numbers low .. high - 1 of w alone, which begin at `w`: multiples of `window_unit`. By default it is
-    # 0, and the numbers are all.
+    # w += sum_k alpha_k psi_k of n cuts of example i, in any order; as `c_add` of each by default.
+    cdef int c_add_cuts(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, void* w) except -1 nogil
+
+    # As c_accumulate, for numbers low .. high - 1 of w alone, which begin at `w`: multiples of `window_unit`. By
+    # default it is 0, and the numbers are all.
     cdef int c_accumulate_window(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w, Py_ssize_t low,
                                  Py_ssize_t high) except -1 nogil
 

@@ -247,6 +247,12 @@ cdef class Problem(BoundProblem):
             add(cut, coef, <double*>w)
         return 0
 
+    cdef int c_add_cuts(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, void* w) except -1 nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            self.c_add(i, &cuts[k], cuts[k].alpha, w)
+        return 0
+
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil:
         add(cut, coef, w)
         return 0

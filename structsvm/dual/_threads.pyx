@@ -1,12 +1,12 @@
 """Threads that train one model together: each with weights of its own, told of what the others do to theirs.
 
 A thread owns the alphas of some examples, so they stay feasible, and a copy of w. Each change of its w, a cut times a
-number, goes into its log, those of one example together; from time to time, before it decodes, it applies what the
-others' logs have that is new. So no memory that one thread writes is read by another but the logs, which grow at their
-end: the words of an entry are written before the count that makes it visible (release), and read after it (acquire);
-pages that all have read are used again. Rows of w that every example touches (transitions, frequent words) stay in each
-thread's own cache, and w is behind by what the others have done since the last look. The sum that the average is made
-of is one, behind a lock: it changes seldom.
+number, goes into its log, those of one example together; before it solves an old example, and from time to time before
+it decodes, it applies what the others' logs have that is new. So no memory that one thread writes is read by another
+but the logs, which grow at their end: the words of an entry are written before the count that makes it visible
+(release), and read after it (acquire); pages that all have read are used again. Rows of w that every example touches
+(transitions, frequent words) stay in each thread's own cache, and w is behind by what the others have done since the
+last look. The sum that the average is made of is one, behind a lock: it changes seldom.
 A perceptron adds to it with each mistake: there each thread has its own, and these are added up when threads rest.
 """
 
@@ -71,15 +71,15 @@ cdef extern from *:
 
 cdef struct Entry:          # its words follow it
     int64_t i
-    double coef
-    Cut cut
+    Cut cut                 # alpha: how much of it was added
 
 cdef int64_t PAGE = 1 << 16
 
 cdef enum:
     BLOCK = 32              # entries
 
-# Between two looks at what the others have done: work in units of `c_cost`, and the part of a pass, at most.
+# Between two decodes before which a thread looks at what the others have done: work in units of `c_cost`, and the part
+# of a pass, at most.
 cdef double LOOK_WORK = 200.0, LOOK_PART = 1e-3
 
 
@@ -134,7 +134,7 @@ cdef class Exchange:
         if p.used + size > p.size:
             p = self.turn(member, size)
         entry = <Entry*>(p.bytes + p.used)
-        entry.i, entry.coef, entry.cut = i, coef, cut[0]
+        entry.i, entry.cut, entry.cut.alpha = i, cut[0], coef
         memcpy(entry + 1, cut.words, words)
         page_use(p, p.used + size)
         return 0
@@ -165,7 +165,7 @@ cdef class Exchange:
         cdef place* here
         cdef page* following
         cdef int64_t used
-        cdef Py_ssize_t k, n
+        cdef Py_ssize_t k, n, first
         cdef Entry* entries[BLOCK]
         cdef Cut cuts[BLOCK]
         for other in range(self.n_members):
@@ -186,8 +186,11 @@ cdef class Exchange:
                     for stage in range(3):
                         for k in range(n):
                             problem.c_prefetch_add(entries[k].i, &cuts[k], w, stage)
-                    for k in range(n):
-                        problem.c_add(entries[k].i, &cuts[k], entries[k].coef, w)
+                    first = 0
+                    for k in range(1, n + 1):
+                        if k == n or entries[k].i != entries[first].i:
+                            problem.c_add_cuts(entries[first].i, &cuts[first], k - first, w)
+                            first = k
                 if following == NULL:
                     break
                 here.byte = 0
@@ -362,6 +365,12 @@ cdef class Part(DualState):
         DualState.decode(self, i, cut, violation)
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
+
+    cdef int solve_old(self) except -1 nogil:
+        """On weights that are behind by a step of the others, not by a visit: then the dual rises as one thread's."""
+        self.tell()
+        self.catch_up()
+        return DualState.solve_old(self)
 
     cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
         self.catch_up()

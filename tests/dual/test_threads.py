@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from python_oracles import Data
+from structures_table import Taxonomies
 
 from structsvm import FrankWolfe, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import make_alignment, make_dependency_trees, make_treebank
@@ -119,6 +121,19 @@ def test_all_threads_end_with_the_weights_of_the_alphas(n_passes, solver):
     assert (np.bincount(examples, alpha, problem.n_samples) <= 1.0 + 1e-9).all()
     assert run.state.n_cuts == len(alpha)
     assert run.state.n_patterns == len(np.unique(examples))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "lists"])
+@pytest.mark.parametrize("attributes", ["ancestors", "normalized", "flat"])
+def test_cuts_of_documents_reach_all_weights(form, attributes):
+    """Those of one example together."""
+    case = Taxonomies(0, n_nodes=30, n_samples=200, lists=form == "lists", attributes=attributes, loss="zero_one")
+    X = case.X if form == "dense" else sp.csr_array(case.X)
+    run = start(LaRank(C=1.0, deterministic=False, n_jobs=3, random_state=0), case.oracle.bind(X, case.Y))
+    advance(run, 3)
+    assert run.state.n_cuts > run.state.n_patterns
+    for part in run.schedule.parts:
+        np.testing.assert_allclose(part.weights, run.state.weights, rtol=1e-3, atol=1e-4)
 
 
 def test_the_average_is_that_of_the_passes_time():
