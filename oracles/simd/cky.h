@@ -21,8 +21,9 @@
  *
  *     pair (B, C)  =  max over k of  final(B, i, k) + row (k, C)
  *
- * are taken first, and rules see them once per row. Left children without a value cost nothing, right ones that never
- * begin at k are left out of the edges of (k, B), which are listed when they are first asked for.
+ * are taken first, and rules see them once per row; a pair of one rule has no need of that. Left children without a value
+ * cost nothing, right ones that never begin at k are left out of the edges of (k, B), which are listed when they are first
+ * asked for.
  *
  * Rows are made of whole blocks of CKY_BLOCK ends, and each row knows which of its blocks hold anything; what has no
  * value is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
@@ -121,7 +122,7 @@ typedef struct {
     double *rule_weight;
     int64_t n_pairs;
     int32_t *pair_ptr, *pair_right; /* pairs of children by left child */
-    int32_t *pair_rule, *pair_inner;/* where the rules of a pair begin, and among them those of intermediates */
+    int32_t *pair_rule, *pair_inner;/* where the rules of a pair begin, and among them those that see its maxima */
     int32_t *way_ptr;               /* (m + 1) by parent */
     cky_way *way;
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
@@ -532,8 +533,9 @@ static void cky_select(cky_chart *h) {
             if (right < 0) continue;
             h->pair_right[h->n_pairs] = right;
             h->pair_rule[h->n_pairs] = h->pair_inner[h->n_pairs] = (int32_t)rules;
+            int is_only = g->n_rests == 0 && g->rule_ptr[p + 1] == g->rule_ptr[p] + 1;
             for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) {
-                if (g->rule_parent[r] < g->n_nodes) h->pair_inner[h->n_pairs]++;
+                if (g->rule_parent[r] < g->n_nodes || is_only) h->pair_inner[h->n_pairs]++;
                 h->rule_right[rules] = right;
                 h->rule_parent[rules] = h->local[g->rule_parent[r]];
                 h->rule[rules] = (int32_t)r;
