@@ -54,7 +54,7 @@ cdef class Problem(BoundProblem):
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
     cdef readonly object sections           # None, or int64 bounds of runs of examples, one visited after the other
     cdef const int64_t[::1] section_bounds
-    cdef Py_ssize_t section                 # the one that was looked at last
+    cdef Py_ssize_t section                 # the one that was looked at last, if it has not been left; or -1
     cdef object leave                       # called with the bounds of a section that nobody looks at for a while
     cdef bint single                        # w is float32
     cdef Py_ssize_t window_unit             # see c_accumulate_window
@@ -144,5 +144,7 @@ cdef class Problem(BoundProblem):
     # one speaks for all.
     cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil
 
-    # Example i has been looked at in a sweep over all of them; after the last of a section this is left.
+    # Example i has been looked at in a sweep over all of them, or over a part of each section: a section is left after its
+    # last example, or when another one begins.
     cdef int swept(self, Py_ssize_t i) except -1 nogil
+    cdef int leave_section(self) except -1 nogil

@@ -21,6 +21,9 @@ cdef fused real:
     float
     double
 
+cdef enum:
+    NO_SECTION = -1
+
 RESCALINGS = {None: RESCALE_NONE, "margin": RESCALE_MARGIN, "slack": RESCALE_SLACK}
 PENALTIES = {"linear": PENALTY_LINEAR, "quadratic": PENALTY_QUADRATIC, None: PENALTY_HARD}
 
@@ -204,20 +207,28 @@ cdef class Problem(BoundProblem):
             while: their memory may be released.
         """
         self.sections = np.ascontiguousarray(bounds, dtype=np.int64)
-        self.section_bounds, self.section, self.leave = self.sections, 0, leave
+        self.section_bounds, self.section, self.leave = self.sections, NO_SECTION, leave
 
     cdef int swept(self, Py_ssize_t i) except -1 nogil:
         cdef Py_ssize_t s = self.section
         if self.section_bounds.shape[0] < 2:
             return 0
-        if not self.section_bounds[s] <= i < self.section_bounds[s + 1]:
+        if s == NO_SECTION or not self.section_bounds[s] <= i < self.section_bounds[s + 1]:
+            self.leave_section()    # before its end, in a round of a part of each
             s = 0
             while self.section_bounds[s + 1] <= i:
                 s += 1
             self.section = s
         if i + 1 == self.section_bounds[s + 1]:
+            self.leave_section()
+        return 0
+
+    cdef int leave_section(self) except -1 nogil:
+        cdef Py_ssize_t s = self.section
+        if s != NO_SECTION:
+            self.section = NO_SECTION
             with gil:
-                self.leave(self.section_bounds[s], i + 1)
+                self.leave(self.section_bounds[s], self.section_bounds[s + 1])
         return 0
 
     def __reduce__(self):

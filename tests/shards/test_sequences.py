@@ -10,6 +10,7 @@ from python_oracles import Multiclass
 
 from structsvm import FrankWolfe, LaRank, ModelFileError, SequenceShards
 from structsvm.datasets import make_sequences
+from structsvm.dual._rounds import violations
 from structsvm.features.columns import ColumnFileError, Columns
 from structsvm.features.template_features import TemplateVocabulary, count
 from structsvm.features.templates import TemplateLayout
@@ -159,6 +160,15 @@ def test_old_examples_are_of_the_section_that_is_visited(schedule):
     assert len(set(first)) == 20 and max(first) < 20
     assert len(set(second)) == 25 and min(second) >= 20 and max(second) < 45
     assert first != sorted(first)
+
+
+def test_a_round_of_a_part_of_each_section_leaves_them():
+    left = []
+    problem = Multiclass(3, 4).bind([np.zeros(4)] * 60, [0] * 60)
+    problem.in_sections(np.array([0, 20, 45, 60]), lambda a, b: left.append((a, b)))
+    for start, stop in [(0, 5), (20, 25), (45, 60), (5, 20)]:
+        violations(problem, np.zeros(12), start, stop)
+    assert left == [(0, 20), (20, 45), (45, 60), (0, 20)]
 
 
 class TestSources:
