@@ -144,7 +144,7 @@ cdef class Problem(BoundProblem):
     # one speaks for all.
     cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil
 
-    # Example i has been looked at in a sweep over all of them, or over a part of each section: a section is left after its
-    # last example, or when another one begins.
+    # Example i has been looked at in a sweep over all of them, or over a part of each section: a section is left after
+    # its last example, or when another one begins.
     cdef int swept(self, Py_ssize_t i) except -1 nogil
     cdef int leave_section(self) except -1 nogil
