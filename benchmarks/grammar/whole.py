@@ -66,6 +66,6 @@ def judged(terminals, test, predicted):
 NOTES = f"""
 Trained and tested on wsj_0001-0159 and wsj_0160-0199 of NLTK's sample, sentences up to {LONGEST} words, `GrammarParser`
 as it comes, C chosen on training trees; templates were chosen on wsj_0140-0159. Tags are the treebank's. Training:
-reading the grammar, the choice of C and the certificate are in it. Sentences of 20 words (15 to 25): the fastest of five
-times. The peak is that of the process so far.
+reading the grammar, the choice of C and the certificate are in it. Sentences of 20 words (15 to 25): the fastest of
+five times. The peak is that of the process so far.
 """
