@@ -343,10 +343,10 @@ static void cky_parts(cky_chart *h) {
 /* What all rules of a left child (local) see at a position: their pairs are neighbours. */
 static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) {
     const cky_grammar *g = h->g;
+    if (g->n_rule_splits + g->n_rests == 0) return;     /* and there is no h->rule_part */
     const double *rows[CKY_MOST_TEMPLATES];
     int64_t count = 0, first = g->left_ptr[h->symbol[left]], n = g->left_ptr[h->symbol[left] + 1] - first;
     double *sums = h->rule_part + (of * h->n + at) * g->n_pairs + first;
-    if (g->n_rule_splits + g->n_rests == 0) return;
     for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, at) + first;
     cky_add(sums, rows, count, n);
     for (int64_t p = 0; of == CKY_OF_SPLITS && p < n; p++) h->most[at] = sums[p] > h->most[at] ? sums[p] : h->most[at];

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cluster_rounds import SOLVERS, problem, same
 from joblib import parallel_config
 from python_oracles import Data
 
@@ -18,7 +19,6 @@ from structsvm.dual import cutting_plane_schedules, exchanges
 from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import SharedState
 from structsvm.features.columns import ColumnFileError, Columns
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -45,28 +45,7 @@ def few_portions(monkeypatch):
     monkeypatch.setattr(cutting_plane_schedules, "FIRST_PORTIONS", 4)
 
 
-def problem(n=600):
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(1, 10, n)
-    X = [rng.normal(size=(t, 8)) for t in lengths]
-    w = rng.normal(size=(8, 3))
-    return ViterbiOracle(3, 8).bind(X, [np.argmax(x @ w + rng.normal(size=(len(x), 3)), axis=1) for x in X])
-
-
-def same(run, other):
-    np.testing.assert_array_equal(run.weights, other.weights)
-    assert run.result().to_dict() | {"seconds": 0} == other.result().to_dict() | {"seconds": 0}
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        CuttingPlane(C=0.1, tol=1e-2, random_state=0),
-        CuttingPlane(C=0.01, form="one_slack", tol=5e-2, random_state=0),
-        LaRank(C=0.1, tol=1e-2, random_state=0),
-    ],
-    ids=["n_slack", "one_slack", "larank"],
-)
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_two_workers_train_the_same_model(client, solver):
     alone = solver.solve(problem())
     with parallel_config(backend="dask"):

@@ -7,13 +7,13 @@ import sys
 import joblib
 import numpy as np
 import pytest
+from cluster_rounds import SOLVERS, problem, same
 from python_oracles import Data
 
 from structsvm import CuttingPlane, LaRank, OracleError, SequenceShards
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import make_sequences, make_treebank
 from structsvm.features.columns import ColumnFileError, Columns
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import GrammarParser
 
 ray = pytest.importorskip("ray")
@@ -41,28 +41,12 @@ def started(monkeypatch):
     return found
 
 
-def problem(n=600):
-    rng = np.random.default_rng(0)
-    X = [rng.normal(size=(t, 8)) for t in rng.integers(1, 10, n)]
-    w = rng.normal(size=(8, 3))
-    return ViterbiOracle(3, 8).bind(X, [np.argmax(x @ w + rng.normal(size=(len(x), 3)), axis=1) for x in X])
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        CuttingPlane(C=0.1, tol=1e-2, random_state=0),
-        CuttingPlane(C=0.01, form="one_slack", tol=5e-2, random_state=0),
-        LaRank(C=0.1, tol=1e-2, random_state=0),
-    ],
-    ids=["n_slack", "one_slack", "larank"],
-)
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_two_actors_train_the_same_model(solver, started):
     alone = solver.solve(problem())
     with joblib.parallel_config(backend="ray"):
         run = solver.solve(problem())
-    np.testing.assert_array_equal(run.weights, alone.weights)
-    assert run.result().to_dict() | {"seconds": 0} == alone.result().to_dict() | {"seconds": 0}
+    same(run, alone)
     assert len(started) == 2  # for all rounds
     assert not run.rounds._cluster  # released
 
