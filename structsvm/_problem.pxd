@@ -99,7 +99,8 @@ cdef class Problem(BoundProblem):
     # stage 1, what the numbers fetched at stage 0 point to. May do nothing.
     cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil
 
-    # The same for `c_add` of a cut of example i to w, in stages 0 to 2, of which the last fetches weights.
+    # The same for `c_add` of a cut of example i to w, in stages 0 to 2, of which the last fetches weights; beside
+    # `c_prefetch`.
     cdef void c_prefetch_add(self, Py_ssize_t i, const Cut* cut, const void* w, int stage) noexcept nogil
 
     # What separate(i) costs, in units of one weight read: the clock of the adaptive schedule.

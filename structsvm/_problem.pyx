@@ -317,8 +317,7 @@ cdef class Problem(BoundProblem):
         pass
 
     cdef void c_prefetch_add(self, Py_ssize_t i, const Cut* cut, const void* w, int stage) noexcept nogil:
-        if stage < 2:
-            self.c_prefetch(i, stage)
+        pass
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>self.n_features

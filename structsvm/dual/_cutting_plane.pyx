@@ -8,9 +8,12 @@ import numpy as np
 from structsvm._problem cimport Cut
 from structsvm._random cimport random_shuffle
 from structsvm._typedefs cimport float64_t, int32_t, int64_t
-from structsvm.dual._dual cimport DualState
+from structsvm.dual._dual cimport STAGES, DualState
 
 cdef int64_t LOOK = 32      # examples between two looks at signals
+
+cdef enum:
+    AHEAD = 2       # examples between two stages of fetching what a step looks at
 
 
 cdef class WorkingSets:
@@ -36,7 +39,8 @@ cdef class WorkingSets:
 
         One joins if it is violated by more than the example's slack and epsilon. Returns how many did.
         """
-        cdef Py_ssize_t k, i, joined = 0
+        cdef Py_ssize_t k, i, later, joined = 0
+        cdef int stage
         cdef Cut cut
         cdef float64_t[::1] aligned     # words may begin with float64 numbers
         cut.alpha = cut.drift = 0.0
@@ -45,6 +49,10 @@ cdef class WorkingSets:
         cut.words = <int32_t*>&aligned[0]
         with nogil:
             for k in range(terms.shape[0]):
+                for stage in range(STAGES):
+                    later = k + (STAGES - stage) * AHEAD
+                    if later < terms.shape[0] and bounds[later + 1] > bounds[later]:
+                        self.state.fetch(start + later, stage)
                 if bounds[k + 1] == bounds[k]:
                     continue
                 i = start + k
@@ -85,13 +93,18 @@ cdef class WorkingSets:
 
     cdef double sweep(self, double enough, bint whole) except? -1:
         cdef DualState state = self.state
-        cdef Py_ssize_t p, i
+        cdef Py_ssize_t p, i, later
+        cdef int stage
         cdef double gap, total = 0.0, little = 0.1 * enough / max(state.n_patterns, 1)
         for p in range(self.order.shape[0]):
             self.order[p] = p
         random_shuffle(&state.random, &self.order[0], self.order.shape[0])
         with nogil:
             for p in range(self.order.shape[0]):
+                for stage in range(STAGES):
+                    later = p + (STAGES - stage) * AHEAD
+                    if later < self.order.shape[0] and (whole or self.due[self.order[later]] <= 0):
+                        state.fetch(self.order[later], stage)
                 i = self.order[p]
                 if state.sets[i].n == 0:
                     continue

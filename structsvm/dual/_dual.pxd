@@ -13,6 +13,10 @@ cdef struct WorkingSet:
     double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
 
 
+cdef enum:
+    STAGES = 6          # of `DualState.fetch`
+
+
 cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
     if r < 0 or c < 0:
         return 0.0

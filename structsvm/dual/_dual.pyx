@@ -148,18 +148,16 @@ cdef class DualState(WeightState):
         """
         cdef Py_ssize_t picks[MOST_PICKS]
         cdef Py_ssize_t i, to, origin
-        cdef int k, m
+        cdef int k, m, stage
         cdef double high, low
         while n > 0 and self.n_near > 0:
             m = min(n, MOST_PICKS)
             n -= m
             for k in range(m):
                 picks[k] = self.support[random_below(&self.random, self.n_near)]
-                self.fetch(picks[k], 0)
-            for k in range(m):
-                self.fetch(picks[k], 1)
-            for k in range(m):
-                self.fetch(picks[k], 2)
+            for stage in range(STAGES):
+                for k in range(m):
+                    self.fetch(picks[k], stage)
             for k in range(m):
                 i = picks[k]
                 self.slopes(i, False)
@@ -170,10 +168,20 @@ cdef class DualState(WeightState):
         return 0
 
     cdef int solve_old(self) except -1 nogil:
-        """A random support pattern; all useful pair steps of its working set, without decoding."""
+        """A random support pattern; all useful pair steps of its working set, without decoding.
+
+        What the next ones look at is fetched meanwhile, another stage of each.
+        """
+        cdef Py_ssize_t i
+        cdef Random random
+        cdef int stage
         if self.n_near == 0:
             return 0
-        return self.optimize_set(self.support[random_below(&self.random, self.n_near)])
+        i = self.support[random_below(&self.random, self.n_near)]
+        random = self.random
+        for stage in range(STAGES - 1, -1, -1):
+            self.fetch(self.support[random_below(&random, self.n_near)], stage)
+        return self.optimize_set(i)
 
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
         """All useful pair steps of example i's working set, without decoding."""
@@ -186,16 +194,13 @@ cdef class DualState(WeightState):
         """One loss-augmented decode; then SMO over the working set with its scores."""
         cdef Cut cut
         cdef double violation, high
-        self.fetch_old(0, 2)
         self.decode(i, &cut, &violation)
-        self.fetch_old(1, 2)
         self.slopes(i, True)
         self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
             self.insert(i, &cut)
             self.slope[self.sets[i].n - 1] = violation
         self.solve_set(i)
-        self.fetch_old(2, 2)
         return 0
 
     cdef void fetch_old(self, int stage, int n) noexcept nogil:
@@ -208,7 +213,10 @@ cdef class DualState(WeightState):
                 self.fetch(self.support[random_below(&random, self.n_near)], stage)
 
     cdef void fetch(self, Py_ssize_t i, int stage) noexcept nogil:
-        """Fetch what a step on example i looks at, in three stages: each finds the addresses that the next needs."""
+        """Fetch what a step on example i looks at, in STAGES stages: each finds the addresses that the next needs.
+
+        The last three fetch what adds its cuts to the weights.
+        """
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k
         if stage == 0:
@@ -221,9 +229,12 @@ cdef class DualState(WeightState):
             prefetch(&s.cuts[1])
             prefetch(s.gram)
             self.problem.c_prefetch(i, 1)
-        else:
+        elif stage == 2:
             for k in range(s.n):
                 prefetch(s.cuts[k].words)
+        else:
+            for k in range(s.n):
+                self.problem.c_prefetch_add(i, &s.cuts[k], self.w, stage - 3)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Frank-Wolfe: decode, and move example i's alpha towards the corner of its simplex where the dual rises most.
@@ -634,7 +645,7 @@ cdef class DualState(WeightState):
         if violation - high <= max(epsilon, self.tau) or self.find(i, cut) != NOTHING:
             return 0
         self.insert(i, cut)
-        self.slopes(i, False)
+        self.slope[self.sets[i].n - 1] = violation
         self.solve_set(i)
         return 1
 

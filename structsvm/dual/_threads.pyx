@@ -185,6 +185,8 @@ cdef class Exchange:
                         n += 1
                     for stage in range(3):
                         for k in range(n):
+                            if stage < 2:
+                                problem.c_prefetch(entries[k].i, stage)
                             problem.c_prefetch_add(entries[k].i, &cuts[k], w, stage)
                     first = 0
                     for k in range(1, n + 1):
