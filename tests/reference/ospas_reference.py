@@ -11,13 +11,17 @@ class PlainOspas:
         self.C, self.strategy = C, strategy
         self.history = []  # the weights after each word that was tried
 
+    def scores(self, x):
+        """x w, summed feature by feature: the last bit of a product by BLAS depends on the machine, and ties on it."""
+        return sum((x[f] * self.w[f] for f in np.flatnonzero(x)), start=np.zeros(self.w.shape[1]))
+
     def step(self, x, bag):
         """Algorithm 23 by its definition."""
         n_labels = self.w.shape[1]
         outside = [z for z in range(n_labels) if z not in bag]
         if not bag or not outside:
             return
-        scores = x @ self.w
+        scores = self.scores(x)
         psi, loss = np.zeros_like(self.w), 0.0
         for y in bag:
             for z in outside:
@@ -44,11 +48,11 @@ class PlainOspas:
         while len(failed) < len(turn):
             fresh = [t for t in turn if t not in failed]
             if self.strategy == "order_free":
-                t = max(sorted(fresh), key=lambda t: (X[t] @ self.w).max())
+                t = max(sorted(fresh), key=lambda t: self.scores(X[t]).max())
             else:
                 t = fresh[0]
             bag = bags[bag_of[t]]
-            y = self.best(X[t] @ self.w, bag)
+            y = self.best(self.scores(X[t]), bag)
             if bag[y] > 0:
                 bag[y] -= 1
                 labels[t] = y
