@@ -39,4 +39,6 @@ def merge_templates(
     n_tokens: int,
     order: NDArray[np.int32],
     maps: list[NDArray[np.int32]] | None = None,
+    *,
+    once: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None]: ...

@@ -441,7 +441,7 @@ cdef class TemplateReader:
         return 0
 
 
-def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=None):
+def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=None, *, bint once=False):
     """CSR arrays (indptr, indices, values or None) of what `TemplateReader.read` returned, which is overwritten.
 
     Parameters
@@ -451,6 +451,8 @@ def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=No
         In which a token's features are taken: sorting them is quick when they nearly are.
     maps : list of int32 arrays, optional
         By template, from what was found to features; -1: dropped.
+    once : bool
+        Whether a feature of several templates counts once, not as often as they find it.
     """
     cdef Py_ssize_t n_templates = len(order), k
     cdef int64_t t = 0, end
@@ -471,7 +473,7 @@ def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=No
             end = min(t + SIGNALS, n_tokens)
             with nogil:
                 t = _merge(<int32_t *>array_data(found), <const int32_t *>array_data(order), n_templates,
-                           targets if has_maps else NULL, t, end, row, ptr, values)
+                           targets if has_maps else NULL, t, end, once, row, ptr, values)
             if t < 0:
                 raise MemoryError
             if t < end:
@@ -488,7 +490,7 @@ def merge_templates(ndarray found, int64_t n_tokens, ndarray order, list maps=No
 
 
 cdef int64_t _merge(int32_t *found, const int32_t *order, int64_t n, const int32_t **targets, int64_t t, int64_t end,
-                    int32_t *row, int64_t *indptr, float *values) noexcept nogil:
+                    bint once, int32_t *row, int64_t *indptr, float *values) noexcept nogil:
     """Merge tokens t .. end - 1, in place. Where it ends: before a token that needs values, or -1 without memory."""
     cdef int64_t total = indptr[t], m, k, made
     cdef int32_t x
@@ -505,7 +507,7 @@ cdef int64_t _merge(int32_t *found, const int32_t *order, int64_t n, const int32
         if values != NULL:
             for k in range(total, m):
                 values[k] = 1.0
-        made = merge_token(found + total, values + total if values != NULL else NULL, m - total)
+        made = merge_token(found + total, values + total if values != NULL else NULL, m - total, once)
         if made == -2:
             for k in range(n):
                 found[t * n + order[k]] = row[k]

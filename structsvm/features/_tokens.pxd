@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t
 
 # Sort one token's entries by id and add up repetitions, in place. `values` NULL: all ones. Returns
 # the entries left, -1 without memory, or -2 if a repetition needs values.
-cdef int64_t merge_token(int32_t *ids, float *values, int64_t n) noexcept nogil
+cdef int64_t merge_token(int32_t *ids, float *values, int64_t n, bint once) noexcept nogil
 
 # The largest of n numbers, or -1.
 cdef int64_t largest(const int32_t *x, int64_t n) noexcept nogil

@@ -21,8 +21,8 @@ cdef struct Pair:
     float value
 
 
-cdef int64_t merge_token(int32_t *ids, float *values, int64_t n) noexcept nogil:
-    """Sort one token's entries by id and add up repetitions, in place.
+cdef int64_t merge_token(int32_t *ids, float *values, int64_t n, bint once) noexcept nogil:
+    """Sort one token's entries by id and add up repetitions, or count them `once`, in place.
 
     `values` NULL: all ones. Returns the entries left, -1 without memory, or -2 if a
     repetition needs values.
@@ -75,6 +75,8 @@ cdef int64_t merge_token(int32_t *ids, float *values, int64_t n) noexcept nogil:
             ids[m] = ids[i]
             if values != NULL:
                 values[m] = values[i]
+        elif once:
+            continue
         elif values == NULL:
             return -2
         else:
@@ -252,7 +254,7 @@ cdef class TokenBuffer:
                 if values != NULL:
                     values[m] = self.values[k]
                 m += 1
-            made = merge_token(indices + total, values + total if values != NULL else NULL, m - total)
+            made = merge_token(indices + total, values + total if values != NULL else NULL, m - total, False)
             if made < 0:
                 return made
             total += made

@@ -44,7 +44,8 @@ class FeatureEncoder:
         are kept as they are.
     hash_bits : int or None
         k: no vocabulary; names of features are hashed to 2**k indices, 1 <= k <= 30, and
-        the values of colliding features are added up. For unbounded streams.
+        the values of colliding features are added up (those of templates, of which no two share
+        features, count once). For unbounded streams.
     bigrams : str, list of str, or None
         Attributes that are conjoined with pairs of neighbouring labels as well: those of these names, and those that go
         on after the name with ":" or "=", as "word:the" (which is ``{"word": "the"}``) and "word=the" do for "word".

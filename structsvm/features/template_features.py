@@ -88,6 +88,7 @@ class TemplateEncoder:
     """
 
     n_features: int
+    counts_once = False  # a feature that several templates find in a token
 
     def __init__(self, layout: TemplateLayout) -> None:
         self._layout = layout
@@ -120,15 +121,21 @@ class TemplateEncoder:
         """Encode columns; features that are not known are dropped."""
         reader, codes_of, order = self._ready or self.prepare()
         found = reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
-        return Tokens(X.offsets, *merge_templates(found, X.n_tokens, order), self.n_features)
+        arrays = merge_templates(found, X.n_tokens, order, once=self.counts_once)
+        return Tokens(X.offsets, *arrays, self.n_features)
 
 
 class HashedTemplates(TemplateEncoder):
-    """Templates whose features are hashed to 2**bits indices: a chained hash of template text and strings."""
+    """Templates whose features are hashed to 2**bits indices: a chained hash of template text and strings.
+
+    Two features of a token that are hashed to one index count once: then all values are one, and none are stored. Where
+    templates share features, which may well be found twice, they are added up.
+    """
 
     def __init__(self, layout: TemplateLayout, bits: int) -> None:
         super().__init__(layout)
         self._bits, self.n_features = bits, 2**bits
+        self.counts_once = len(layout.keys) == len(layout.template_space)
 
     def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
         layout = self._layout

@@ -17,7 +17,7 @@ from feature_reference import (
     row_lists,
     same,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structsvm.features import template_features
@@ -145,7 +145,16 @@ def test_hashed_templates():
     assert same(encoder.transform(Columns.from_sequences([rows[0][::-1], rows[0]]))[1:], tokens[1:])
     assert same(copied_by_arrays(encoder).transform(columns), tokens)
     tiny = FeatureEncoder("crf++", hash_bits=2).fit_transform(columns)
-    assert tiny.values.sum() == len(exact.indices)
+    assert tiny.values is None and 0 < np.diff(tiny.indptr).max() <= 4
+
+
+def test_features_that_hashed_templates_share_are_added_up():
+    columns = Columns.from_sequences([[("a",), ("b",), ("a",), ("b",)]])
+    shared, apart = (f"U{n}:%x[-1,0]\nU{m}:%x[1,0]\n" for n, m in (("", ""), ("0", "1")))
+    exact, tokens = (FeatureEncoder(shared, hash_bits=bits).fit_transform(columns) for bits in (None, 20))
+    assert exact.values.tolist() == [1.0, 1.0, 2.0, 2.0, 1.0, 1.0]
+    assert sorted(tokens.values.tolist()) == sorted(exact.values.tolist())
+    assert FeatureEncoder(apart, hash_bits=20).fit_transform(columns).values is None
 
 
 def hashed(*strings):
@@ -162,9 +171,11 @@ def hashed(*strings):
     return h
 
 
-@given(row_lists, st.integers(1, 30))
-def test_hashed_templates_against_python(rows, bits):
-    text = "U0:%x[0,0]\nU1:%lower[-1,0]/%prefix2[1,0]|%x[-2,0]\nU2\nU1:%lower[0,0]/%prefix2[0,0]|%x[1,0]\n"
+@given(row_lists, st.integers(1, 30), st.booleans())
+@example(rows=[[("a",)] * 3], bits=1, shared=False)
+def test_hashed_templates_against_python(rows, bits, shared):
+    last = "U1" if shared else "U3"
+    text = f"U0:%x[0,0]\nU1:%lower[-1,0]/%prefix2[1,0]|%x[-2,0]\nU2\n{last}:%lower[0,0]/%prefix2[0,0]|%x[1,0]\n"
     layout = TemplateLayout.build(text, "templates", len(rows[0][0]))
     wanted = []
     for row in rows:
@@ -181,7 +192,7 @@ def test_hashed_templates_against_python(rows, bits):
                 ]  # fmt: skip
                 if None not in strings:
                     found.append(hashed(repr(template.space), *strings) >> (64 - bits))
-            wanted.append(Counter(found))
+            wanted.append(Counter(found if shared else set(found)))
     tokens = FeatureEncoder(text, hash_bits=bits).fit_transform(Columns.from_sequences(rows))
     values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values
     spans = list(pairwise(tokens.indptr.tolist()))

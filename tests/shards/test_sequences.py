@@ -45,7 +45,7 @@ def folder(data, tmp_path_factory):
 
 FEATURES = {
     "vocabulary": {"templates": TEMPLATES, "min_count": 2},
-    "hashed": {"templates": TEMPLATES, "hash_bits": 7},  # features of one token collide: values
+    "hashed": {"templates": TEMPLATES + "U:%x[-1,0]\nU:%x[1,0]\n", "hash_bits": 7},  # features of one token collide: values
 }
 SETTINGS = {
     "exact": {"C": 0.1, "max_iter": 3, "loss": "hamming"},
@@ -210,9 +210,9 @@ class TestSources:
         assert {path.name for path in tmp_path.iterdir()} == {"new", *(file.name for file in files)}
 
     def test_values_in_one_of_several_files(self, tmp_path):
-        """A token of the second file has two features that are hashed to one."""
+        """A token of the second file has two features, of templates that share theirs, that are hashed to one."""
         texts = [f"{'ab'[k]} {k}\n".encode() for k in range(2)]
-        names = "".join(f"U{j}:%x[{j},0]\n" for j in range(-1, 2))
+        names = "".join(f"U:%x[{j},0]\n" for j in range(-1, 2))
         for k in range(2):
             (tmp_path / f"{k}").write_bytes(texts[k])
         for hash_bits in range(1, 30):
