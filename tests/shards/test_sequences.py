@@ -21,6 +21,7 @@ from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.tasks import SequenceLabeler
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,0]/%x[1,0]\nU3:%suffix2[0,0]\nB\n"
+SHARING = TEMPLATES + "U:%x[-1,0]\nU:%x[1,0]\n"  # two share their features
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def folder(data, tmp_path_factory):
 
 FEATURES = {
     "vocabulary": {"templates": TEMPLATES, "min_count": 2},
-    "hashed": {"templates": TEMPLATES + "U:%x[-1,0]\nU:%x[1,0]\n", "hash_bits": 7},  # features of one token collide: values
+    "hashed": {"templates": SHARING, "hash_bits": 7},  # features of one token collide: values
 }
 SETTINGS = {
     "exact": {"C": 0.1, "max_iter": 3, "loss": "hamming"},
