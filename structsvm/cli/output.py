@@ -64,7 +64,8 @@ def check_files() -> None:
     Raises
     ------
     click.UsageError
-        If an output is one of the inputs, which would be lost, or two outputs are the same file.
+        If an output is one of the inputs, which would be lost, or lies in an input folder, or two outputs are the same
+        file.
     OSError
         If an output cannot be written.
     """
@@ -78,6 +79,10 @@ def check_files() -> None:
         if lost:
             names = " and ".join(parameter.get_error_hint(context) for parameter in (output, lost[0]))
             raise click.UsageError(f"{names} are the same file, {path}, of which one would be lost")
+        for other, source in inputs:
+            if os.path.isdir(source) and Path(source).resolve() in Path(path).resolve().parents:
+                names = f"{output.get_error_hint(context)} is {path}, in the folder {other.get_error_hint(context)}"
+                raise click.UsageError(f"{names}, whose files nothing may replace")
         if not (kind.stream and _is_stream(path)):
             check_new_file(path)
 

@@ -249,10 +249,11 @@ class AddedModel(LossModel):
         return run
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """Of shards, C is chosen on as many examples as one may have."""
+        """Of shards, C is chosen on as many examples as one may have, and the loss is not."""
         if isinstance(data[0], StoredTokens):
             *data, sample_weight = data[0].in_memory(data[1], sample_weight)
-        return super().search(tuple(data), sample_weight, solver)
+            return self.search_for_loss(tuple(data), sample_weight, solver)
+        return super().search(data, sample_weight, solver)
 
     def losses_to_compare(self, data: Any) -> Any:
         losses = self.possible_losses(data)

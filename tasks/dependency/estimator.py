@@ -16,7 +16,7 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
-from structsvm.tasks.dependency.model import DependencyModel, arcs_of, prepare
+from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
 
@@ -271,7 +271,7 @@ class DependencyParser(StructureEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the unlabelled attachment score of predictions: the share of words with the right head."""
-        arcs = arcs_of(X, y)
+        arcs = known_arcs_of(X, y)
         return dependency_scores(arcs, self.predict([words_of(sentence) for sentence in X])).uas
 
     # ---- views ---------------------------------------------------------------------------------

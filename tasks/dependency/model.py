@@ -20,6 +20,7 @@ from structsvm.features.word_codes import OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
+from structsvm.parameters import check_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
@@ -204,6 +205,7 @@ class DependencyModel(CalibratedStructures):
 
     def encode(self, X: Any) -> tuple[Any, Any]:
         """Return ``(codes, offsets)`` of sentences; ValueError for what is not a sentence or is too long."""
+        check_sentences(X)
         codes, offsets = self.with_tags(*encoded(X, self.own))
         check_lengths(offsets, self.max_length)
         return codes, offsets
@@ -238,6 +240,8 @@ class DependencyModel(CalibratedStructures):
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Iterator[Any]:
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
+        if k is not None:
+            check_k(k)
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):
@@ -355,10 +359,25 @@ def check_lengths(offsets: Any, max_length: int) -> None:
         raise ValueError(f"sentence {i}: {lengths[i]} words are more than the cap max_length={max_length}")
 
 
+def check_sentences(X: Any) -> None:
+    """Raise ValueError unless X is a list or another collection."""
+    if isinstance(X, (str, bytes, DependencyTree)) or not hasattr(X, "__len__"):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+
+
+def known_arcs_of(X: Any, y: Any) -> list[Any]:
+    """`arcs_of` trees to compare with: ValueError for a word without a head."""
+    found = arcs_of(X, y)
+    for i, tree in enumerate(found):
+        for j, (head, _) in enumerate(tree):
+            if head < 0:
+                raise ValueError(f"sentence {i}: word {j + 1} has no head, and so there is nothing to compare with")
+    return found
+
+
 def arcs_of(X: Any, y: Any) -> list[Any]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
-    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
-        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    check_sentences(X)
     given = X if y is None else y
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise ValueError(f"y must be a list of trees, got {given!r:.80}")

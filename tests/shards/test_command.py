@@ -48,6 +48,15 @@ def test_shards_are_made_and_trained_on_and_trained_on_again(work, monkeypatch):
     assert not (work / "other").exists()
 
 
+@pytest.mark.parametrize("options", [["--model", "shards/index"], ["--model", "m", "--checkpoint", "shards/new"]])
+def test_no_output_goes_into_the_folder_that_is_read(work, options):
+    run(work, *TRAIN, "train.txt", "--shards", "shards", "--model", "model")
+    before = {path.name: path.read_bytes() for path in (work / "shards").iterdir()}
+    _, err = run(work, *TRAIN, "shards", *options, status=2)
+    assert f"'{options[-2]}'" in err and "whose files nothing may replace" in err
+    assert {path.name: path.read_bytes() for path in (work / "shards").iterdir()} == before
+
+
 def test_a_damaged_line_is_named_and_leaves_nothing(work):
     with open(work / "train.txt", "a") as file:
         file.write("one\n")

@@ -133,6 +133,12 @@ class TestManyShards:
         assert duals[1] == pytest.approx(duals[0], rel=0.02)
         assert fitted(n_jobs=2).result_.dual == duals[0]
 
+    def test_the_loss_is_the_margin(self, folder):
+        model = SequenceLabeler(max_iter=200, random_state=0, **FEATURES["vocabulary"])
+        model.fit(SequenceShards.open(folder / "vocabulary-many"))
+        assert model.loss_ == "hamming" and list(model.results_) == ["hamming"]
+        assert model.C_ > 0.0 and model.temperature_ > 0.0
+
     def test_gap_sampling_stays_within_shards(self, folder):
         solver = FrankWolfe(C=0.1, tol=0.05, max_iter=200, sampling="gap", random_state=0)
         model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **FEATURES["vocabulary"])

@@ -106,12 +106,26 @@ def test_what_a_sentence_may_be(parser):
         ([[{"word": "a"}]], r"has no column 'word'"),
         ([[{"upos": "a"}]], r"needs 'form'"),
         ([["a"] * 31], r"sentence 0: 31 words are more than the cap max_length=30"),
+        (None, "X must be a list of sentences, got None"),
+        (TRAIN[0], "X must be a list of sentences, got DependencyTree"),
     ],
 )
 def test_what_is_no_sentence(X, message):
     parser = trained(TRAIN[:5], max_length=30)
     with pytest.raises(ValueError, match=message):
         parser.predict(X)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "2"])
+def test_how_many_trees_are_wanted(order, k):
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got"):
+        trained(TRAIN[:5], order=order).predict_kbest([["a"]], k)
+
+
+def test_score_needs_heads():
+    with pytest.raises(ValueError, match="sentence 1: word 2 has no head"):
+        trained(TRAIN[:5]).score([["a"], ["a", "b"]], [[(0, "x")], [(2, "x"), (None, "y")]])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import structsvm
+from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.solvers import LaRank
 from structsvm.tasks import SequenceLabeler
@@ -123,3 +124,13 @@ def test_callbacks_see_all_weights():
     assert seen.weights.shape == model.model_.weights.shape
     np.testing.assert_array_equal(seen.weights.reshape(-1, 8)[part.touched_rows].ravel(), Run.weights)
     assert part.weights is model.model_.weights is not seen.weights
+
+
+def test_scores_that_have_grown_are_no_contradiction():
+    """Of one sentence that is nearly solved the objectives are smaller than the rounding of its scores."""
+    X, y = make_sequences(2000, random_state=0)
+    X = [[{"w": word, "t": tag} for word, tag in tokens] for tokens in X]
+    stream = SequenceLabeler(hash_bits=8, loss="log", random_state=0)
+    for i in range(500):
+        stream.partial_fit(X[i : i + 1], y[i : i + 1], classes=sorted(set().union(*y)))
+        assert stream.result_.gap > -1e-3
