@@ -10,7 +10,7 @@ import pickle
 import threading
 import time
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,6 +178,8 @@ def workers(client: Any) -> dict[str, int]:
 # On a worker: the shards in use, unpickled, each with a lock (its scratch memory serves one thread at a time).
 HELD: OrderedDict[str, tuple[threading.Lock, Problem]] = OrderedDict()
 MOST_HELD = 1024
+# And the clusters that were closed: what was asked before, as by a round that Ctrl-C ended, may be answered after.
+RELEASED: deque[str] = deque(maxlen=MOST_HELD)
 
 
 def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
@@ -187,6 +189,8 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
         held = HELD[name] = threading.Lock(), pickle.loads(data)
         while len(HELD) > MOST_HELD:
             HELD.popitem(last=False)
+        if name.rpartition("-")[0] in RELEASED:
+            HELD.pop(name, None)
     lock, shard = held  # which another thread may have let go of by now
     if isinstance(w, list) and any(isinstance(item, FileFault) for item in w):
         return next(item for item in w if isinstance(item, FileFault))
@@ -199,6 +203,7 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
 
 def release(name: str) -> None:
     """On a worker: let go of the shards of a `Cluster`."""
+    RELEASED.append(name)
     for key in [key for key in HELD if key.startswith(name)]:
         HELD.pop(key, None)
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from structsvm.shards import cluster as module
-from structsvm.shards.cluster import HELD, Cluster, ClusterError, aligned, answer
+from structsvm.shards.cluster import HELD, Cluster, ClusterError, aligned, answer, release
 
 W = np.arange(3.0)
 
@@ -60,6 +60,15 @@ def nothing_held():
     HELD.clear()
     yield
     HELD.clear()
+
+
+def test_what_is_answered_after_the_end_is_not_held():
+    data = pickle.dumps("p")
+    assert answer("one-0", data, double, W, 1) == answer("two-0", data, double, W, 1) == ("p", 3.0, 1)
+    release("one")
+    assert list(HELD) == ["two-0"]
+    assert answer("one-1", data, double, W, 1) == ("p", 3.0, 1)
+    assert list(HELD) == ["two-0"]
 
 
 def test_shards_stay_with_workers_in_turn():
