@@ -177,9 +177,16 @@ class CalibratedModel(TaskModel):
         """The examples of a problem to hold out, by their indices, in one part or in several turns."""
 
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        if not self.params.get("probability", self.calibrates) or run.status == "interrupted":
+        known = None if before is None else before.temperature
+        if not self.params.get("probability", self.calibrates):
             self.temperature = None
-            return
+        elif run.status == "interrupted":
+            self.temperature = known
+        else:
+            self.temperature = self._fitted_temperature(solver, run, weight, before, known)
+
+    def _fitted_temperature(self, solver: Any, run: Any, weight: Any, before: Any, known: float | None) -> float | None:
+        """The temperature after training; that which was `known` before if Ctrl-C ends this."""
         problem = run.problem
         try:
             if before is None:
@@ -188,18 +195,17 @@ class CalibratedModel(TaskModel):
                 turns = [(before, np.arange(problem.n_before, problem.n_samples))]
             # Batches that were small say little: halfway, in logarithms, after STREAM examples.
             n = sum(len(chosen) for _, chosen in turns)
-            known = None if before is None else before.temperature
             share = 1.0 if known is None else n / (n + STREAM)
             precision = min(PRECISION / max(share, PRECISION), LEAST_PRECISION)
             temperature = self.temperature_of(turns, problem, weight, precision=precision, start=known or 1.0)
         except KeyboardInterrupt:
-            self.temperature, run.status = None, "interrupted"
-            return
+            run.status = "interrupted"
+            return known
         if temperature is None:
-            return
+            return self.temperature
         if known is not None:
             temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(known))
-        self.temperature = temperature
+        return temperature
 
     def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
         """The model without training on some examples."""

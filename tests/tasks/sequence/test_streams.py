@@ -10,6 +10,7 @@ import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.solvers import LaRank
+from structsvm.solvers.base import DualRun
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.model import TaskModel
 
@@ -134,3 +135,23 @@ def test_scores_that_have_grown_are_no_contradiction():
     for i in range(500):
         stream.partial_fit(X[i : i + 1], y[i : i + 1], classes=sorted(set().union(*y)))
         assert stream.result_.gap > -1e-3
+
+
+@pytest.mark.parametrize("when", ["training", "calibration"])
+def test_ctrl_c_in_a_batch_keeps_the_temperature(when, monkeypatch):
+    X, y = make_sequences(200, random_state=0)
+    stream = SequenceLabeler(hash_bits=12, random_state=0).partial_fit(X, y)
+    before = stream.temperature_
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    if when == "training":
+        monkeypatch.setattr(DualRun, "advance", interrupted)
+    else:
+        monkeypatch.setattr(type(stream.model_), "temperature_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stream.partial_fit(X, y)
+    assert (stream.result_.status == "interrupted") == (when == "training")
+    assert stream.temperature_ == before > 0.0
+    assert stream.predict_marginals(X[:1])[0].shape == (len(X[0]), len(stream.classes_))
