@@ -39,14 +39,19 @@ def larank(schedule, **options):
     return LaRank(**{"schedule": schedule, "n_reprocess": 2, "random_state": 0, "average": False} | options)
 
 
-def test_a_dual_above_the_primal_by_rounding_of_the_slacks(monkeypatch):
+@pytest.mark.parametrize("C", [1e-4, 0.1])
+def test_a_dual_above_the_primal_by_rounding_of_the_slacks(monkeypatch, C):
     """Examples that are all but solved leave objectives that are smaller than what their slacks lose by rounding."""
     oracle, X, Y = chain_data()
-    run = LaRank(C=0.1, max_iter=1, random_state=0).solve(oracle.bind(X, Y))
+    run = LaRank(C=C, max_iter=1, random_state=0).solve(oracle.bind(X, Y))
     monkeypatch.setattr(run, "certify", lambda: None)
-    run.primal, run.dual = 1.0e-11, 1.1e-11
+    losses = C * len(X)
+    scores = C * np.linalg.norm(run.state.weights) * np.sqrt(sum(x.size + len(x) * 6 for x in X))
+    rounding = np.finfo(np.float32).eps * (losses + scores)
+    assert scores > losses if C > 0.01 else scores < 0.01 * losses
+    run.primal, run.dual = 1e-12, 1e-12 + 0.9 * rounding
     run.checked_certify()
-    run.dual = run.primal + 10 * 0.1 * 2e-7  # ten examples of float32 weights
+    run.dual = 1e-12 + 1.1 * rounding
     with pytest.raises(OracleError, match="is above the primal"):
         run.checked_certify()
 
