@@ -15,6 +15,7 @@ from structsvm.features.arc_templates import LANES, ArcTemplates
 from structsvm.oracles._dependency import ArcDecoder, DependencyProblem
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
+from structsvm.structures.dependencies import what_is_no_tree
 
 MOST_BITS = 28
 
@@ -225,24 +226,6 @@ def check_trees(
                     f"sentence {i}: word {int(wrong[0]) + 1} has a label that is not for its head: label "
                     f"{root_label} is for the root's arc, and for no other"
                 )
-
-
-def what_is_no_tree(heads: list[int]) -> str | None:
-    """Why heads (0: the root, -1: unknown) are not a tree with one word below the root; None if they are."""
-    roots = [m for m, h in enumerate(heads, start=1) if h == 0]
-    if len(roots) > 1:
-        return f"words {roots[0]} and {roots[1]} both have the root as their head"
-    seen = [0] * (len(heads) + 1)
-    for start in range(1, len(heads) + 1):
-        m = start
-        while m > 0 and not seen[m]:
-            seen[m] = start
-            m = heads[m - 1]
-        if m > 0 and seen[m] == start:
-            return f"word {m} is below itself"
-    if not roots and -1 not in heads:
-        return "no word has the root as its head"
-    return None
 
 
 def ranked(finder: Any, table: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.int32], float]]:

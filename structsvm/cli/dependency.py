@@ -13,7 +13,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
-from structsvm.tasks.dependency.model import DependencyModel, prepare
+from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
 
 
@@ -40,8 +40,10 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """UAS, LAS and CLAS; the picture is of the first sentence with a wrong arc."""
     trees = read_conllu(out.source(path))
-    if any(head < 0 for tree in trees for head in tree.heads):
-        raise ValueError(f"{path}: there are words without a head, and so nothing to compare with")
+    try:
+        known_arcs_of(trees, None)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
     scores = dependency_scores(trees, predicted)
     names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
@@ -85,6 +87,13 @@ def demo(seed: int) -> Any:
     return errors(test, predicted)
 
 
+def crossing(model: Any) -> str:
+    """Whether arcs may cross in the trees of a model that is to be trained."""
+    if not model.oracle.projective:
+        return "arcs may cross"
+    return "projective" + ", but in the second stage arcs may cross" * bool(model.pair_templates and model.pairs_cross)
+
+
 @training()
 @choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
 @click.option("--order", type=click.IntRange(1, 2), default=2, show_default=True, help="2: score pairs of arcs, too.")
@@ -112,7 +121,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         model, data = prepare(settings, read_conllu(path), None, before)
     job.announce(
         f"{len(data[1]) - 1} sentences, {len(data[0])} words, {len(model.labels)} labels, "
-        f"{model.oracle.n_features} weights, {'projective' if model.oracle.projective else 'arcs may cross'}"
+        f"{model.oracle.n_features} weights, {crossing(model)}"
     )
     return job.run(model, data, solver, vars(settings))
 

@@ -13,7 +13,16 @@ from typing import BinaryIO, NamedTuple
 from structsvm.features.sources import DamagedFileError, load_text
 from structsvm.new_file import new_file
 
-__all__ = ["ConlluError", "DependencyTree", "Word", "crossing_arcs", "parse_conllu", "read_conllu", "write_conllu"]
+__all__ = [
+    "ConlluError",
+    "DependencyTree",
+    "Word",
+    "crossing_arcs",
+    "parse_conllu",
+    "read_conllu",
+    "what_is_no_tree",
+    "write_conllu",
+]
 
 N_COLUMNS = 10
 UNKNOWN = -1  # a head that is not known
@@ -117,14 +126,17 @@ class DependencyTree:
         return replace(self, words=tuple(words))
 
     def to_conllu(self) -> str:
-        """The text of the sentence, with the empty line that ends it."""
+        """The text of the sentence, with the empty line that ends it; ValueError for columns that it cannot hold."""
         lines = list(self.comments)
         others = list(self.others)
         for k, word in enumerate(self.words):
             while others and others[0][0] == k:
                 lines.append(others.pop(0)[1])
             head = "_" if word.head < 0 else str(word.head)
-            lines.append("\t".join((str(k + 1), *word[:5], head, *word[6:])))
+            line = "\t".join((str(k + 1), *word[:5], head, *word[6:]))
+            if line.count("\t") != N_COLUMNS - 1 or "\n" in line or "\r" in line:
+                raise ValueError(f"word {k + 1} has a tab or a line break in a column: {line!r:.80}")
+            lines.append(line)
         lines += [line for _, line in others]
         return "\n".join(lines) + "\n\n"
 
@@ -183,6 +195,34 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
                 found.append(m)
                 break
     return found
+
+
+def what_is_no_tree(heads: Sequence[int]) -> str | None:
+    """Why heads (0: the root, -1: unknown) are not a tree with one word below the root; None if they are.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import what_is_no_tree
+    >>> what_is_no_tree([2, 1, 0])
+    'word 1 is below itself'
+    """
+    for m, h in enumerate(heads, start=1):
+        if not -1 <= h <= len(heads):
+            return f"word {m} has head {h}, of {len(heads)} words"
+    roots = [m for m, h in enumerate(heads, start=1) if h == 0]
+    if len(roots) > 1:
+        return f"words {roots[0]} and {roots[1]} both have the root as their head"
+    seen = [0] * (len(heads) + 1)
+    for start in range(1, len(heads) + 1):
+        m = start
+        while m > 0 and not seen[m]:
+            seen[m] = start
+            m = heads[m - 1]
+        if m > 0 and seen[m] == start:
+            return f"word {m} is below itself"
+    if not roots and -1 not in heads:
+        return "no word has the root as its head"
+    return None
 
 
 def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[DependencyTree]:
@@ -291,7 +331,7 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
     elif head.isascii() and head.isdigit() and len(head) < 10:
         value = int(head)
     else:
-        raise ValueError(f"expected a head, a number or '_', got {head!r:.40}")
+        raise ValueError(f"expected a head, the number of a word or '_', got {head!r:.40}")
     form, lemma, upos, xpos, feats = columns[1:6]
     deprel, deps, misc = columns[7:]
     words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))

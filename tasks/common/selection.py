@@ -139,14 +139,15 @@ class Choice:
             sums = f"{self._value(self.total[0])} +- {self._value(self.total[1])}"
             return f"losses {' and '.join(parts)}, added (held-out {self.metric} {sums})"
         others = ranking(self.metric, self.table)
-        best = others.pop([row[0] for row in others].index(self.C))
+        rank = [row[0] for row in others].index(self.C)
+        chosen = others.pop(rank)
         text = ""
         if self.gamma is not None:
             text = f"gamma = {self.gamma:.3g} (of {self.gammas[0][0]:.3g} to {self.gammas[-1][0]:.3g}), "
-        text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
-        text += f"{self._value(best[1])} +- {self._value(best[2])}"
+        text += f"C = {chosen[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text += f"{self._value(chosen[1])} +- {self._value(chosen[2])}"
         if others:
-            text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
+            text += f", {'best' if rank else 'next best'} {self._value(others[0][1])} at C = {others[0][0]:g}"
         if self.loss is None:
             return text + ")"
         _, score, error = self.losses[self.loss]

@@ -23,7 +23,7 @@ from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import check_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
-from structsvm.structures.dependencies import DependencyTree, crossing_arcs
+from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
@@ -366,12 +366,15 @@ def check_sentences(X: Any) -> None:
 
 
 def known_arcs_of(X: Any, y: Any) -> list[Any]:
-    """`arcs_of` trees to compare with: ValueError for a word without a head."""
+    """`arcs_of` trees to compare with: ValueError for a word without a head, or what is no tree."""
     found = arcs_of(X, y)
     for i, tree in enumerate(found):
         for j, (head, _) in enumerate(tree):
             if head < 0:
                 raise ValueError(f"sentence {i}: word {j + 1} has no head, and so there is nothing to compare with")
+        problem = what_is_no_tree([head for head, _ in tree])
+        if problem:
+            raise ValueError(f"sentence {i}: {problem}")
     return found
 
 

@@ -54,6 +54,13 @@ def test_what_is_in_a_model(work):
     said, _ = run(work, "train", "dependency", "train", "-m", "n", "--crossing", "--no-subtypes", "--max-iter", "1")
     assert "arcs may cross" in said
     assert "projective=False, subtypes=False" in run(work, "inspect", "n")[0]
+    crossed = make_dependency_trees(100, crossing=0.04, random_state=0)
+    write_conllu(crossed, work / "crossed")
+    said, _ = run(work, "train", "dependency", "crossed", "-m", "n", "--max-iter", "1")
+    assert " projective, but in the second stage arcs may cross (" in said
+    assert "trees whose arcs may cross" in run(work, "inspect", "n")[0]
+    said, _ = run(work, "train", "dependency", "crossed", "-m", "n", "--order", "1", "--max-iter", "1")
+    assert " weights, projective (" in said
 
 
 def test_templates_of_files(work):
@@ -70,5 +77,7 @@ def test_bad_files(work):
     for args in (("train", "dependency", "bad", "-m", "x"), ("predict", "m", "bad"), ("evaluate", "m", "bad")):
         assert "bad:1: expected 10 columns" in run(work, *args, status=1)[1]
     (work / "raw").write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
-    assert "words without a head" in run(work, "evaluate", "m", "raw", status=1)[1]
+    assert "raw: sentence 0: word 1 has no head" in run(work, "evaluate", "m", "raw", status=1)[1]
+    (work / "circle").write_text("".join(f"{m}\ta\t_\t_\t_\t_\t{3 - m}\t_\t_\t_\n" for m in (1, 2)) + "\n")
+    assert "circle: sentence 0: word 1 is below itself" in run(work, "evaluate", "m", "circle", status=1)[1]
     assert "\t0\troot\t" in run(work, "predict", "m", "raw")[0]

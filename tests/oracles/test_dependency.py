@@ -12,9 +12,9 @@ from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, Dependencies
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.arborescence import ArborescenceOracle
-from structsvm.oracles.dependency.arcs import what_is_no_tree
 from structsvm.oracles.eisner import EisnerOracle, LossChart
 from structsvm.protocol import UnsupportedFormulation
+from structsvm.structures.dependencies import what_is_no_tree
 
 TREES = {(n, projective): np.array(all_heads(n, projective)) for n in range(1, 6) for projective in (True, False)}
 BOTH = pytest.mark.parametrize("projective", [True, False])

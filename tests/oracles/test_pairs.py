@@ -13,9 +13,9 @@ from structsvm import LaRank
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.oracles._dependency import ARC, CANDIDATES
 from structsvm.oracles.arborescence import ArborescenceOracle
-from structsvm.oracles.dependency.arcs import what_is_no_tree
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.oracles.eisner import EisnerOracle
+from structsvm.structures.dependencies import what_is_no_tree
 from structsvm.testing import check_oracle
 
 COLUMNS = ("word", "tag")

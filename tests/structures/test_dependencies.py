@@ -54,6 +54,13 @@ def test_what_is_read_comes_out_as_it_was(tmp_path):
         trees[0].with_arcs([(0, "root")] * 2)
 
 
+@pytest.mark.parametrize("form", ["a\tb", "a\nb", "a\r"])
+def test_what_conllu_cannot_hold_is_not_written(form):
+    tree = DependencyTree((Word("the", head=2, deprel="det"), Word(form, head=0, deprel="root")))
+    with pytest.raises(ValueError, match="word 2 has a tab or a line break in a column"):
+        tree.to_conllu()
+
+
 def row(*columns):
     return "\t".join(str(column) for column in columns) + "\n"
 

@@ -383,6 +383,8 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     table = [(0.1, 0.93, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
     choice = Choice(1.0, "F1", table, 100)
     assert choice.text == "C = 1 (of 0.1 to 10; held-out F1 93.1 +- 0.3, next best 93.0 at C = 0.1)"
+    least = Choice(0.1, "F1", table, 100)
+    assert least.text == "C = 0.1 (of 0.1 to 10; held-out F1 93.0 +- 0.3, best 93.1 at C = 1)"
     loss = Choice(10.0, "tree loss", table, 100)
     assert loss.text == "C = 10 (of 0.1 to 10; held-out tree loss 0.900 +- 0.004, next best 0.930 at C = 0.1)"
     assert not choice.is_at_edge and loss.is_at_edge

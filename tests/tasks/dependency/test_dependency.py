@@ -123,6 +123,15 @@ def test_how_many_trees_are_wanted(order, k):
         trained(TRAIN[:5], order=order).predict_kbest([["a"]], k)
 
 
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [((2, 1), "word 1 is below itself"), ((0, 0), "both have the root"), ((3, 0), "word 1 has head 3, of 2 words")],
+)
+def test_score_needs_trees(heads, message):
+    with pytest.raises(ValueError, match=f"sentence 0: .*{message}"):
+        trained(TRAIN[:5]).score([["a", "b"]], [[(head, "x") for head in heads]])
+
+
 def test_score_needs_heads():
     with pytest.raises(ValueError, match="sentence 1: word 2 has no head"):
         trained(TRAIN[:5]).score([["a"], ["a", "b"]], [[(0, "x")], [(2, "x"), (None, "y")]])
