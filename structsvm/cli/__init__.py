@@ -33,6 +33,7 @@ from structsvm.cli.output import (
     writing,
 )
 from structsvm.cli.task import Task, Wanted
+from structsvm.dual.parallel import n_threads
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -127,7 +128,23 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
 
 MODEL = click.argument("model", type=FILE)
 INPUT = click.argument("input", type=FILE_OR_STDIN)
-JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
+
+
+def threads(_context: Any, _option: Any, n_jobs: int) -> int:
+    """The number of threads for --jobs."""
+    if n_jobs == 0:
+        raise click.BadParameter("0 is no number of threads")
+    return n_threads(n_jobs)
+
+
+JOBS = click.option(
+    *("-j", "--jobs"),
+    type=click.IntRange(-1),
+    default=1,
+    show_default=True,
+    callback=threads,
+    help="Threads; -1: one per core.",
+)
 
 
 @main.command()

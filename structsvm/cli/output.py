@@ -49,6 +49,10 @@ class Output(click.Path):
         self.stream, self.replaces = stream, replaces
 
 
+class NewFolder(click.Path):
+    """The type of parameters that name a folder to make."""
+
+
 FILE, NEW, TEXT = Input(exists=True, dir_okay=False), Output(), Output(stream=True)
 FILE_OR_STDIN = Input(exists=True, dir_okay=False, allow_dash=True)
 
@@ -59,31 +63,40 @@ def source(path: str) -> Any:
 
 
 def check_files() -> None:
-    """Before the current command starts: check its `Input` and `Output` parameters.
+    """Before the current command starts: check its `Input`, `Output` and `NewFolder` parameters.
 
     Raises
     ------
     click.UsageError
-        If an output is one of the inputs, which would be lost, or lies in an input folder, or two outputs are the same
-        file.
+        If an output is one of the inputs, which would be lost, or lies in a folder that is read or made, or two outputs
+        are the same.
     OSError
         If an output cannot be written.
     """
     context = click.get_current_context()
-    files = [(p, context.params[p.name]) for p in context.command.params if context.params.get(p.name) is not None]
-    inputs = [(p, path) for p, path in files if isinstance(p.type, Input)]
-    outputs = [(p, path, p.type) for p, path in files if isinstance(p.type, Output)]
-    for k, (output, path, kind) in enumerate(outputs):
-        lost = [other for other, source in inputs if other.name != kind.replaces and _same_file(path, source)]
-        lost += [other for other, target, _ in outputs[:k] if os.path.realpath(path) == os.path.realpath(target)]
-        if lost:
-            names = " and ".join(parameter.get_error_hint(context) for parameter in (output, lost[0]))
-            raise click.UsageError(f"{names} are the same file, {path}, of which one would be lost")
-        for other, source in inputs:
-            if os.path.isdir(source) and Path(source).resolve() in Path(path).resolve().parents:
-                names = f"{output.get_error_hint(context)} is {path}, in the folder {other.get_error_hint(context)}"
-                raise click.UsageError(f"{names}, whose files nothing may replace")
-        if not (kind.stream and _is_stream(path)):
+    files = [
+        (p, context.params[p.name])
+        for p in context.command.params
+        if isinstance(p.type, (Input, Output, NewFolder)) and context.params.get(p.name) is not None
+    ]
+    for output, path in files:
+        if isinstance(output.type, Input):
+            continue
+        for other, place in files:
+            if other is output or other.name == getattr(output.type, "replaces", None):
+                continue
+            names = f"{output.get_error_hint(context)} {{}} {other.get_error_hint(context)}"
+            if isinstance(other.type, Input):
+                is_same = _same_file(path, place)
+            else:  # neither may be there yet
+                is_same = os.path.realpath(path) == os.path.realpath(place)
+            if is_same:
+                raise click.UsageError(f"{names.format('and')} are the same file, {path}, of which one would be lost")
+            is_folder = isinstance(other.type, NewFolder) or os.path.isdir(place)
+            if is_folder and Path(place).resolve() in Path(path).resolve().parents:
+                where = names.format(f"is {path}, in the folder")
+                raise click.UsageError(f"{where}, whose files nothing may replace")
+        if isinstance(output.type, Output) and not (output.type.stream and _is_stream(path)):
             check_new_file(path)
 
 

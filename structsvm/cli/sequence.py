@@ -35,7 +35,7 @@ from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of
+from structsvm.tasks.sequence.parameters import check_greedy, check_sharded, loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -219,6 +219,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     X: Any
     known: Any = None  # shards have their labels
     if in_shards:
+        check_sharded(settings)
+        if settings.inference == "greedy":
+            check_greedy(settings, loss_of(settings, before))
         given = {name: getattr(settings, name) for name in ("templates", "min_count", "hash_bits")}
         X = in_shards.of(SequenceShards, **given)
     else:

@@ -31,6 +31,7 @@ HEAD = 1 << 20
 REFUSED = {
     "max_iter": "each batch is trained on in one pass",
     "tol": "each batch is trained on in one pass",
+    "min_count": "features are hashed, not counted",
     "checkpoint": "what was read cannot be read again; Ctrl-C leaves a model that --warm-start continues",
     "checkpoint_every": "there are no checkpoints",
 }

@@ -179,8 +179,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     one of labels. To train on the shards again, name their folder as DOCS.
     """
     is_partial, in_shards = params.pop("partial", False), InShards.taken(path, params)
-    if in_shards and is_partial:
-        raise click.UsageError("--partial has no meaning with shards")
+    for name in ("partial",) * is_partial + ("kernel",) * ("kernel" in params):
+        if in_shards:
+            raise click.UsageError(f"--{name} has no meaning with shards")
     of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:
         params["leaf_only"] = not params.pop("any_node")

@@ -102,7 +102,7 @@ class InShards:
 
 
 SHARDS = (
-    optional("--shards", click.Path(), "Encode the data into files of this new folder, and train shard by shard."),
+    optional("--shards", out.NewFolder(), "Encode the data into files of this new folder, and train shard by shard."),
     optional("--max-memory", click.IntRange(1), "Megabytes of a shard.  [default: 268]"),
 )
 

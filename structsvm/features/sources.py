@@ -52,8 +52,12 @@ def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[by
         name = name_of(source)
         if isinstance(source, (str, os.PathLike)):
             file: Any = closing.enter_context(open(source, "rb"))
+        elif hasattr(source, "peek"):
+            file = source
+        elif hasattr(source, "readinto"):
+            file = io.BufferedReader(source)
         else:
-            file = source if hasattr(source, "peek") else io.BufferedReader(source)
+            raise TypeError(f"source must be a path or a binary file, got {type(source).__name__}")
         kind, module = _compression(file.peek(16), name)
         if kind is None:
             while block := file.read1(BLOCK):

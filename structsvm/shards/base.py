@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.tokens import Tokens
-from structsvm.model_file import ModelFile, read_model, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound, write_model
 from structsvm.shards.spread import here
 from structsvm.shards.storage import Vector, Writer
 from structsvm.shards.tokens import StoredTokens, shard_bounds
@@ -22,7 +22,10 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 
 INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
-BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences")}
+BOUNDS = {
+    "bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences"),
+    "checksums": Array("i8", ("n_shards",)),
+}
 
 DEFAULT_MEMORY = 2**28
 TOKEN_BYTES = 500  # what a token takes while it is counted or encoded
@@ -53,6 +56,20 @@ class Shards(ABC):
     @property
     def n_shards(self) -> int:
         return len(self.tokens.bounds) - 1
+
+    def check(self) -> None:
+        """Read all files once, and compare their checksums with those of when they were made, as training does.
+
+        Raises
+        ------
+        ModelFileError
+            If they have changed.
+        """
+        changed = np.flatnonzero(self.tokens.checksums_now() != self.tokens.checksums)
+        if len(changed):
+            raise ModelFileError(
+                f"{self.folder}: shard {changed[0]} has changed since it was made; make the shards anew"
+            )
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, mmap: bool = True, **options: Any) -> Self:
@@ -86,26 +103,12 @@ class Shards(ABC):
         has_values = stored_flag(file.meta, "has_values")
         if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
             raise ValueError(f"files of the sizes {sizes}")
-        bounds = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)["bounds"]
-        if (np.diff(bounds) <= 0).any():
+        arrays = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)
+        if (np.diff(arrays["bounds"]) <= 0).any():
             raise ValueError("an empty shard")
-        vectors = {
-            name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap)
-            for name, dtype in DTYPES.items()
-            if name != "values" or has_values
-        }
-        tokens = StoredTokens(
-            vectors["offsets"].array,
-            vectors["indptr"].array,
-            vectors["indices"].array,
-            vectors["values"].array if has_values else None,
-            n_features,
-            bounds=bounds,
-            max_memory=stored_count(file.meta, "max_memory", 1, MOST),
-            by_token=(vectors["indptr"], vectors["label_ids"]),
-            by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
-        )
-        return tokens, vectors["label_ids"].array
+        max_memory = stored_count(file.meta, "max_memory", 1, MOST)
+        tokens = _in_files(folder, sizes, has_values, mmap, n_features, max_memory=max_memory, **arrays)
+        return tokens, tokens.label_ids
 
     @classmethod
     def _join(
@@ -133,8 +136,31 @@ class Shards(ABC):
         starts = np.cumsum([(0, 0, 0), *counts[:-1]], axis=0).tolist()
         each(_place, list(zip(parts, starts, strict=True)), folder, has_values)
         bounds = shard_bounds(12 * lengths + (8 if has_values else 4) * entries, max_memory)
+        tokens = _in_files(
+            folder, sizes, has_values, True, 0, max_memory=max_memory, bounds=bounds, checksums=np.zeros(0, np.int64)
+        )
         meta = meta | {"sizes": sizes, "has_values": has_values, "max_memory": max_memory}
-        write_model(folder / INDEX, cls.kind, meta, arrays | {"bounds": bounds})
+        write_model(folder / INDEX, cls.kind, meta, arrays | {"bounds": bounds, "checksums": tokens.checksums_now()})
+
+
+def _in_files(
+    folder: Path, sizes: dict[str, int], has_values: bool, mmap: bool, n_features: int, **about: Any
+) -> StoredTokens:
+    vectors = {
+        name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap)
+        for name, dtype in DTYPES.items()
+        if name != "values" or has_values
+    }
+    return StoredTokens(
+        vectors["offsets"].array,
+        vectors["indptr"].array,
+        vectors["indices"].array,
+        vectors["values"].array if has_values else None,
+        n_features,
+        by_token=(vectors["indptr"], vectors["label_ids"]),
+        by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
+        **about,
+    )
 
 
 class Part(NamedTuple):

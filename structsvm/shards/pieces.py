@@ -11,7 +11,8 @@ from structsvm.features.columns import ColumnPieces, Columns
 from structsvm.features.sources import unfolding_limit, unfolds_to_more
 from structsvm.features.tables.frames import frame_columns, frame_keys
 
-PARQUET, ARROW = b"PAR1", b"ARROW1"
+# How files begin: Parquet, Arrow's files, and Arrow's streams of messages.
+PARQUET, ARROW, MESSAGES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 CELL = 8  # bytes of a cell, at least, beside its characters
 
 
@@ -52,12 +53,11 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
         return None
     with open(source, "rb") as file:
         head = file.read(len(ARROW))
-    if not head.startswith((PARQUET, ARROW)):
-        return None
-    return _file_batches(os.fspath(source), n_rows, is_parquet=head.startswith(PARQUET))
+    kind = next((kind for kind in (PARQUET, ARROW, MESSAGES) if head.startswith(kind)), None)
+    return None if kind is None else _file_batches(os.fspath(source), n_rows, kind)
 
 
-def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
+def _file_batches(path: str, n_rows: int, kind: bytes) -> Iterator[Any]:
     """The batches of a Parquet or Arrow file; ValueError, naming the file, for one that is not sound."""
     try:
         import pyarrow as pa
@@ -69,16 +69,20 @@ def _file_batches(path: str, n_rows: int, *, is_parquet: bool) -> Iterator[Any]:
     try:
         with pa.OSFile(path) as file:
             limit = unfolding_limit(os.path.getsize(path))
-            if is_parquet:
+            batches: Iterator[Any]
+            if kind == PARQUET:
                 table = parquet.ParquetFile(file)
                 schema, strings = table.schema_arrow, [column.path for column in table.schema]
                 groups = map(table.metadata.row_group, range(table.num_row_groups))
                 for group in groups:  # its columns may not be asked: pyarrow aborts at forged ones
                     _check_size(abs(group.total_byte_size), limit)
                 folded = parquet.ParquetFile(file, read_dictionary=strings)
-                batches: Iterator[Any] = (
+                batches = (
                     batch for k in range(table.num_row_groups) for batch in _group_batches(folded, table, k, n_rows)
                 )
+            elif kind == MESSAGES:
+                reader = pa.ipc.open_stream(file)
+                schema, batches = reader.schema, iter(reader)
             else:
                 table = pa.ipc.open_file(file)
                 schema, batches = table.schema, map(table.get_batch, range(table.num_record_batches))

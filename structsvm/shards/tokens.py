@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.checksum import checksum
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
+from structsvm.shards.spread import cluster_client, spread
 from structsvm.shards.storage import Vector
 
 
@@ -26,12 +27,16 @@ class StoredTokens(Tokens):
         Of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
     max_memory : int
         Bytes of a shard at most.
+    checksums : int64 array
+        Of each shard, when it was made.
     by_token, by_entry : tuple of Vector
-        The files that have numbers per token, and per entry of a token: indices, and values if there are some.
+        The files that have numbers per token: starts and label ids; and per entry of a token: indices, and values if
+        there are some.
     """
 
     bounds: NDArray[np.int64] = field(kw_only=True)
     max_memory: int = field(kw_only=True)
+    checksums: NDArray[np.int64] = field(kw_only=True)
     by_token: tuple[Vector, ...] = field(kw_only=True)
     by_entry: tuple[Vector, ...] = field(kw_only=True)
 
@@ -39,6 +44,23 @@ class StoredTokens(Tokens):
         i, j, step = sequences.indices(len(self))
         part = super(StoredTokens, self).__getitem__(sequences)
         return part if step != 1 else StoredRun(*_fields(part), whole=Tokens(*_fields(self)), run=(i, j))
+
+    @property
+    def label_ids(self) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = self.by_token[1].array
+        return found
+
+    def checksums_now(self) -> NDArray[np.int64]:
+        """Of each shard as its files are now; computed on the workers of the cluster, if there is one."""
+        runs = list(pairwise(self.bounds.tolist()))
+        arrays = self.offsets, *([vector.array for vector in vectors] for vectors in (self.by_token, self.by_entry))
+        if cluster_client() is not None:
+            return np.array(spread(_checksum, runs, *arrays))
+        found = []
+        for run in runs:
+            found.append(_checksum(run, *arrays))
+            self.release(*run)
+        return np.array(found)
 
     def release(self, start: int, stop: int) -> None:
         """Release the memory of sequences start .. stop - 1."""
@@ -115,6 +137,18 @@ def _run_of(whole: Tokens, start: int, stop: int) -> Tokens:
 
 def _fields(tokens: Tokens) -> tuple[Any, ...]:
     return tokens.offsets, tokens.indptr, tokens.indices, tokens.values, tokens.n_features
+
+
+def _checksum(run: tuple[int, int], offsets: Any, by_token: Any, by_entry: Any) -> int:
+    """The checksum of a run of sequences; -1 if its tokens or entries are not where they should be."""
+    i, j = run
+    try:
+        a, b = offsets[[i, j]].tolist()
+        first, last = by_token[0][[a, b]].tolist()
+    except IndexError:
+        return -1
+    of_tokens = by_token[0][a : b + 1], by_token[1][a:b]
+    return checksum([offsets[i : j + 1], *of_tokens, *(array[first:last] for array in by_entry)])
 
 
 def shard_bounds(sizes: NDArray[np.int64], most: float) -> NDArray[np.int64]:

@@ -602,7 +602,7 @@ class Solver(Parameters, ABC):
         monitor : Monitor, optional
             Watches the run, and may stop it after a pass.
         passes : int, optional
-            Passes to do in this call; default `n_passes`.
+            Passes to do in this call, after which no warning is raised; default `n_passes`.
 
         Returns
         -------
@@ -637,7 +637,7 @@ class Solver(Parameters, ABC):
         finally:
             monitor.close()
             run.close()
-        if run.status == "max_iter" and self.gap_tol is not None:
+        if run.status == "max_iter" and self.gap_tol is not None and passes is None:
             of_found = "" if run.problem.has_primal else " of the constraints found"
             warn(
                 f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap{of_found} of "

@@ -44,6 +44,7 @@ from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, re
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import (
     check_segments,
+    check_sharded,
     check_unchanged,
     make_oracle,
     possible_losses,
@@ -660,16 +661,8 @@ def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths:
         mine, its = getattr(given, name), getattr(encoder, name)
         if mine != its:
             raise ValueError(f"the shards were made with {name}={its!r:.80}, and the labeler has {name}={mine!r:.80}")
-    for name, value, only in (
-        ("segments", params.segments, False),
-        ("bigrams", params.bigrams, None),
-        ("lengths", lengths, None),
-        ("classes", classes, None),
-    ):
-        if value is not only:
-            raise ValueError(f"shards need {name}={only}, got {value!r:.80}")
-    if params.broken == "repair":
-        raise ValueError("shards need broken='refuse' or 'predict': their labels are as they were encoded")
+    check_sharded(params, lengths=lengths, classes=classes)
+    shards.check()
     if before is not None:
         if before.segments is not None or before.encoder.kind != "columns":
             raise ValueError("the model to resume was trained on other data than columns")

@@ -66,9 +66,7 @@ def make_oracle(
     transitions, first, last = label_masks(params.constraints, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
-        for name, value, default in (("loss", loss, "hamming"), ("end", params.end, False)):
-            if value != default:
-                raise ValueError(f"{name}={value!r} needs inference='exact'")
+        check_greedy(params, loss)
         order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
         return GreedyOracle(
             len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
@@ -93,6 +91,13 @@ def make_oracle(
     )
 
 
+def check_greedy(params: Any, loss: str) -> None:
+    """Raise ValueError, naming it, for a parameter that needs exact inference."""
+    for name, value, default in (("loss", loss, "hamming"), ("end", params.end, False)):
+        if value != default:
+            raise ValueError(f"{name}={value!r} needs inference='exact'")
+
+
 def segment_oracle(labels: Any, n_features: int, segments: Any, loss: str, costs: Any) -> Any:
     """The oracle of whole segments."""
     phrases = segments.phrases
@@ -105,6 +110,19 @@ def segment_oracle(labels: Any, n_features: int, segments: Any, loss: str, costs
         loss=loss,
         label_costs=costs,
     )
+
+
+def check_sharded(params: Any, **more: Any) -> None:
+    """Raise ValueError, naming it, for a parameter that training on shards has no use for; `more` must be None."""
+    for name, value, only in (
+        ("segments", params.segments, False),
+        ("bigrams", params.bigrams, None),
+        *((name, value, None) for name, value in more.items()),
+    ):
+        if value is not only:
+            raise ValueError(f"shards need {name}={only}, got {value!r:.80}")
+    if params.broken == "repair":
+        raise ValueError("shards need broken='refuse' or 'predict': their labels are as they were encoded")
 
 
 def check_segments(params: Any) -> None:

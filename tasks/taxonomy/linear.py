@@ -124,6 +124,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         taxonomy, structure = structure_of(params, labels)
         if structure["intercept"] != shards.has_intercept:
             raise ValueError(f"the shards were made with fit_intercept={shards.has_intercept}")
+        shards.check()
         model = before
         if before is None:
             model = cls(taxonomy, labels, **structure)

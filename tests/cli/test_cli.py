@@ -81,8 +81,13 @@ def test_predict_writes_the_columns_and_the_label(work):
     assert [[token[-1] for token in s] for s in predicted] == labels
     # Without labels in the input it is the same but for their column.
     bare = "\n\n".join("\n".join(" ".join(token[:2]) for token in s) for s in predicted) + "\n"
-    again, _ = run(work, "predict", "chunk.model", "-", "--jobs", "2", text=bare)
-    assert [line.split("\t")[-1] for line in again.split("\n")] == [line.split("\t")[-1] for line in out.split("\n")]
+    for jobs in ("2", "-1"):
+        again, _ = run(work, "predict", "chunk.model", "-", "--jobs", jobs, text=bare)
+        found, wanted = ([line.split("\t")[-1] for line in text.split("\n")] for text in (again, out))
+        assert found == wanted
+    assert (
+        "0 is no number of threads" in run(work, "predict", "chunk.model", "-", "--jobs", "0", text=bare, status=2)[1]
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -48,6 +48,32 @@ def test_shards_are_made_and_trained_on_and_trained_on_again(work, monkeypatch):
     assert not (work / "other").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "shards"], "'--shards' are the same file"),
+        (["--model", "m", "--checkpoint", "shards"], "'--shards' are the same file"),
+        (["--model", "shards/m"], "in the folder '--shards', whose files nothing may replace"),
+    ],
+)
+def test_no_output_goes_into_the_folder_that_is_made(work, options, message):
+    _, error = run(work, *TRAIN, "train.txt", "--shards", "shards", *options, status=2)
+    assert message in error and not (work / "shards").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--segments"], "shards need segments=False"),
+        (["--constraints", "bio", "--broken", "repair"], "shards need broken='refuse' or 'predict'"),
+        (["--inference", "greedy", "--loss", "log"], "loss='log' needs inference='exact'"),
+    ],
+)
+def test_what_shards_cannot_be_trained_with_is_refused_before_they_are_made(work, options, message):
+    _, error = run(work, *TRAIN, "train.txt", "--shards", "shards", *options, "--model", "model", status=1)
+    assert message in error and not (work / "shards").exists()
+
+
 @pytest.mark.parametrize("options", [["--model", "shards/index"], ["--model", "m", "--checkpoint", "shards/new"]])
 def test_no_output_goes_into_the_folder_that_is_read(work, options):
     run(work, *TRAIN, "train.txt", "--shards", "shards", "--model", "model")
@@ -103,6 +129,8 @@ def test_documents_are_made_and_trained_on_and_trained_on_again(work):
         assert "60 documents: accuracy 100.00%" in out
     _, error = run(work, *train, "docs.txt", "--shards", "other", "--partial", "--model", "no", status=2)
     assert "--partial has no meaning with shards" in error
+    _, error = run(work, *train, "docs.txt", "--shards", "other", "--kernel", "rbf", "--model", "no", status=2)
+    assert "--kernel has no meaning with shards" in error and not (work / "other").exists()
     _, error = run(work, *train, "docs.txt", "--shards", "docs.txt.shards", "--model", "no", status=1)
     assert "docs.txt.shards: is there already" in error
     _, error = run(work, *train, "folder", "--model", "no", status=1)

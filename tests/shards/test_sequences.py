@@ -1,5 +1,6 @@
 """Training on shards in files: the same model, bit for bit, as in memory; what is refused."""
 
+import io
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -190,6 +191,8 @@ class TestSources:
         parquet.write_table(pyarrow.table(rows), tmp_path / "rows.parquet", row_group_size=7)
         with pyarrow.ipc.new_file(tmp_path / "lists.arrow", lists.schema) as writer:
             writer.write_table(lists, max_chunksize=50)
+        with pyarrow.ipc.new_stream(tmp_path / "messages.arrow", lists.schema) as writer:
+            writer.write_table(lists, max_chunksize=50)
         batches = pyarrow.table(rows).to_reader(max_chunksize=5)
         wanted = SequenceShards.open(folder / "vocabulary-1")
         for k, (source, how) in enumerate(
@@ -198,6 +201,7 @@ class TestSources:
                 (tmp_path / "rows.parquet", {"sequence": "sentence"}),
                 (batches, {"sequence": "sentence"}),
                 (tmp_path / "lists.arrow", {"columns": names}),
+                (tmp_path / "messages.arrow", {}),
                 (lists, {}),
             ]
         ):
@@ -277,7 +281,7 @@ class TestSources:
                 SequenceShards.make(tmp_path / name, tmp_path / "new")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "one", "ragged"]
 
-    @pytest.mark.parametrize("form", ["arrow", "parquet"])
+    @pytest.mark.parametrize("form", ["arrow", "messages", "parquet"])
     def test_forged_tables(self, form, tmp_path):
         pa = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -286,7 +290,7 @@ class TestSources:
         if form == "parquet":
             parquet.write_table(table, sink, compression="none", use_dictionary=False)
         else:
-            with pa.ipc.new_file(sink, table.schema) as writer:
+            with (pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream)(sink, table.schema) as writer:
                 writer.write_table(table)
         data = sink.getvalue().to_pybytes()
         forged = data.replace(b"first", b"\xffirst"[:5])  # no text
@@ -386,6 +390,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match="other features or labels than the shards"):
             model.fit(SequenceShards.open(folder / "vocabulary-1"))
 
+    @pytest.mark.parametrize("source", [None, 3, io.StringIO("the DT\n")])
+    def test_what_is_no_source(self, source, tmp_path):
+        with pytest.raises(TypeError, match=r"source must be a path or a binary file, got (NoneType|int|StringIO)"):
+            SequenceShards.make(source, tmp_path / "new")
+        assert not list(tmp_path.iterdir())
+
     def test_folders_and_memory(self, folder, tmp_path):
         (tmp_path / "file").write_text("x")
         with pytest.raises(FileExistsError, match="a new folder, or an empty one"):
@@ -395,7 +405,8 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"lines that begin with B and name an attribute"):
             SequenceShards.make(folder / "train.conll", tmp_path / "new", templates="U0:%x[0,0]\nB0:%x[0,0]\n")
 
-    def test_damaged_files(self, data, tmp_path):
+    def test_damaged_files_of_forged_checksums(self, data, tmp_path, monkeypatch):
+        monkeypatch.setattr(SequenceShards, "check", lambda self: None)
         (tmp_path / "train").write_bytes(data[:20].to_bytes())
         shards = SequenceShards.make(tmp_path / "train", tmp_path / "new")
         words = np.fromfile(tmp_path / "new" / "indices", dtype="<i4")
@@ -431,7 +442,8 @@ def test_runs_of_sequences_travel_as_references(folder):
 
 
 @pytest.mark.parametrize("wrong", [2**62, -(2**62)])
-def test_offsets_that_lead_nowhere(wrong, data, tmp_path):
+def test_offsets_that_lead_nowhere(wrong, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(SequenceShards, "check", lambda self: None)
     (tmp_path / "train").write_bytes(data[:20].to_bytes())
     shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", max_memory=1000)
     ends = np.fromfile(tmp_path / "new" / "indptr", dtype="<i8")
@@ -440,6 +452,26 @@ def test_offsets_that_lead_nowhere(wrong, data, tmp_path):
     assert shards.n_shards > 4
     with pytest.raises(ValueError, match="sequences"):
         SequenceLabeler(C=0.1).fit(SequenceShards.open(shards.folder))
+
+
+@pytest.mark.parametrize("name", ["offsets", "indptr", "indices", "values", "label_ids"])
+def test_shards_that_have_changed(name, data, tmp_path):
+    (tmp_path / "train").write_bytes(data[:20].to_bytes())
+    given = {"max_memory": 1000, "templates": SHARING, "hash_bits": 3}
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", **given)
+    entries = np.fromfile(shards.folder / name, dtype=np.uint8)
+    at = 8 * int(shards.tokens.bounds[1]) if name == "offsets" else len(entries) // 2
+    entries[at] ^= 1
+    entries.tofile(shards.folder / name)
+    shards = SequenceShards.open(shards.folder)
+    assert 1 < np.count_nonzero(shards.tokens.checksums_now() == shards.tokens.checksums) < shards.n_shards
+    with pytest.raises(ModelFileError, match=r"new: shard \d+ has changed since it was made; make the shards anew"):
+        shards.check()
+    with pytest.raises(ModelFileError, match=r"new: shard \d+ has changed since it was made; make the shards anew"):
+        SequenceLabeler(C=0.1, templates=SHARING, hash_bits=3).fit(shards)
+    entries[at] ^= 1
+    entries.tofile(shards.folder / name)
+    shards.check()
 
 
 def test_vocabulary_in_pieces_is_that_of_the_whole(data):

@@ -225,6 +225,14 @@ class TestRefusals:
         with pytest.raises(error, match=message):
             classifier().set_params(**given).fit(DocumentShards.open(folder / "many"))
 
+    def test_changed_files(self, source, tmp_path):
+        made = DocumentShards.make(io.BytesIO(source), tmp_path / "new", vectorizer=TfidfVectorizer(), max_memory=3000)
+        label_ids = np.fromfile(made.folder / "label_ids", dtype="<i4")
+        label_ids[70] ^= 1
+        label_ids.tofile(made.folder / "label_ids")
+        with pytest.raises(ModelFileError, match=r"shard \d+ has changed since it was made"):
+            classifier().fit(DocumentShards.open(made.folder, trusted=True))
+
     def test_labels_beside_them_and_batches(self, folder, data):
         shards = DocumentShards.open(folder / "many")
         with pytest.raises(ValueError, match="without y"):
@@ -289,7 +297,8 @@ class TestRefusals:
         ):
             DocumentShards.make(table, tmp_path / "new", vectorizer=CountVectorizer())
 
-    def test_damaged_files(self, folder, source, tmp_path):
+    def test_damaged_files(self, folder, source, tmp_path, monkeypatch):
+        monkeypatch.setattr(DocumentShards, "check", lambda self: None)  # checksums that are forged, too
         made = DocumentShards.make(io.BytesIO(source), tmp_path / "new", vectorizer=TfidfVectorizer(), max_memory=3000)
         for name, dtype, wrong, message in (
             ("indices", "<i4", -1, "features that ascend"),
