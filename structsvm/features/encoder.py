@@ -25,6 +25,7 @@ from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 
+END = object()
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings, or strings"
@@ -227,8 +228,8 @@ class FeatureEncoder:
         if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
             raise ValueError("X is one matrix: lengths= must give the rows of each sequence")
         iterator = iter(X)
-        first = next(iterator, None)
-        if first is None:
+        first = next(iterator, END)
+        if first is END:
             if fit:
                 raise ValueError("X contains no sequences")
             return self._nothing()

@@ -206,7 +206,10 @@ class SpanTemplates:
                 continue
             found = _PART.fullmatch(word)
             if found is None:
-                raise ValueError(f"template {text!r}: {word!r} is no part of one")
+                raise ValueError(
+                    f"template {text!r}: {word!r} is no part of one; expected 'length', 'rule', or a column after "
+                    f"'first', 'last' or 'split', as in 'first.{TERMINAL}'"
+                )
             names = (TERMINAL, *self.columns, *self.vectors)
             if found[3] not in names:
                 raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(names)}")

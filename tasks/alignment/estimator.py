@@ -18,7 +18,7 @@ from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair
 from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
@@ -229,6 +229,7 @@ class SequenceAligner(StructureEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
         """
+        X = as_list(X, "pairs")
         if y is None:
             y = [None] * len(X)
         if any(rows is None for rows in y):
@@ -296,7 +297,7 @@ class SequenceAligner(StructureEstimator):
         In local mode, unaligned letters are in lower case, against gaps. An empty sequence is aligned with gaps only;
         `predict_kbest` and `decision_function` raise ValueError for one.
         """
-        model = self._fitted()
+        model, X = self._fitted(), as_list(X, "pairs")
         found = model.align(X, self._threads)
         if not biopython:
             return found
@@ -313,7 +314,7 @@ class SequenceAligner(StructureEstimator):
         temperature that `calibrate` has fitted.
         """
         model = self._fitted()
-        return [model.align_kbest(pair, k, probabilities=probabilities) for pair in X]
+        return [model.align_kbest(pair, k, probabilities=probabilities) for pair in as_list(X, "pairs")]
 
     def calibrate(self, X: Any, y: Any) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.

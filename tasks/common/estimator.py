@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Self
 
@@ -329,6 +330,13 @@ class StructureEstimator(TaskEstimator):
 def fitted_attributes(model: Any) -> dict[str, Any]:
     """The attributes of an estimator that has this model."""
     return {"model_": model, **model.columns}
+
+
+def as_list(X: Any, what: str) -> list[Any]:
+    """The inputs X as a list; ValueError unless they are a collection of `what`."""
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise ValueError(f"X must be a list of {what}, got {X!r:.80}")
+    return list(X)
 
 
 def checked_sample_weight(sample_weight: Any, n_samples: int) -> Any:

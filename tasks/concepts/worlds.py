@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -55,7 +55,7 @@ class ConceptProblem(BoundProblem):
 
 def read_inputs(X: Any, *, lowercase: Any, allow_empty: bool) -> tuple[list[list[str]], list[Any]]:
     """Return ``(sentences, worlds)`` of pairs of both, checked."""
-    if isinstance(X, (str, Mapping)):
+    if isinstance(X, (str, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X must be a list of pairs (sentence, world), got {X!r:.80}")
     sentences, worlds = [], []
     for i, pair in enumerate(X):

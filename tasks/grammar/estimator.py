@@ -16,7 +16,7 @@ from structsvm.metrics import bracket_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.structures.rules import format_rule
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
@@ -332,7 +332,7 @@ class GrammarParser(StructureEstimator):
         AdviceWarning
             There are sentences that the grammar does not cover; says how many.
         """
-        model, X = self._fitted(), list(X)
+        model, X = self._fitted(), as_list(X, "sentences")
         if self.on_no_parse == "raise":
             return model.predict(X, on_no_parse="raise", n_jobs=self._threads, decode=self.decode)
         trees = model.predict(X, on_no_parse=None, n_jobs=self._threads, decode=self.decode)
@@ -347,7 +347,7 @@ class GrammarParser(StructureEstimator):
         `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: a tree with
         score -inf (probability 0), or an error.
         """
-        model, X = self._fitted(), list(X)
+        model, X = self._fitted(), as_list(X, "sentences")
         if self.on_no_parse == "raise":
             return list(model.predict_kbest(X, k, on_no_parse="raise", probabilities=probabilities))
         ranked = list(model.predict_kbest(X, k, on_no_parse=None, probabilities=probabilities))

@@ -16,7 +16,7 @@ from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING, check_settled
 from structsvm.tasks.common.solver import AUTO
@@ -277,7 +277,7 @@ class SemanticParser(StructureEstimator):
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
-        X, y = list(X), list(y)
+        X, y = as_list(X, "sentences"), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
         checked_features(self.features)
@@ -376,4 +376,4 @@ def tokens_of(model: Any, X: Any) -> Any:
     """Words of sentences; TypeError for a single text."""
     if isinstance(X, str):
         raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
-    return model.tokens_of(X)
+    return model.tokens_of(as_list(X, "sentences"))

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -350,6 +351,24 @@ def test_other_labels_are_refused(case):
             with pytest.raises(ValueError, match="zz"):
                 getattr(model, method)(case.X[:2], case.strange)
     assert predicted(case, model) == said
+
+
+PYTHONS_OWN = r"not iterable|has no len|unsupported operand|not subscriptable|has no attribute|unexpected keyword"
+
+
+@pytest.mark.parametrize("X", [None, 3, [None]], ids=str)
+@each(CASES)
+def test_what_is_no_collection_of_inputs(case, X):
+    """The error is one of ours, not one that Python raises somewhere further down."""
+    model = case.fit()
+    for method, more in (("predict", ()), ("predict_kbest", (2,)), ("predict_proba", ()), ("decision_function", ())):
+        if hasattr(model, method) and "candidates" not in inspect.signature(getattr(model, method)).parameters:
+            with pytest.raises((TypeError, ValueError)) as error:
+                getattr(model, method)(X, *more)
+            assert not re.search(PYTHONS_OWN, str(error.value)), (method, error.value)
+    with pytest.raises((TypeError, ValueError)) as error:
+        case.make().fit(X, case.y)
+    assert not re.search(PYTHONS_OWN, str(error.value)), error.value
 
 
 @each(CASES)
