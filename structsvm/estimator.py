@@ -162,7 +162,7 @@ class StructuredSVM(TaskEstimator):
                 "afresh, or set the oracle back"
             )
         model.oracle = self.oracle
-        return model, (inputs_of(X), by_place(y)), sample_weight
+        return model, (by_place(X), by_place(y)), sample_weight
 
     @property
     def coef_(self) -> Any:
@@ -171,7 +171,9 @@ class StructuredSVM(TaskEstimator):
     def predict(self, X: Any) -> list[Any]:
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights
-        return [self._argmax(i, x, weights) for i, x in enumerate(inputs_of(X))]
+        if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
+            raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
+        return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
 
     def _argmax(self, i: int, x: Any, weights: Any) -> Any:
         try:
@@ -207,13 +209,6 @@ class StructuredSVM(TaskEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def inputs_of(X: Any) -> Any:
-    """Inputs by their place; ValueError for what is no collection."""
-    if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
-        raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
-    return by_place(X)
 
 
 def by_place(examples: Any) -> Any:
