@@ -261,6 +261,8 @@ class GrammarModel(CalibratedStructures):
         Constituents, or ("flat") words, side by side under the heaviest start symbol. A word alone has a tag: the one
         given, or its terminal's best.
         """
+        starts = self.weighted_starts()
+        label = max(starts, key=lambda name: starts[name])
         terminals, words = self._encoded(sentence)
         nodes = [self._tagged(*token) for token in zip(sentence, terminals, words, strict=True)]
         if on_no_parse == FRAGMENTS:
@@ -269,10 +271,16 @@ class GrammarModel(CalibratedStructures):
             for piece in pieces:
                 nodes.append(alone[k] if piece is words[k] else self._plain(piece))
                 k += len(piece.leaves()) if isinstance(piece, Tree) else 1
-        starts = self.weighted_starts()
-        label = max(starts, key=lambda name: starts[name])
-        is_root = len(nodes) == 1 and isinstance(nodes[0], Tree) and nodes[0].label == label
-        return nodes[0] if is_root else Tree(label, nodes)
+        if len(nodes) == 1 and isinstance(nodes[0], Tree) and nodes[0].label == label:
+            return nodes[0]
+        if not self._is_inner(label):  # a root's label above one constituent, such as TOP, is for the root alone
+            nodes = [node.children[0] if is_unary(node, label) else node for node in nodes]
+        return Tree(label, nodes)
+
+    def _is_inner(self, label: str) -> bool:
+        """Whether nodes below the root may have a label."""
+        names = {name for rule, _ in self.weighted_rules() for name in rule.rhs if isinstance(name, str)}
+        return label in (set(map(category_of, names)) if self.v > 1 else names)
 
     def _tagged(self, token: Any, terminal: Any, word: Any) -> Any:
         """A word with its tag."""
@@ -391,6 +399,11 @@ class GrammarModel(CalibratedStructures):
         places = old_places(oracle, header)
         weights = weights if places is None else weights[places]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
+
+
+def is_unary(node: Tree | str, label: str) -> bool:
+    """Whether this is a node of a label with one child, which is a node, too."""
+    return isinstance(node, Tree) and node.label == label and len(node.children) == 1 and not node.is_preterminal
 
 
 @contextmanager

@@ -496,6 +496,17 @@ def test_what_the_grammar_does_not_cover():
             predict([SENTENCES[0], ["XX"]])
 
 
+@pytest.mark.parametrize("v", [1, 2])
+@pytest.mark.parametrize("root", ["TOP", "S"])
+def test_only_roots_have_a_label_that_only_roots_had(v, root):
+    """Such as TOP, above one constituent, which then stands there by itself; S, which also occurs below, stays."""
+    tree = "(TOP (S (NP a b) (VP c)))" if root == "TOP" else "(S (NP a b) (VP c (S (NP a b) (VP c))))"
+    parser = GrammarParser(C=1.0, v=v, terminals="words", min_count=1, random_state=0).fit([tree] * 3)
+    with pytest.warns(AdviceWarning, match="no tree for 1 of 1"):
+        found = str(parser.predict([["a", "b", "c", *"aabca"]])[0])
+    assert found.startswith("(TOP (S (NP a b) (VP c)) a (S" if root == "TOP" else "(S (S (NP a b) (VP c))"), found
+
+
 def test_what_is_decoded():
     """Brackets where scores are known to be logarithms of probabilities; files and threads keep the choice."""
     parser = GrammarParser(C=0.01, max_iter=2, random_state=0).fit(TRAIN)
