@@ -287,7 +287,12 @@ def make_dependency_trees(
     >>> tree.arcs
     [(3, 'det'), (3, 'amod'), (4, 'nsubj'), (0, 'root'), (4, 'obj'), (4, 'punct')]
     """
-    check_arguments("make_dependency_trees", locals(), crossing=Interval(Real, 0.0, 1.0, closed="both"))
+    possible = {
+        "n_trees": COUNT,
+        "max_length": Interval(Integral, 5),
+        "crossing": Interval(Real, 0.0, 1.0, closed="both"),
+    }
+    check_arguments("make_dependency_trees", locals(), **possible)
     rng = np.random.default_rng(random_state)
     trees = make_treebank(n_trees, max_length=max_length, random_state=rng)
     made = [_dependencies(tree) for tree in trees]

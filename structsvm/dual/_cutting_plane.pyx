@@ -23,7 +23,7 @@ cdef class WorkingSets:
     cdef double[::1] last       # (n,) what each example was seen to add to the gap over the working sets
     cdef int32_t[::1] rest      # (n,) sweeps that an example was last left out for
     cdef int32_t[::1] due       # (n,) sweeps that it still is
-    cdef int64_t[::1] order     # examples, in the order of a sweep
+    cdef int64_t[::1] order     # examples, in the order in which they are visited
 
     def __init__(self, DualState state not None):
         n = state.problem.n_samples
@@ -39,23 +39,22 @@ cdef class WorkingSets:
 
         One joins if it is violated by more than the example's slack and epsilon. Returns how many did.
         """
-        cdef Py_ssize_t k, i, later, joined = 0
-        cdef int stage
+        cdef Py_ssize_t p, k, i, n, joined = 0
         cdef Cut cut
         cdef float64_t[::1] aligned     # words may begin with float64 numbers
+        cdef int64_t[::1] found
         cut.alpha = cut.drift = 0.0
         cut.idle = 0
         aligned = np.empty(int(np.diff(bounds).max(initial=0)) // 2 + 1)
         cut.words = <int32_t*>&aligned[0]
+        found = start + np.flatnonzero(np.diff(bounds))
+        n = found.shape[0]
+        self.order[:n] = found
         with nogil:
-            for k in range(terms.shape[0]):
-                for stage in range(STAGES):
-                    later = k + (STAGES - stage) * AHEAD
-                    if later < terms.shape[0] and bounds[later + 1] > bounds[later]:
-                        self.state.fetch(start + later, stage)
-                if bounds[k + 1] == bounds[k]:
-                    continue
-                i = start + k
+            for p in range(n):
+                self.fetch(p, n)
+                i = self.order[p]
+                k = i - start
                 cut.b = terms[k, 0]
                 cut.scale = terms[k, 1]
                 cut.n_words = bounds[k + 1] - bounds[k]
@@ -64,7 +63,7 @@ cdef class WorkingSets:
                     with gil:
                         raise ValueError(f"a constraint of example {i} came back damaged")
                 joined += self.state.offer(i, &cut, epsilon)
-                if k % LOOK == 0:
+                if p % LOOK == 0:
                     with gil:
                         PyErr_CheckSignals()
         return joined
@@ -93,25 +92,25 @@ cdef class WorkingSets:
 
     cdef double sweep(self, double enough, bint whole) except? -1:
         cdef DualState state = self.state
-        cdef Py_ssize_t p, i, later
-        cdef int stage
+        cdef Py_ssize_t p, i, n = 0
         cdef double gap, total = 0.0, little = 0.1 * enough / max(state.n_patterns, 1)
         for p in range(self.order.shape[0]):
             self.order[p] = p
         random_shuffle(&state.random, &self.order[0], self.order.shape[0])
         with nogil:
             for p in range(self.order.shape[0]):
-                for stage in range(STAGES):
-                    later = p + (STAGES - stage) * AHEAD
-                    if later < self.order.shape[0] and (whole or self.due[self.order[later]] <= 0):
-                        state.fetch(self.order[later], stage)
                 i = self.order[p]
                 if state.sets[i].n == 0:
                     continue
                 if self.due[i] > 0 and not whole:
                     self.due[i] -= 1
                     total += self.last[i]
-                    continue
+                else:
+                    self.order[n] = i
+                    n += 1
+            for p in range(n):
+                self.fetch(p, n)
+                i = self.order[p]
                 state.slopes(i, False)
                 gap = state.restricted_gap(i)
                 self.last[i] = gap
@@ -126,3 +125,12 @@ cdef class WorkingSets:
                     with gil:
                         PyErr_CheckSignals()
         return total
+
+    cdef void fetch(self, Py_ssize_t p, Py_ssize_t n) noexcept nogil:
+        """Fetch ahead for those that come after the p-th of the n examples that are visited in `order`."""
+        cdef int stage
+        cdef Py_ssize_t later
+        for stage in range(STAGES):
+            later = p + (STAGES - stage) * AHEAD
+            if later < n:
+                self.state.fetch(self.order[later], stage)
