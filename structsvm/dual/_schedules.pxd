@@ -9,8 +9,11 @@ cdef class Schedule:
     cdef int64_t[::1] order         # examples in the order of this pass
     cdef readonly Py_ssize_t next   # how many of them have been visited
     cdef int64_t[::1] groups
-    cdef int64_t[::1] shuffled      # the groups' order in this pass
+    cdef int64_t[::1] own           # the groups that are visited
+    cdef int64_t[::1] shuffled      # their order in this pass
     cdef int64_t[::1] sections      # bounds of the sections of examples
+    cdef int64_t[::1] bounds        # how many of the groups lie before each
+    cdef int64_t[::1] ends          # and how many examples
     cdef Py_ssize_t section, until  # sections entered; how many are visited when the present one ends
     cdef Py_ssize_t block           # calls of visit between two looks at the time
 

@@ -53,11 +53,16 @@ cdef class Schedule:
                             f"{type(state).__name__} has {', '.join(sorted(state.steps)) or 'no steps'}")
         self.state = state
         self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
-        n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
-        self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
+        self.own = np.arange(self.groups.shape[0] - 1, dtype=np.int64) if state.own is None else state.own
+        starts, sizes = np.asarray(self.groups)[self.own], np.diff(self.groups)[self.own]
+        visited = np.append(0, np.cumsum(sizes))
+        n = int(visited[-1])
+        self.shuffled = np.array(self.own)
         self.order = np.empty(n, dtype=np.int64)
-        ends = np.array([self.groups[0], self.groups[self.groups.shape[0] - 1]], dtype=np.int64)
-        self.sections = ends if state.sections is None else np.unique(np.clip(state.sections, *ends))
+        whole = starts[:1].tolist() + (starts + sizes)[-1:].tolist() or [0, 0]
+        self.sections = np.array(whole) if state.sections is None else np.unique(np.clip(state.sections, *whole))
+        self.bounds = np.searchsorted(starts, self.sections)
+        self.ends = visited[self.bounds]
         self.next = n
         self.block = 1
 
@@ -85,11 +90,9 @@ cdef class Schedule:
         """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         cdef Py_ssize_t g, s, at = 0
         cdef int64_t i
-        cdef const int64_t[::1] bounds = np.searchsorted(self.groups, self.sections)
-        for g in range(self.shuffled.shape[0]):
-            self.shuffled[g] = g
-        for s in range(bounds.shape[0] - 1):
-            random_shuffle(&self.state.random, &self.shuffled[bounds[s]], bounds[s + 1] - bounds[s])
+        self.shuffled[:] = self.own
+        for s in range(self.bounds.shape[0] - 1):
+            random_shuffle(&self.state.random, &self.shuffled[self.bounds[s]], self.bounds[s + 1] - self.bounds[s])
         for g in range(self.shuffled.shape[0]):
             for i in range(self.groups[self.shuffled[g]], self.groups[self.shuffled[g] + 1]):
                 self.order[at] = i
@@ -108,9 +111,9 @@ cdef class Schedule:
         cdef Py_ssize_t n = self.order.shape[0], _
         cdef double now = time.monotonic(), deadline = now + seconds, before, share
         while self.next < n:
-            if self.next == self.until:
+            while self.next == self.until:
                 self.section += 1
-                self.until = self.sections[self.section] - self.sections[0]
+                self.until = self.ends[self.section]
                 if self.state.sections is not None:
                     self.state.enter_section(self.sections[self.section - 1], self.sections[self.section])
             with nogil:
@@ -326,18 +329,19 @@ cdef class FrankWolfeSchedule(Schedule):
             self.corrective.plan(n_before)
         if self.late or not self.gap_sampling:
             return
-        drawn = [self._drawn(a, b) for a, b in pairwise(self.sections)]
+        drawn = [self._drawn(np.array(self.order[a:b])) for a, b in pairwise(self.ends)]
         self.order = np.concatenate([np.empty(0, dtype=np.int64), *drawn])
 
-    def _drawn(self, Py_ssize_t start, Py_ssize_t stop):
+    def _drawn(self, examples):
         """As many of a section's examples as it has."""
-        gaps = np.asarray(self.gaps)[start:stop]
+        ascending = np.sort(examples)
+        gaps = np.asarray(self.gaps)[ascending]
         ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
         total = np.max(ends, initial=0.0)
         if total == 0.0:
-            return np.array(self.order[start - self.groups[0]:stop - self.groups[0]])
+            return examples
         drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
-        return start + np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
+        return ascending[np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)]
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         cdef double gap

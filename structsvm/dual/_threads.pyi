@@ -23,8 +23,7 @@ class Part(DualState):
         whole: WeightState,
         exchange: Exchange,
         member: int,
-        start: int,
-        stop: int,
+        runs: NDArray[np.int64],
         *,
         seed: int = 0,
     ) -> None: ...

@@ -242,7 +242,7 @@ cdef void free_pages(page* p) noexcept nogil:
 
 
 cdef class Part(DualState):
-    """One thread's part of a state: examples start .. stop - 1 and, of a dual, their alphas; and weights of its own.
+    """One thread's part of a state: some examples and, of a dual, their alphas; and weights of its own.
 
     Parameters
     ----------
@@ -254,15 +254,15 @@ cdef class Part(DualState):
     exchange : Exchange
     member : int
         The thread's number there.
-    start, stop : int
-        Its examples; bounds of groups where there are groups.
+    runs : int64 array of shape (n_runs, 2)
+        Its examples, from one number to before another, ascending; bounds of groups where there are groups.
     """
 
     cdef WeightState whole
     cdef Exchange exchange
     cdef int member
     cdef bint is_dual
-    cdef Py_ssize_t start, stop
+    cdef int64_t[:, ::1] runs   # examples
     cdef int64_t begun          # visits of the whole before this pass
     cdef int64_t counted        # visits that the whole knows of
     cdef double looked          # `cost` when `catch_up` was called last
@@ -273,7 +273,7 @@ cdef class Part(DualState):
     cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
-                 Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0):
+                 Exchange exchange not None, int member, int64_t[:, ::1] runs, *, seed=0):
         self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
         self.is_dual = isinstance(whole, DualState)
         super().__init__(problem, C, seed=seed)
@@ -287,14 +287,12 @@ cdef class Part(DualState):
         # Each thread projects what it knows of all alphas; into the average goes what the first one sees of that, when
         # it sees it.
         self.counts_mu = member == 0
-        self.start, self.stop = start, stop
-        self.owed, self.changed_last = np.zeros(0), start
-        self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * costs(problem)[start:stop].sum())
-        if problem.groups is None:
-            self.groups = np.arange(start, stop + 1, dtype=np.int64)
-        else:
-            groups = np.asarray(problem.groups)
-            self.groups = groups[np.searchsorted(groups, start):np.searchsorted(groups, stop) + 1]
+        self.runs = runs
+        self.owed, self.changed_last = np.zeros(0), runs[0, 0]
+        work = np.append(0.0, np.cumsum(costs(problem)))
+        self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * np.diff(work[np.asarray(runs)]).sum())
+        of_groups = runs if problem.groups is None else np.searchsorted(problem.groups, runs)
+        self.own = np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in of_groups])
 
     def __dealloc__(self):
         if self.is_dual:
@@ -381,7 +379,7 @@ cdef class Part(DualState):
 
     def begin(self):
         """Take the whole's weights and this part's working sets as they are: a pass begins."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, r
         if self.member == 0:    # the whole's own: nobody else looks at them during a pass
             self.weights, self.w = self.whole.weights, self.whole.w
             self.problem.lend(self.weights)
@@ -394,14 +392,15 @@ cdef class Part(DualState):
         tally_set(&self.exchange.tallies[self.member], 0)
         self.begun, self.seen = self.whole.n_visits, 0.0
         self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
-        for i in range(self.start, self.stop):
-            self.n_cuts += self.sets[i].n
-            self.make_room(self.sets[i].n)
-            self.position[i] = -1
-            if self.sets[i].n > 0:
-                self.position[i] = self.n_patterns
-                self.support[self.n_patterns] = i
-                self.n_patterns += 1
+        for r in range(self.runs.shape[0]):
+            for i in range(self.runs[r, 0], self.runs[r, 1]):
+                self.n_cuts += self.sets[i].n
+                self.make_room(self.sets[i].n)
+                self.position[i] = -1
+                if self.sets[i].n > 0:
+                    self.position[i] = self.n_patterns
+                    self.support[self.n_patterns] = i
+                    self.n_patterns += 1
         self.n_near = self.n_patterns
 
     def rest(self):
@@ -421,7 +420,8 @@ cdef class Part(DualState):
         if self.exact is None:
             self.exact = np.empty(len(self.weights))
         self.exact[:] = 0.0
-        return self.sums(self.start, self.stop, self.exact, 0)
+        found = [self.sums(start, stop, self.exact, 0) for start, stop in np.asarray(self.runs).tolist()]
+        return self.exact, sum(linear for _, linear, _ in found), sum(ridge for *_, ridge in found)
 
 
 def gather(WeightState whole not None, parts, found=()):
