@@ -91,7 +91,8 @@ def crossing(model: Any) -> str:
     """Whether arcs may cross in the trees of a model that is to be trained."""
     if not model.oracle.projective:
         return "arcs may cross"
-    return "projective" + ", but in the second stage arcs may cross" * bool(model.pair_templates and model.pairs_cross)
+    has_pairs = model.pair_templates is not None
+    return "projective, but in the second stage arcs may cross" if has_pairs and model.pairs_cross else "projective"
 
 
 @training()

@@ -179,8 +179,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     one of labels. To train on the shards again, name their folder as DOCS.
     """
     is_partial, in_shards = params.pop("partial", False), InShards.taken(path, params)
-    for name in ("partial",) * is_partial + ("kernel",) * ("kernel" in params):
-        if in_shards:
+    for name, is_given in (("partial", is_partial), ("kernel", "kernel" in params)):
+        if in_shards and is_given:
             raise click.UsageError(f"--{name} has no meaning with shards")
     of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:

@@ -25,7 +25,7 @@ from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 
-END = object()
+END = object()  # behind the last sequence
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings, or strings"

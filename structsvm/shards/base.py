@@ -140,12 +140,14 @@ class Shards(ABC):
             folder, sizes, has_values, True, 0, max_memory=max_memory, bounds=bounds, checksums=np.zeros(0, np.int64)
         )
         meta = meta | {"sizes": sizes, "has_values": has_values, "max_memory": max_memory}
-        write_model(folder / INDEX, cls.kind, meta, arrays | {"bounds": bounds, "checksums": tokens.checksums_now()})
+        arrays = arrays | {"bounds": bounds, "checksums": tokens.checksums_now(locally=each is here)}
+        write_model(folder / INDEX, cls.kind, meta, arrays)
 
 
 def _in_files(
     folder: Path, sizes: dict[str, int], has_values: bool, mmap: bool, n_features: int, **about: Any
 ) -> StoredTokens:
+    """Tokens in the files of a folder, each of so many numbers."""
     vectors = {
         name: Vector(folder / name, dtype, sizes[name], is_mapped=mmap)
         for name, dtype in DTYPES.items()

@@ -50,11 +50,11 @@ class StoredTokens(Tokens):
         found: NDArray[np.int32] = self.by_token[1].array
         return found
 
-    def checksums_now(self) -> NDArray[np.int64]:
-        """Of each shard as its files are now; computed on the workers of the cluster, if there is one."""
+    def checksums_now(self, *, locally: bool = False) -> NDArray[np.int64]:
+        """Of each shard as its files are now; computed on the workers of the cluster, if there is one, or `locally`."""
         runs = list(pairwise(self.bounds.tolist()))
         arrays = self.offsets, *([vector.array for vector in vectors] for vectors in (self.by_token, self.by_entry))
-        if cluster_client() is not None:
+        if not locally and cluster_client() is not None:
             return np.array(spread(_checksum, runs, *arrays))
         found = []
         for run in runs:
