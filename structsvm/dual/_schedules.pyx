@@ -53,11 +53,11 @@ cdef class Schedule:
                             f"{type(state).__name__} has {', '.join(sorted(state.steps)) or 'no steps'}")
         self.state = state
         self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
-        self.own = np.arange(self.groups.shape[0] - 1, dtype=np.int64) if state.own is None else state.own
-        starts, sizes = np.asarray(self.groups)[self.own], np.diff(self.groups)[self.own]
+        self.mine = np.arange(self.groups.shape[0] - 1, dtype=np.int64) if state.visited is None else state.visited
+        starts, sizes = np.asarray(self.groups)[self.mine], np.diff(self.groups)[self.mine]
         visited = np.append(0, np.cumsum(sizes))
         n = int(visited[-1])
-        self.shuffled = np.array(self.own)
+        self.shuffled = np.array(self.mine)
         self.order = np.empty(n, dtype=np.int64)
         whole = starts[:1].tolist() + (starts + sizes)[-1:].tolist() or [0, 0]
         self.sections = np.array(whole) if state.sections is None else np.unique(np.clip(state.sections, *whole))
@@ -90,7 +90,7 @@ cdef class Schedule:
         """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         cdef Py_ssize_t g, s, at = 0
         cdef int64_t i
-        self.shuffled[:] = self.own
+        self.shuffled[:] = self.mine
         for s in range(self.bounds.shape[0] - 1):
             random_shuffle(&self.state.random, &self.shuffled[self.bounds[s]], self.bounds[s + 1] - self.bounds[s])
         for g in range(self.shuffled.shape[0]):

@@ -7,7 +7,7 @@ from structsvm._typedefs cimport int64_t
 cdef class State:
     cdef readonly Py_ssize_t n_samples
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
-    cdef readonly object own                # None: all; or which of the groups this state visits, ascending
+    cdef readonly object visited            # None: all; or the groups that are visited, ascending
     cdef readonly object sections           # None, or int64 bounds of runs of examples, one visited after the other
     cdef readonly double dual               # current value of the dual objective, if there is one
     cdef readonly double cost               # work so far, in numbers read: the clock of the adaptive schedule

@@ -16,7 +16,7 @@ cdef class State:
         Examples that a pass visits.
     groups : ndarray of int64 or None
         Offsets of runs of examples that are visited together.
-    own : ndarray of int64 or None
+    visited : ndarray of int64 or None
         The groups that are visited, ascending; None: all. Without `groups` an example is one.
     sections : ndarray of int64 or None
         Bounds of runs of examples: a pass goes from one to the next, through each in random order.

@@ -292,7 +292,7 @@ cdef class Part(DualState):
         work = np.append(0.0, np.cumsum(costs(problem)))
         self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * np.diff(work[np.asarray(runs)]).sum())
         of_groups = runs if problem.groups is None else np.searchsorted(problem.groups, runs)
-        self.own = np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in of_groups])
+        self.visited = np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in of_groups])
 
     def __dealloc__(self):
         if self.is_dual:

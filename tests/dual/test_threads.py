@@ -224,8 +224,8 @@ def test_groups_stay_together(n_threads):
     assert problem.groups is not None
     run = start(LaRank(C=0.3, deterministic=False, n_jobs=n_threads, random_state=0), problem)
     for part in run.schedule.parts:
-        assert len(part.own) > 0
-    own = np.concatenate([part.own for part in run.schedule.parts])
+        assert len(part.visited) > 0
+    own = np.concatenate([part.visited for part in run.schedule.parts])
     assert sorted(own.tolist()) == list(range(len(problem.groups) - 1))
     advance(run)
     assert run.state.n_visits == problem.n_samples
@@ -236,7 +236,7 @@ def test_every_thread_has_examples_from_everywhere(n_threads):
     """Data may be sorted, by label say."""
     run = start(LaRank(C=0.3, deterministic=False, n_jobs=n_threads, random_state=0), chains(300))
     for part in run.schedule.parts:
-        of_tenths = np.bincount(part.own // 30, minlength=10)
+        of_tenths = np.bincount(part.visited // 30, minlength=10)
         assert of_tenths.min() > 0.5 * of_tenths.max()
 
 
