@@ -17,7 +17,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
-from threading import Event
+from threading import Condition, Event, get_ident
 from typing import Any
 
 import numpy as np
@@ -47,14 +47,30 @@ def _workers(n_threads: int, *, wait: bool = False) -> Any:
     On Ctrl-C, and if a part fails, parts that have not started are dropped and running ones are stopped, without
     waiting for them unless `wait` is set.
     """
-    job, pool = Job(), ThreadPoolExecutor(n_threads)
+    job, pool, running, change = Job(), ThreadPoolExecutor(n_threads), set[int](), Condition()
+
+    def run(function: Any, part: Any) -> Any:
+        with change:
+            if job.stopped:
+                raise KeyboardInterrupt("the job was stopped")
+            running.add(get_ident())
+        try:
+            return job.run(function, part)
+        finally:
+            with change:
+                running.remove(get_ident())
+                change.notify_all()
+
     try:
-        yield lambda function, part: pool.submit(job.run, function, part)
+        yield lambda function, part: pool.submit(run, function, part)
     except BaseException:
         job.stop()
         raise
     finally:
         pool.shutdown(wait=wait, cancel_futures=True)
+        if wait:  # also for a thread in whose start Ctrl-C came, so that the pool does not know of it
+            with change:
+                change.wait_for(lambda: not running)
 
 
 def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = False) -> Any:

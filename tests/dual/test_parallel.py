@@ -51,6 +51,30 @@ def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest(wrong):
     assert stopped.wait(60.0) and len(begun) < 100
 
 
+@pytest.mark.parametrize("late", [0.0, 0.05])
+def test_no_thread_is_at_work_after_ctrl_c_in_its_start(monkeypatch, late):
+    """The pool does not know of a thread that runs, but whose start has not returned."""
+    start, at_work, ended = threading.Thread.start, [], []
+
+    def interrupted(thread):
+        start(thread)
+        time.sleep(late)  # it has taken its part, or is about to
+        raise KeyboardInterrupt
+
+    def work(part):
+        at_work.append(part)
+        time.sleep(0.1)
+        ended.append(part)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parallel_map(work, [0, 1], 2, wait=True)
+    then = list(ended)
+    assert at_work == then
+    time.sleep(0.15)
+    assert at_work == ended == then
+
+
 def test_one_job_makes_no_copies():
     """With joblib imported, as it is once anything has been computed with more jobs."""
     problem, w = Data().bind(), np.zeros(Data().oracle.n_features)
