@@ -39,18 +39,18 @@ cdef class WorkingSets:
 
         One joins if it is violated by more than the example's slack and epsilon. Returns how many did.
         """
-        cdef Py_ssize_t p, k, i, n, joined = 0
+        cdef Py_ssize_t p, k, i, n = 0, joined = 0
         cdef Cut cut
         cdef float64_t[::1] aligned     # words may begin with float64 numbers
-        cdef int64_t[::1] found
         cut.alpha = cut.drift = 0.0
         cut.idle = 0
         aligned = np.empty(int(np.diff(bounds).max(initial=0)) // 2 + 1)
         cut.words = <int32_t*>&aligned[0]
-        found = start + np.flatnonzero(np.diff(bounds))
-        n = found.shape[0]
-        self.order[:n] = found
         with nogil:
+            for k in range(terms.shape[0]):
+                if bounds[k + 1] > bounds[k]:
+                    self.order[n] = start + k
+                    n += 1
             for p in range(n):
                 self.fetch(p, n)
                 i = self.order[p]

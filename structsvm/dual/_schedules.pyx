@@ -16,6 +16,8 @@ from structsvm._typedefs cimport int64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport look
 
+from structsvm.dual.itinerary import itinerary
+
 # Work between two looks at signals and at the time, in seconds.
 cdef double LOOK_SECONDS = 0.01
 cdef Py_ssize_t LONGEST_BLOCK = 64      # pieces of it: the first long one may follow many short ones
@@ -52,17 +54,9 @@ cdef class Schedule:
             raise TypeError(f"{type(self).__name__} needs a state with {', '.join(missing)}; "
                             f"{type(state).__name__} has {', '.join(sorted(state.steps)) or 'no steps'}")
         self.state = state
-        self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
-        self.mine = np.arange(self.groups.shape[0] - 1, dtype=np.int64) if state.visited is None else state.visited
-        starts, sizes = np.asarray(self.groups)[self.mine], np.diff(self.groups)[self.mine]
-        visited = np.append(0, np.cumsum(sizes))
-        n = int(visited[-1])
-        self.shuffled = np.array(self.mine)
-        self.order = np.empty(n, dtype=np.int64)
-        whole = starts[:1].tolist() + (starts + sizes)[-1:].tolist() or [0, 0]
-        self.sections = np.array(whole) if state.sections is None else np.unique(np.clip(state.sections, *whole))
-        self.bounds = np.searchsorted(starts, self.sections)
-        self.ends = visited[self.bounds]
+        self.groups, self.mine, self.sections, self.bounds, self.ends, n = itinerary(
+            state.n_samples, state.groups, state.visited, state.sections)
+        self.shuffled, self.order = np.array(self.mine), np.empty(n, dtype=np.int64)
         self.next = n
         self.block = 1
 
@@ -90,7 +84,8 @@ cdef class Schedule:
         """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         cdef Py_ssize_t g, s, at = 0
         cdef int64_t i
-        self.shuffled[:] = self.mine
+        for g in range(self.mine.shape[0]):
+            self.shuffled[g] = self.mine[g]
         for s in range(self.bounds.shape[0] - 1):
             random_shuffle(&self.state.random, &self.shuffled[self.bounds[s]], self.bounds[s + 1] - self.bounds[s])
         for g in range(self.shuffled.shape[0]):

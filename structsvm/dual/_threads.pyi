@@ -24,6 +24,8 @@ class Part(DualState):
         exchange: Exchange,
         member: int,
         runs: NDArray[np.int64],
+        visited: NDArray[np.int64],
+        work: float,
         *,
         seed: int = 0,
     ) -> None: ...

@@ -256,6 +256,10 @@ cdef class Part(DualState):
         The thread's number there.
     runs : int64 array of shape (n_runs, 2)
         Its examples, from one number to before another, ascending; bounds of groups where there are groups.
+    visited : int64 array
+        Its groups, or else examples.
+    work : float
+        What a visit of each of them takes, see `costs`.
     """
 
     cdef WeightState whole
@@ -273,7 +277,7 @@ cdef class Part(DualState):
     cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
-                 Exchange exchange not None, int member, int64_t[:, ::1] runs, *, seed=0):
+                 Exchange exchange not None, int member, int64_t[:, ::1] runs, visited, double work, *, seed=0):
         self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
         self.is_dual = isinstance(whole, DualState)
         super().__init__(problem, C, seed=seed)
@@ -289,10 +293,8 @@ cdef class Part(DualState):
         self.counts_mu = member == 0
         self.runs = runs
         self.owed, self.changed_last = np.zeros(0), runs[0, 0]
-        work = np.append(0.0, np.cumsum(costs(problem)))
-        self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * np.diff(work[np.asarray(runs)]).sum())
-        of_groups = runs if problem.groups is None else np.searchsorted(problem.groups, runs)
-        self.visited = np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in of_groups])
+        self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * work)
+        self.visited = visited
 
     def __dealloc__(self):
         if self.is_dual:
@@ -415,13 +417,18 @@ cdef class Part(DualState):
 
     def total(self):
         """`DualState.sums` of this part's examples; empty if there is no dual."""
+        cdef Py_ssize_t r
+        cdef double linear = 0.0, ridge = 0.0
         if not self.is_dual:
             return ()
         if self.exact is None:
             self.exact = np.empty(len(self.weights))
         self.exact[:] = 0.0
-        found = [self.sums(start, stop, self.exact, 0) for start, stop in np.asarray(self.runs).tolist()]
-        return self.exact, sum(linear for _, linear, _ in found), sum(ridge for *_, ridge in found)
+        for r in range(self.runs.shape[0]):
+            _, more, rest = self.sums(self.runs[r, 0], self.runs[r, 1], self.exact, 0)
+            linear += more
+            ridge += rest
+        return self.exact, linear, ridge
 
 
 def gather(WeightState whole not None, parts, found=()):

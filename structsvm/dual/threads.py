@@ -13,7 +13,6 @@ labels alone, and a pass end with those of the slower one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,13 +43,23 @@ class ThreadedSchedule:
     def __init__(self, state: Any, C: Any, n_threads: int, schedule_on: Callable[[Any], Any]) -> None:
         self.state, self.alone = state, schedule_on(state)
         problem = state.problem
-        runs = np.array(list(pairwise(equal_shares(costs(problem), problem.groups, RUNS * n_threads))))
+        cost = costs(problem)
+        ends = np.array(equal_shares(cost, problem.groups, RUNS * n_threads))
+        runs, work = np.column_stack([ends[:-1], ends[1:]]), np.add.reduceat(cost, ends[:-1])
+        bounds = runs if problem.groups is None else np.searchsorted(problem.groups, runs)
+        visited = [np.arange(start, stop) for start, stop in bounds]
         n = min(n_threads, len(runs))
         self.exchange = Exchange(n)
         words = state.random_words()
         self.problems = [problem] + [problem.shard(0, problem.n_samples) for _ in range(1, n)]
         self.parts = [
-            Part(own, C, state, self.exchange, k, runs[k::n].copy(), seed=int(words[0]) ^ k)
+            Part(
+                *(own, C, state, self.exchange, k),
+                runs[k::n].copy(),
+                np.concatenate(visited[k::n]),
+                work[k::n].sum(),
+                seed=int(words[0]) ^ k,
+            )
             for k, own in enumerate(self.problems)
         ]
         self.schedules = [schedule_on(part) for part in self.parts]

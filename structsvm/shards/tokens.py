@@ -59,7 +59,8 @@ class StoredTokens(Tokens):
         found = []
         for run in runs:
             found.append(_checksum(run, *arrays))
-            self.release(*run)
+            if found[-1] >= 0:
+                self.release(*run)
         return np.array(found)
 
     def release(self, start: int, stop: int) -> None:

@@ -1,0 +1,24 @@
+"""What a schedule goes through: groups of examples, section by section."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple[Any, Any, Any, Any, Any, int]:
+    """Return ``(groups, visited, sections, bounds, ends, n)`` for a state's attributes of these names.
+
+    Groups are offsets of examples (None: one each), and `visited` are the numbers of those that are visited (None: all),
+    which have n examples. Sections are cut to these; so many of the visited groups (`bounds`), and so many of their
+    examples (`ends`), lie before the bounds of each.
+    """
+    groups = np.arange(n_samples + 1, dtype=np.int64) if groups is None else groups
+    visited = np.arange(len(groups) - 1, dtype=np.int64) if visited is None else visited
+    starts, sizes = groups[visited], np.diff(groups)[visited]
+    before = np.append(0, np.cumsum(sizes))
+    whole = [starts[0], starts[-1] + sizes[-1]] if len(visited) else [0, 0]
+    sections = np.array(whole) if sections is None else np.unique(np.clip(sections, *whole))
+    bounds = np.searchsorted(starts, sections)
+    return groups, visited, sections, bounds, before[bounds], int(before[-1])
