@@ -147,9 +147,6 @@ cdef class PythonProblem(Problem):
     cdef double[::1] aligned    # owner of the words: values come first and need 8 bytes
 
     def __init__(self, oracle, X, Y, known=None, is_open=None, *, rescaling="margin", penalty="linear"):
-        for name, given in (("X", X), ("Y", Y)):
-            if not hasattr(given, "__len__"):
-                raise ValueError(f"{name} must be a list or another sequence, got {given!r:.80}")
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         n_features = getattr(oracle, "n_features", None)

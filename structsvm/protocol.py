@@ -207,10 +207,15 @@ class Oracle(ABC):
         ------
         UnsupportedFormulation
             If the oracle does not declare the formulation.
+        ValueError
+            If X or Y is no sequence.
         """
         from structsvm._adapter import PythonProblem
 
         self.check_formulation(rescaling, penalty)
+        for name, given in (("X", X), ("Y", Y)):
+            if not hasattr(given, "__len__"):
+                raise ValueError(f"{name} must be a list or another sequence, got {given!r:.80}")
         return PythonProblem(self, X, Y, rescaling=rescaling, penalty=penalty)
 
     def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:

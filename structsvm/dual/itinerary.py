@@ -10,7 +10,7 @@ import numpy as np
 def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple[Any, Any, Any, Any, Any, int]:
     """Return ``(groups, visited, sections, bounds, ends, n)`` for a state's attributes of these names.
 
-    Groups are offsets of examples (None: one each), and `visited` are the numbers of those that are visited (None: all),
+    Groups are offsets of examples (None: one each), and `visited` the numbers of those that are visited (None: all),
     which have n examples. Sections are cut to these; so many of the visited groups (`bounds`), and so many of their
     examples (`ends`), lie before the bounds of each.
     """
