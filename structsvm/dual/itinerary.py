@@ -19,6 +19,6 @@ def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple
     starts, sizes = groups[visited], np.diff(groups)[visited]
     before = np.append(0, np.cumsum(sizes))
     whole = [starts[0], starts[-1] + sizes[-1]] if len(visited) else [0, 0]
-    sections = np.array(whole) if sections is None else np.unique(np.clip(sections, *whole))
+    sections = np.array(whole) if sections is None else np.unique(np.clip(sections, whole[0], whole[1]))
     bounds = np.searchsorted(starts, sections)
     return groups, visited, sections, bounds, before[bounds], int(before[-1])
