@@ -33,7 +33,6 @@ from structsvm.cli.output import (
     writing,
 )
 from structsvm.cli.task import Task, Wanted
-from structsvm.dual.parallel import n_threads
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -134,6 +133,10 @@ def threads(_context: Any, _option: Any, n_jobs: int) -> int:
     """The number of threads for --jobs."""
     if n_jobs == 0:
         raise click.BadParameter("0 is no number of threads")
+    if n_jobs == 1:
+        return 1
+    from structsvm.dual.parallel import n_threads
+
     return n_threads(n_jobs)
 
 

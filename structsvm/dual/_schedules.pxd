@@ -9,8 +9,7 @@ cdef class Schedule:
     cdef int64_t[::1] order         # examples in the order of this pass
     cdef readonly Py_ssize_t next   # how many of them have been visited
     cdef int64_t[::1] groups
-    cdef int64_t[::1] mine          # the groups that are visited
-    cdef int64_t[::1] shuffled      # their order in this pass
+    cdef object mine                # the groups that are visited
     cdef int64_t[::1] sections      # bounds of the sections of examples
     cdef int64_t[::1] bounds        # how many of the groups lie before each
     cdef int64_t[::1] ends          # and how many examples

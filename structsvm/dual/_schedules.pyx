@@ -56,7 +56,7 @@ cdef class Schedule:
         self.state = state
         self.groups, self.mine, self.sections, self.bounds, self.ends, n = itinerary(
             state.n_samples, state.groups, state.visited, state.sections)
-        self.shuffled, self.order = np.array(self.mine), np.empty(n, dtype=np.int64)
+        self.order = np.empty(n, dtype=np.int64)
         self.next = n
         self.block = 1
 
@@ -84,12 +84,11 @@ cdef class Schedule:
         """Shuffle; the pass begins with the next `run`. `n_before` passes have been done."""
         cdef Py_ssize_t g, s, at = 0
         cdef int64_t i
-        for g in range(self.mine.shape[0]):
-            self.shuffled[g] = self.mine[g]
+        cdef int64_t[::1] shuffled = np.array(self.mine)    # the groups' order in this pass
         for s in range(self.bounds.shape[0] - 1):
-            random_shuffle(&self.state.random, &self.shuffled[self.bounds[s]], self.bounds[s + 1] - self.bounds[s])
-        for g in range(self.shuffled.shape[0]):
-            for i in range(self.groups[self.shuffled[g]], self.groups[self.shuffled[g] + 1]):
+            random_shuffle(&self.state.random, &shuffled[self.bounds[s]], self.bounds[s + 1] - self.bounds[s])
+        for g in range(shuffled.shape[0]):
+            for i in range(self.groups[shuffled[g]], self.groups[shuffled[g] + 1]):
                 self.order[at] = i
                 at += 1
         self.next = self.until = 0

@@ -23,7 +23,7 @@ class Part(DualState):
         whole: WeightState,
         exchange: Exchange,
         member: int,
-        runs: NDArray[np.int64],
+        runs: Sequence[tuple[int, int]],
         visited: NDArray[np.int64],
         work: float,
         *,

@@ -55,7 +55,7 @@ class ThreadedSchedule:
         self.parts = [
             Part(
                 *(own, C, state, self.exchange, k),
-                runs[k::n].copy(),
+                runs[k::n].tolist(),
                 np.concatenate(visited[k::n]),
                 work[k::n].sum(),
                 seed=int(words[0]) ^ k,
