@@ -16,7 +16,7 @@ from structsvm._typedefs cimport int64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport look
 
-from structsvm.dual.itinerary import itinerary
+from structsvm.dual.itinerary import drawn_by_gap, itinerary
 
 # Work between two looks at signals and at the time, in seconds.
 cdef double LOOK_SECONDS = 0.01
@@ -323,19 +323,15 @@ cdef class FrankWolfeSchedule(Schedule):
             self.corrective.plan(n_before)
         if self.late or not self.gap_sampling:
             return
-        drawn = [self._drawn(np.array(self.order[a:b])) for a, b in pairwise(self.ends)]
-        self.order = np.concatenate([np.empty(0, dtype=np.int64), *drawn])
+        spans = [np.asarray(self.order)[a:b] for a, b in pairwise(self.ends) if a < b]
+        self.order = np.concatenate([drawn_by_gap(of_one, np.asarray(self.gaps), self._units) for of_one in spans])
 
-    def _drawn(self, examples):
-        """As many of a section's examples as it has."""
-        ascending = np.sort(examples)
-        gaps = np.asarray(self.gaps)[ascending]
-        ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
-        total = np.max(ends, initial=0.0)
-        if total == 0.0:
-            return examples
-        drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
-        return ascending[np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)]
+    def _units(self, Py_ssize_t n):
+        cdef Py_ssize_t k
+        cdef double[::1] units = np.empty(n)
+        for k in range(n):
+            units[k] = random_unit(&self.state.random)
+        return np.asarray(units)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         cdef double gap

@@ -23,7 +23,7 @@ class Part(DualState):
         whole: WeightState,
         exchange: Exchange,
         member: int,
-        runs: Sequence[tuple[int, int]],
+        runs: NDArray[np.int64],
         visited: NDArray[np.int64],
         work: float,
         *,

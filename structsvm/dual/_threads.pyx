@@ -20,7 +20,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, ndarray
 from structsvm._problem cimport Cut, Problem
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.dual._dual cimport DualState, WorkingSet
@@ -254,8 +254,8 @@ cdef class Part(DualState):
     exchange : Exchange
     member : int
         The thread's number there.
-    runs : list of (start, stop)
-        Its examples start .. stop - 1, ascending; bounds of groups where there are groups.
+    runs : int64 array of shape (n_runs, 2), contiguous
+        Its examples, from one number to before another, ascending; bounds of groups where there are groups.
     visited : int64 array
         Its groups, or else examples.
     work : float
@@ -266,7 +266,9 @@ cdef class Part(DualState):
     cdef Exchange exchange
     cdef int member
     cdef bint is_dual
-    cdef object runs
+    cdef ndarray runs           # which `bounds` points into
+    cdef const int64_t* bounds
+    cdef Py_ssize_t n_runs
     cdef int64_t begun          # visits of the whole before this pass
     cdef int64_t counted        # visits that the whole knows of
     cdef double looked          # `cost` when `catch_up` was called last
@@ -277,7 +279,7 @@ cdef class Part(DualState):
     cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
-                 Exchange exchange not None, int member, runs, visited, double work, *, seed=0):
+                 Exchange exchange not None, int member, ndarray runs not None, visited, double work, *, seed=0):
         self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
         self.is_dual = isinstance(whole, DualState)
         super().__init__(problem, C, seed=seed)
@@ -291,8 +293,8 @@ cdef class Part(DualState):
         # Each thread projects what it knows of all alphas; into the average goes what the first one sees of that, when
         # it sees it.
         self.counts_mu = member == 0
-        self.runs = runs
-        self.owed, self.changed_last = np.zeros(0), runs[0][0]
+        self.runs, self.bounds, self.n_runs = runs, <const int64_t*>array_data(runs), len(runs)
+        self.owed, self.changed_last = np.zeros(0), self.bounds[0]
         self.looked, self.look_work = -INFINITY, min(LOOK_WORK, LOOK_PART * work)
         self.visited = visited
 
@@ -381,7 +383,7 @@ cdef class Part(DualState):
 
     def begin(self):
         """Take the whole's weights and this part's working sets as they are: a pass begins."""
-        cdef Py_ssize_t i, start, stop
+        cdef Py_ssize_t i, r
         if self.member == 0:    # the whole's own: nobody else looks at them during a pass
             self.weights, self.w = self.whole.weights, self.whole.w
             self.problem.lend(self.weights)
@@ -394,8 +396,8 @@ cdef class Part(DualState):
         tally_set(&self.exchange.tallies[self.member], 0)
         self.begun, self.seen = self.whole.n_visits, 0.0
         self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
-        for start, stop in self.runs:
-            for i in range(start, stop):
+        for r in range(self.n_runs):
+            for i in range(self.bounds[2 * r], self.bounds[2 * r + 1]):
                 self.n_cuts += self.sets[i].n
                 self.make_room(self.sets[i].n)
                 self.position[i] = -1
@@ -417,15 +419,15 @@ cdef class Part(DualState):
 
     def total(self):
         """`DualState.sums` of this part's examples; empty if there is no dual."""
-        cdef Py_ssize_t start, stop
+        cdef Py_ssize_t r
         cdef double linear = 0.0, ridge = 0.0
         if not self.is_dual:
             return ()
         if self.exact is None:
             self.exact = np.empty(len(self.weights))
         self.exact[:] = 0.0
-        for start, stop in self.runs:
-            _, more, rest = self.sums(start, stop, self.exact, 0)
+        for r in range(self.n_runs):
+            _, more, rest = self.sums(self.bounds[2 * r], self.bounds[2 * r + 1], self.exact, 0)
             linear += more
             ridge += rest
         return self.exact, linear, ridge

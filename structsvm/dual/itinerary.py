@@ -1,7 +1,8 @@
-"""What a schedule goes through: groups of examples, section by section."""
+"""What a schedule goes through: groups of examples, section by section, or examples by what each adds to the gap."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,3 +23,17 @@ def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple
     sections = np.array(whole) if sections is None else np.unique(np.clip(sections, whole[0], whole[1]))
     bounds = np.searchsorted(starts, sections)
     return groups, visited, sections, bounds, before[bounds], int(before[-1])
+
+
+def drawn_by_gap(examples: Any, gaps: Any, units: Callable[[int], Any]) -> Any:
+    """As many of a section's examples as it has, with odds proportional to their gaps, or to a tenth of the mean.
+
+    ``units(n)`` returns n random numbers from [0, 1). All examples, as they come, if no gap is known.
+    """
+    ascending = np.sort(examples)
+    gaps = gaps[ascending]
+    ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
+    total = ends.max()
+    if total == 0.0:
+        return examples
+    return ascending[np.minimum(np.searchsorted(ends, units(len(ends)) * total, side="right"), len(ends) - 1)]

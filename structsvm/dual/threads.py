@@ -55,7 +55,7 @@ class ThreadedSchedule:
         self.parts = [
             Part(
                 *(own, C, state, self.exchange, k),
-                runs[k::n].tolist(),
+                runs[k::n].copy(),
                 np.concatenate(visited[k::n]),
                 work[k::n].sum(),
                 seed=int(words[0]) ^ k,

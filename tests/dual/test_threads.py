@@ -240,6 +240,17 @@ def test_every_thread_has_examples_from_everywhere(n_threads):
         assert of_tenths.min() > 0.5 * of_tenths.max()
 
 
+@pytest.mark.parametrize(("solver", "how"), [(LaRank, {}), (FrankWolfe, {"sampling": "gap"})])
+def test_sections_of_which_a_thread_has_no_example(solver, how):
+    problem = chains(30)
+    problem.in_sections(np.arange(31), lambda start, stop: None)
+    run = start(solver(C=0.3, deterministic=False, n_jobs=3, random_state=0, **how), problem)
+    for _ in range(3):
+        before = run.state.n_visits
+        advance(run)
+        assert run.state.n_visits == before + 30
+
+
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 10])
 def test_shares_are_about_equal(n_parts):
     cost = np.random.default_rng(0).uniform(0.5, 2.0, 200)
