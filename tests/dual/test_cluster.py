@@ -29,14 +29,24 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # dask w
 @pytest.fixture(scope="module")
 def client():
     with (
-        # Workers are forked from a process that has imported what they need.
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        # Workers are forked from a process that has imported what they need. Dask gives a worker up that is away just
+        # this long after it was lost: here the same one may be killed twice.
+        dask.config.set(
+            {"distributed.worker.multiprocessing-method": "forkserver", "distributed.deploy.lost-worker-timeout": "1h"}
+        ),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def victim(client):
+    """The process of one of two workers. Killed once it was asked, before its answer is read, it leaves that out."""
+    client.wait_for_workers(2, timeout=60)
+    return next(iter(client.run(os.getpid).values()))
 
 
 @pytest.fixture(autouse=True)
@@ -53,11 +63,10 @@ def test_two_workers_train_the_same_model(client, solver):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_two_workers_exchange_changes_of_one_model(client, monkeypatch, killed):
+def test_two_workers_exchange_changes_of_one_model(client, victim, monkeypatch, killed):
     solver = LaRank(C=0.1, tol=5e-2, random_state=0, deterministic=False)
     alone = LaRank(C=0.1, tol=5e-2, random_state=0).solve(problem())
-    victim, exchange = next(iter(client.run(os.getpid).values())), SharedState.exchange
-    seen, held = [], []
+    seen, held, exchange = [], [], SharedState.exchange
     n_held = lambda: len(module.HELD)  # noqa: E731 (pickled by value)
 
     def exchange_and_kill(self, *given):
@@ -102,20 +111,19 @@ def test_an_error_of_the_oracle_comes_out(client):
         CuttingPlane(random_state=0).solve(data.bind())
 
 
-def test_a_worker_that_is_killed_in_the_middle(client, monkeypatch):
+def test_a_worker_that_is_killed_in_the_middle(victim, monkeypatch):
     solver = CuttingPlane(C=0.1, tol=1e-2, random_state=0)
     alone = solver.solve(problem())
-    victim = next(iter(client.run(os.getpid).values()))
-    lost, ask = [], module.Cluster._ask
+    lost, outcome = [], module.Cluster._outcome
 
-    def ask_and_kill(self, function, w, arguments):
+    def kill_and_read(self, futures):
         if len(lost) == 2:
             os.kill(victim, signal.SIGKILL)
-        outcome = ask(self, function, w, arguments)
-        lost.append(len(arguments) - len(outcome))
-        return outcome
+        found = outcome(self, futures)
+        lost.append(len(futures) - len(found))
+        return found
 
-    monkeypatch.setattr(module.Cluster, "_ask", ask_and_kill)
+    monkeypatch.setattr(module.Cluster, "_outcome", kill_and_read)
     with parallel_config(backend="dask"):
         run = solver.solve(problem())
     same(run, alone)
@@ -134,27 +142,26 @@ def files(tmp_path_factory):
     return sorted(folder.iterdir())
 
 
-def test_workers_make_shards_and_train_on_them(client, files, tmp_path, monkeypatch):
-    victim, ask = next(iter(client.run(os.getpid).values())), module.Cluster._ask
-    asked = []
+def test_workers_make_shards_and_train_on_them(client, victim, files, tmp_path, monkeypatch):
+    asked, outcome = [], module.Cluster._outcome
 
-    def ask_and_kill(self, function, w, arguments):
-        asked.append(len(arguments))
+    def kill_and_read(self, futures):
+        asked.append(len(futures))
         if len(asked) == 2:
             os.kill(victim, signal.SIGKILL)
-        return ask(self, function, w, arguments)
+        return outcome(self, futures)
 
     monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)  # not by the clock: equal bits
     features = {"templates": "U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "min_count": 2}
     here = SequenceShards.make(files, tmp_path / "here", max_memory=20_000, **features)
     with parallel_config(backend="dask"):
-        monkeypatch.setattr(module.Cluster, "_ask", ask_and_kill)
+        monkeypatch.setattr(module.Cluster, "_outcome", kill_and_read)
         there = SequenceShards.make(files, tmp_path / "there", max_memory=20_000, **features)
-        monkeypatch.setattr(module.Cluster, "_ask", ask)
+        monkeypatch.setattr(module.Cluster, "_outcome", outcome)
         for file in here.folder.iterdir():
             assert (there.folder / file.name).read_bytes() == file.read_bytes()
         assert asked[:2] == [3, 3] and len(asked) > 4 and sum(asked) > 12  # read, counted, encoded, put together
-        client.wait_for_workers(2)  # whose number the bits depend on
+        client.wait_for_workers(2, timeout=60)  # whose number the bits depend on
         solver = LaRank(C=0.1, tol=0.05, random_state=0, deterministic=False)
         labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, **features)
         duals = [labeler.fit(SequenceShards.open(there.folder, mmap=on)).result_.dual for on in (True, False)]
