@@ -42,6 +42,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "maxima.h"
 #include "stop.h"
 
 enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* the last: see stop.h */
@@ -285,19 +286,31 @@ static inline double cky_rule_part(const cky_chart *h, int of, int64_t at, int64
     return g->n_rule_splits + g->n_rests == 0 ? 0.0 : h->rule_part[(of * h->n + at) * g->n_pairs + g->rule_pair[rule]];
 }
 
+/* Where the block for numbers c, c + 1, ... of n stands: the last may overlap the one before. */
+static inline int64_t cky_block_at(int64_t c, int64_t n) { return c + CKY_BLOCK <= n ? c : n - CKY_BLOCK; }
+
 /* to = the sum of rows, of all categories or rules. */
 static inline void cky_add(double *to, const double *const *rows, int64_t count, int64_t n) {
-    int64_t c = 0;
-    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) {
+    for (int64_t c = 0; c < n && n >= CKY_BLOCK; c += CKY_BLOCK) {
+        int64_t at = cky_block_at(c, n);
         cky_loose sum = {0.0, 0.0, 0.0, 0.0};
-        for (int64_t r = 0; r < count; r++) sum += *(const cky_loose *)(rows[r] + c);
-        *(cky_loose *)(to + c) = sum;
+        for (int64_t r = 0; r < count; r++) sum += *(const cky_loose *)(rows[r] + at);
+        *(cky_loose *)(to + at) = sum;
     }
-    for (; c < n; c++) {
-        double sum = 0.0;
-        for (int64_t r = 0; r < count; r++) sum += rows[r][c];
-        to[c] = sum;
+    for (int64_t c = 0; c < n && n < CKY_BLOCK; c++) {
+        to[c] = 0.0;
+        for (int64_t r = 0; r < count; r++) to[c] += rows[r][c];
     }
+}
+
+/* The largest of n numbers and one more. */
+static inline double cky_largest(const double *x, int64_t n, double one) {
+    cky_block all = {one, one, one, one};
+    for (int64_t c = 0; c < n && n >= CKY_BLOCK; c += CKY_BLOCK)
+        all = maxima_of_4d(*(const cky_loose *)(x + cky_block_at(c, n)), all);
+    for (int64_t c = 0; c < CKY_BLOCK; c++) one = all[c] > one ? all[c] : one;
+    for (int64_t c = 0; c < n && n < CKY_BLOCK; c++) one = x[c] > one ? x[c] : one;
+    return one;
 }
 
 /* List the weights of a group's templates for (i, j) after `count` others; returns how many there are then. */
@@ -306,6 +319,18 @@ static inline int64_t cky_list_rows(const cky_chart *h, int64_t group, int64_t i
     for (int64_t q = g->group_ptr[group]; q < g->group_ptr[group + 1]; q++)
         rows[count++] = h->w + cky_span_row(g, h->keys, g->group[q], i, j);
     return count;
+}
+
+/* Ask for the rows that the parts by length of (i, j) will be sums of. */
+static void cky_ask_lengths(const cky_chart *h, int64_t i, int64_t j) {
+    const int64_t lines = cky_n_categories(h->g, i, j), words[] = {i, j - 1};
+    const double *rows[CKY_MOST_TEMPLATES];
+    for (int64_t end = 0; end < 2; end++) {
+        if (h->part_class[end * h->n + words[end]] == cky_length(j - i)) continue;
+        int64_t count = cky_list_rows(h, CKY_BEGIN_LENGTH + end, i, j, rows, 0);
+        for (int64_t r = 0; r < count; r++)
+            for (int64_t c = 0; c < lines; c += 8) __builtin_prefetch(rows[r] + c);
+    }
 }
 
 /* The part of (i, j) that depends on its length and the word `at`, its first or last one. */
@@ -349,7 +374,7 @@ static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) 
     double *sums = h->rule_part + (of * h->n + at) * g->n_pairs + first;
     for (int64_t t = cky_rule_begin(g, of); t < cky_rule_end(g, of); t++) rows[count++] = h->w + cky_rule_row(g, h->keys, t, at) + first;
     cky_add(sums, rows, count, n);
-    for (int64_t p = 0; of == CKY_OF_SPLITS && p < n; p++) h->most[at] = sums[p] > h->most[at] ? sums[p] : h->most[at];
+    if (of == CKY_OF_SPLITS) h->most[at] = cky_largest(sums, n, h->most[at]);
 }
 
 /* What each node that may stand over (i, j) is worth by itself. */

@@ -81,9 +81,10 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const double *weights = h->chain_weight;
     for (int64_t r = 0, n_chains = cky_n_chains(h, i, k); r < n_chains; r++) {
         int64_t top = tops[r];
-        double x = (shorter[r] < 0 ? base[bottoms[r]] : c[shorter[r]]) + weights[r] + e[top];
+        double x = *(shorter[r] < 0 ? base + bottoms[r] : c + shorter[r]) + weights[r] + e[top];
         c[r] = x;
-        v[top] = x > v[top] && cky_may_chain(h, allowed, r) ? x : v[top];
+        if (allowed != NULL && !cky_may_chain(h, allowed, r)) continue;
+        v[top] = x > v[top] ? x : v[top];
     }
     for (int64_t s = 0; s < n_nodes; s++) value[s * stride] = v[s];
 }
@@ -122,8 +123,8 @@ static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
         if (x == -INFINITY) continue;
         const int64_t *ptr = h->edge_ptr + 3 * (k * h->n_left + q);
         if (ptr[0] < 0) cky_list(h, k, q);
-        for (int64_t p = h->pair_ptr[q]; !h->has_pairs[q] && p < h->pair_ptr[q + 1]; p++)
-            for (int64_t b = p * stride; h->pair_inner[p] < h->pair_rule[p + 1] && b < (p + 1) * stride; b++) h->pair[b] = cky_none;
+        if (!h->has_pairs[q])
+            for (int64_t b = h->pair_ptr[q] * stride; b < h->pair_ptr[q + 1] * stride; b++) h->pair[b] = cky_none;
         h->has_pairs[q] = 1;
         cky_merge(h, h->edge + ptr[0], h->edge + ptr[1], x, rows + skipped, stride, width);
         cky_merge(h, h->edge + ptr[1], h->edge + ptr[2], x, h->pair + skipped, stride, width);
@@ -164,6 +165,7 @@ static int cky_inside(cky_chart *h) {
         for (int64_t k = i + 1; k <= n; k++) {
             int64_t edges = 0;
             cky_close(h, i, k);
+            if (k < n && h->g->n_spans > 0) cky_ask_lengths(h, i, k + 1);
             if (k < n) edges = cky_extend(h, i, k) + h->n_left;
             if (stop_count(&work, h->n_nodes + h->n_chains + 2 * edges * ((n - k) / CKY_BLOCK + 1)) < 0) return -1;
         }
