@@ -58,7 +58,7 @@ MOST_PASSES = 1000
 
 # Of so many examples a certificate compares the last weights and their average by growing shares, and drops the worse
 # one once they differ by that many standard deviations (examples may be decisions, a few of which go together).
-MANY_EXAMPLES, SHARES, CERTAINTY = 4096, (0.0, 0.125, 0.25, 0.5, 1.0), 5.0
+MANY_EXAMPLES, SHARES, CERTAINTY = 2048, (0.0, 0.125, 0.25, 0.5, 1.0), 5.0
 
 # What a problem does not offer if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})

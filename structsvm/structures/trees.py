@@ -115,7 +115,7 @@ class Tree:
         while stack:
             node = stack.pop()
             yield node
-            stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
+            stack += [child for child in reversed(node.children) if isinstance(child, Tree)]
 
     def postorder(self) -> list[Tree]:
         """All nodes, children before parents, left to right."""
@@ -123,7 +123,7 @@ class Tree:
         while stack:
             node = stack.pop()
             found.append(node)
-            stack.extend(child for child in node.children if isinstance(child, Tree))
+            stack += [child for child in node.children if isinstance(child, Tree)]
         return found[::-1]
 
     def leaves(self) -> list[str]:
@@ -172,11 +172,8 @@ class Tree:
         """
         made: list[Any] = []
         for node in self.postorder():
-            n = sum(isinstance(child, Tree) for child in node.children)
-            parts = iter(made[len(made) - n :])
-            values = [next(parts) if isinstance(child, Tree) else child for child in node.children]
-            del made[len(made) - n :]
-            made.append(make(node, values))
+            values = [made.pop() if isinstance(child, Tree) else child for child in reversed(node.children)]
+            made.append(make(node, values[::-1]))
         return made[0]
 
     def __str__(self) -> str:
@@ -531,7 +528,7 @@ def merge_repeats(tree: Tree) -> Tree:
                 while next(reversed(chain)) != node.label:
                     chain.popitem()
                 return chain[node.label], chain
-        made = Tree(node.label, (c if isinstance(c, str) else c[0] for c in children))
+        made = Tree.made(node.label, tuple([c if isinstance(c, str) else c[0] for c in children]))
         if node.label not in (UNKNOWN_LABEL, STRETCH):
             chain[node.label] = made
         return made, chain
