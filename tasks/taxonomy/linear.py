@@ -158,6 +158,10 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             return problem, sample_weight
         if isinstance(solver, (DualSolver, LatentSVM)):
             documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
+            if not getattr(solver, "deterministic", True):
+                # Those of a label are neighbours, and the parts that threads and workers train on are to be alike.
+                order = np.random.default_rng(0).permutation(len(label_ids))
+                documents, label_ids, sample_weight = documents.take(order), label_ids[order], sample_weight[order]
         known, n = label_ids, len(self.labels)
         if len(label_ids) and label_ids.max() >= n:
             known = Candidates.of([*([k] for k in range(n)), *self.sets], label_ids)

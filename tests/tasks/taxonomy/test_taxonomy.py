@@ -913,3 +913,15 @@ def test_bad_documents():
     # A document without known features has a prediction like any other: what the intercepts say.
     assert model.predict(sp.csr_array((1, 6)))[0] in NAMES
     assert TaxonomyClassifier(PATHS, fit_intercept=False).fit(np.zeros_like(X), y).predict(X[:1])[0] == "autos"
+
+
+def test_parts_that_train_together_are_alike():
+    model, weight = fitted().model_, np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    rows = model.encode(X.astype(np.float32)), np.searchsorted(model.labels, y)
+    n_changes, duals = [], []
+    for on in (True, False):
+        solver = LaRank(C=0.1, tol=1e-6, random_state=0, deterministic=on)
+        n_changes.append(np.count_nonzero(np.diff(model.bind(rows, solver, weight)[0].labels)))
+        duals.append(TaxonomyClassifier(PATHS, solver=solver).fit(X, y, sample_weight=weight).result_.dual)
+    assert n_changes[0] == len(NAMES) - 1 and n_changes[1] > len(y) / 2
+    assert duals[1] == pytest.approx(duals[0], rel=1e-5)
