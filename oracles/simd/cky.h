@@ -323,13 +323,13 @@ static inline int64_t cky_list_rows(const cky_chart *h, int64_t group, int64_t i
 
 /* Ask for the rows that the parts by length of (i, j) will be sums of. */
 static void cky_ask_lengths(const cky_chart *h, int64_t i, int64_t j) {
-    const int64_t lines = cky_n_categories(h->g, i, j), words[] = {i, j - 1};
+    const int64_t n = cky_n_categories(h->g, i, j), words[] = {i, j - 1};
     const double *rows[CKY_MOST_TEMPLATES];
     for (int64_t end = 0; end < 2; end++) {
         if (h->part_class[end * h->n + words[end]] == cky_length(j - i)) continue;
         int64_t count = cky_list_rows(h, CKY_BEGIN_LENGTH + end, i, j, rows, 0);
         for (int64_t r = 0; r < count; r++)
-            for (int64_t c = 0; c < lines; c += 8) __builtin_prefetch(rows[r] + c);
+            for (int64_t c = 0; c < n; c += 8) __builtin_prefetch(rows[r] + c);
     }
 }
 

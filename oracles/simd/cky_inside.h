@@ -83,8 +83,7 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         int64_t top = tops[r];
         double x = *(shorter[r] < 0 ? base + bottoms[r] : c + shorter[r]) + weights[r] + e[top];
         c[r] = x;
-        if (allowed != NULL && !cky_may_chain(h, allowed, r)) continue;
-        v[top] = x > v[top] ? x : v[top];
+        if (cky_may_chain(h, allowed, r)) v[top] = x > v[top] ? x : v[top];
     }
     for (int64_t s = 0; s < n_nodes; s++) value[s * stride] = v[s];
 }

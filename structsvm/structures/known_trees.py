@@ -40,12 +40,7 @@ def is_partial(tree: Tree) -> bool:
     >>> is_partial(parse_tree("(S (_ (DT a) (NN cat)) (VP (VBZ is)))"))
     True
     """
-    nodes = [tree]
-    for node in nodes:
-        if node.label in (UNKNOWN_LABEL, STRETCH):
-            return True
-        nodes += [child for child in node.children if isinstance(child, Tree)]
-    return False
+    return any(node.label in (UNKNOWN_LABEL, STRETCH) for node in tree.preorder())
 
 
 def known_rules(tree: Tree, v: int = 1) -> list[Rule]:

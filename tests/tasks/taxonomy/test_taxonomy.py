@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
-from structsvm import FrankWolfe, LaRank
+from structsvm import FrankWolfe, LaRank, LatentSVM
 from structsvm.kernel._kernels import Kernel
 from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
@@ -923,5 +923,6 @@ def test_parts_that_train_together_are_alike():
         solver = LaRank(C=0.1, tol=1e-6, random_state=0, deterministic=on)
         n_changes.append(np.count_nonzero(np.diff(model.bind(rows, solver, weight)[0].labels)))
         duals.append(TaxonomyClassifier(PATHS, solver=solver).fit(X, y, sample_weight=weight).result_.dual)
+        assert np.count_nonzero(np.diff(model.bind(rows, LatentSVM(solver), weight)[0].labels)) == n_changes[-1]
     assert n_changes[0] == len(NAMES) - 1 and n_changes[1] > len(y) / 2
     assert duals[1] == pytest.approx(duals[0], rel=1e-5)
