@@ -205,7 +205,7 @@ class Grammar:
         at = np.where(chains >= 0, len(self.nodes) + chains, symbols)[(chains >= 0) | (symbols < len(self.nodes))]
         return bool(of_nodes[at].any() or of_words[words].any())
 
-    @property
+    @cached_property
     def longest_chain(self) -> int:
         """Rules in the longest chain."""
         return max((len(chain) - 1 for chain in self.chains), default=0)
