@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from structsvm.progress import Monitor
 
 if TYPE_CHECKING:
-    from structsvm.solvers.base import Run
+    from structsvm.solvers.run import Run
 
 __all__ = ["CallbackMonitor", "CallbackSupportMixin", "with_callbacks"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from structsvm.result import relative_gap
 
 if TYPE_CHECKING:
-    from structsvm.solvers.base import Run
+    from structsvm.solvers.run import Run
 
 
 class Monitor:

@@ -1,4 +1,4 @@
-"""The members of `structsvm.dual.exchanges` one after the other in this process, and what they would send."""
+"""The members of `structsvm.dual.members` one after the other in this process, and what they would send."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import time
 import numpy as np
 
 from structsvm import LaRank
-from structsvm.dual.exchanges import CUTS, ExchangeSchedule, Member, MemberRounds, SharedState
-from structsvm.solvers.base import DualRun
+from structsvm.dual.cuts import CUTS
+from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState
+from structsvm.dual.members import Member
+from structsvm.solvers.run import DualRun
 
 C = 0.1
 SOLVER = LaRank(C=C, random_state=0, deterministic=False)

@@ -1,6 +1,6 @@
 """Solvers: schedules of steps on one shared state. None of them knows any structure."""
 
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import FrankWolfe
@@ -17,6 +17,7 @@ from structsvm.solvers.linear.sgdqn import SGDQN
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
+from structsvm.solvers.run import Run
 
 __all__ = [
     "SGDQN",

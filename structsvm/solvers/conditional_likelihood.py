@@ -15,7 +15,8 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.result import Result
-from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
+from structsvm.solvers.base import DualSolver, Solver
+from structsvm.solvers.run import SLICE_SECONDS, DualRun
 
 # Without `max_iter` and `tol`: training ends with the pass after which the examples' shares of the gap, each at its
 # last visit, sum to at most this share of the objective.

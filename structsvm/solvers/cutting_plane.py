@@ -14,7 +14,8 @@ from structsvm.dual._dual import DualState
 from structsvm.dual._one_slack import OneSlackProblem
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
-from structsvm.solvers.base import DualRun, DualSolver
+from structsvm.solvers.base import DualSolver
+from structsvm.solvers.run import DualRun
 
 # With a hard margin: rounds after which to check whether any weights are feasible, the largest rows times columns of
 # that linear programme, and scipy's status for infeasible.

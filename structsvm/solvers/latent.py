@@ -31,11 +31,12 @@ from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import FLAG, Interval, Kind, Options, seed_from, validate
 from structsvm.result import Result
-from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
+from structsvm.solvers.base import DualSolver, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.frank_wolfe import FrankWolfe
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.passive_aggressive import PassiveAggressive
+from structsvm.solvers.run import SLICE_SECONDS, DualRun
 
 # Number of random weight vectors for the first completions, each for its share of the examples.
 DRAWS = 8

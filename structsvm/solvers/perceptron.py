@@ -10,7 +10,8 @@ import numpy as np
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import WeightState
 from structsvm.parameters import FLAG, N_JOBS, seed_from
-from structsvm.solvers.base import Solver, WeightRun
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import WeightRun
 
 
 class Perceptron(Solver):

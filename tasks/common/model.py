@@ -21,8 +21,8 @@ from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
-from structsvm.solvers.base import DualRun
 from structsvm.solvers.latent import LatentRun
+from structsvm.solvers.run import DualRun
 from structsvm.stored_values import stored_count, stored_names, stored_positive
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json

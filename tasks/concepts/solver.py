@@ -9,7 +9,8 @@ import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.parameters import POSITIVE, Options, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
 from structsvm.tasks.concepts.worlds import ConceptProblem
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual.exchanges import joined, scaled
+from structsvm.dual.cuts import joined, scaled
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates

@@ -42,7 +42,8 @@ from structsvm.oracles.hybrid import (
     word_attributes,
 )
 from structsvm.parameters import POSITIVE, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import Units
 from structsvm.tasks.common.solver import AUTO
 

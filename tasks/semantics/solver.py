@@ -14,7 +14,8 @@ from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
-from structsvm.solvers.base import Solver, WeightRun
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import WeightRun
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.problem import SemanticProblem

@@ -7,11 +7,13 @@ import pytest
 from python_oracles import Data, Multiclass
 
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM, PassiveAggressive
-from structsvm.dual import exchanges
+from structsvm.dual import exchanges, members
 from structsvm.dual import threads as dual_threads
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import add_sparse, sum_up
-from structsvm.dual.exchanges import ExchangeSchedule, Member, Shard, SharedState
+from structsvm.dual.cuts import CUTS, mixed
+from structsvm.dual.exchanges import ExchangeSchedule, SharedState
+from structsvm.dual.members import Held, Member, Shard
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
 from structsvm.shards.storage import dumps_references
@@ -277,9 +279,9 @@ def test_a_share_of_an_exchange_is_a_share_of_each_alpha():
     ends = []
     for n_passes in (1, 3):
         run = advance(LARANK.start(problem), n_passes)
-        ends.append({name: run.state.get_state()[name] for name in exchanges.CUTS})
-    assert exchanges.mixed(*ends, 0.0) is ends[0] and exchanges.mixed(*ends, 1.0) is ends[1]
-    cuts = exchanges.mixed(*ends, 0.25)
+        ends.append({name: run.state.get_state()[name] for name in CUTS})
+    assert mixed(*ends, 0.0) is ends[0] and mixed(*ends, 1.0) is ends[1]
+    cuts = mixed(*ends, 0.25)
     assert (np.diff(cuts["cut_example"]) >= 0).all()
     state, sums, expected = DualState(problem, C), np.zeros(problem.n_features), np.zeros(problem.n_features)
     state.set_state(state.get_state() | cuts)
@@ -322,14 +324,14 @@ def test_a_sum_in_the_wrong_direction_is_undone():
     assert state.dual == dual
     np.testing.assert_array_equal(state.weights, w)
     after = state.get_state()
-    for name in exchanges.CUTS:
+    for name in CUTS:
         np.testing.assert_array_equal(after[name], before[name])
 
 
 def test_workers_keep_their_states(monkeypatch, workers):
     workers[:] = [1, 1, 1]
     made = []
-    monkeypatch.setattr(exchanges, "NEARLY", -np.inf)  # all of each sum is taken
+    monkeypatch.setattr(members, "NEARLY", -np.inf)  # all of each sum is taken
     monkeypatch.setattr(
         exchanges, "DualState", lambda *args, **kwargs: made.append(args[0]) or DualState(*args, **kwargs)
     )
@@ -395,7 +397,7 @@ def test_what_the_client_has_of_examples_and_alphas():
     run = solver.solve(chains())
     assert all(isinstance(shard, Shard) for member in run.state.members for shard in member.shards)
     arrays = run.get_state()
-    for name in exchanges.CUTS:
+    for name in CUTS:
         base = arrays[name]
         while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
             base = base.base
@@ -485,7 +487,7 @@ def test_weights_are_read_once_from_whoever_has_them(monkeypatch, average):
     run.checked_certify()
     run.state.cluster.lose(0)
     member = run.state.cluster.there[1]
-    expected = member.held(exchanges.Held(run.state.n_exchanged if run.use_average else 0)).copy()
+    expected = member.held(Held(run.state.n_exchanged if run.use_average else 0)).copy()
     run.close()
     assert run.weights is run.weights
     np.testing.assert_array_equal(run.weights, expected)
@@ -530,7 +532,7 @@ def test_nobody_is_asked_for_what_a_lost_cluster_had():
     run.close()
     assert not Copies.made[0].is_open
     arrays = run.state.get_state()
-    for name in exchanges.CUTS:
+    for name in CUTS:
         np.testing.assert_array_equal(arrays[name], kept[name])
 
 

@@ -13,7 +13,7 @@ from structsvm.datasets import make_alignment, make_dependency_trees, make_treeb
 from structsvm.dual.threads import ThreadedSchedule, equal_shares
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers.base import relative_gap
+from structsvm.result import relative_gap
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceAligner, TaxonomyClassifier
 
 

@@ -22,7 +22,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.protocol import OracleError
 from structsvm.result import relative_gap
-from structsvm.solvers import base
+from structsvm.solvers import run as runs
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
@@ -251,8 +251,8 @@ def test_certificates_of_many_examples_drop_the_worse_weights(n_jobs, monkeypatc
     oracle, X, Y = chain_data(n=400, T=3)
 
     def trained(most, certainty, **options):
-        monkeypatch.setattr(base, "MANY_EXAMPLES", most)
-        monkeypatch.setattr(base, "CERTAINTY", certainty)
+        monkeypatch.setattr(runs, "MANY_EXAMPLES", most)
+        monkeypatch.setattr(runs, "CERTAINTY", certainty)
         monkeypatch.setattr(parallel, "SHARD_EXAMPLES", 30)
         solver = LaRank(**{"C": 0.01, "max_iter": 2, "random_state": 0} | options)
         problem, sizes = oracle.bind(X, Y, **solver.formulation()), []

@@ -14,7 +14,7 @@ from structsvm.features.columns import Columns
 from structsvm.metrics import GraphScores, RankingScores, chunk_f1, graph_scores, ranking_scores, tree_loss
 from structsvm.progress import Monitor
 from structsvm.protocol import Rescaling
-from structsvm.solvers.base import Run
+from structsvm.solvers.run import Run
 from structsvm.structures.trees import Tree, parse_tree
 from structsvm.tasks import GraphLabeler, MultivariateClassifier, Ranker, SequenceLabeler, TaxonomyClassifier
 from structsvm.testing import check_oracle

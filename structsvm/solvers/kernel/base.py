@@ -12,7 +12,8 @@ import numpy as np
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import POSITIVE, Interval, Options, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 
 
 class KernelRun(Run):

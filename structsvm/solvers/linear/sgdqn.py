@@ -16,7 +16,8 @@ from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
 from structsvm.linear.machines import MachineSchedule, parts_of
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, N_JOBS, POSITIVE, Interval, Options, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 
 # The share of the examples on which t0 is chosen, their least number, and the factor from one t0 to the next.
 SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20

@@ -14,7 +14,8 @@ from structsvm.dual._weights import checked_array, half_norm
 from structsvm.linear._tracking import TrackingState
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 
 
 class TrackingRun(Run):

@@ -27,7 +27,8 @@ from structsvm.datasets import (
 )
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.run import Run
 from structsvm.tasks.common.estimator import CallbackMonitor
 from structsvm.tasks.common.model import TaskModel
 

@@ -14,7 +14,7 @@ from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_alignment, make_dependency_trees, make_sequences, make_taxonomy, make_treebank
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.solvers.base import DualRun
+from structsvm.solvers.run import DualRun
 from structsvm.tasks.common import selection
 from structsvm.tasks.common.losses import SumSearch
 from structsvm.tasks.common.selection import (

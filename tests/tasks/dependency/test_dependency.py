@@ -8,7 +8,7 @@ import pytest
 import structsvm
 from structsvm import AdviceWarning, LaRank
 from structsvm.datasets import make_dependency_trees
-from structsvm.dual.exchanges import joined, scaled
+from structsvm.dual.cuts import joined, scaled
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
 from structsvm.tasks import DependencyParser

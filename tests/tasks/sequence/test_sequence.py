@@ -18,7 +18,7 @@ from structsvm import LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.metrics import chunk_f1, chunk_scores, token_accuracy
-from structsvm.solvers.base import Run
+from structsvm.solvers.run import Run
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.sequence.constraints import label_masks, repaired
 

@@ -10,7 +10,7 @@ import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.solvers import LaRank
-from structsvm.solvers.base import DualRun
+from structsvm.solvers.run import DualRun
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.model import TaskModel
 

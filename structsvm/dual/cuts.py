@@ -1,0 +1,59 @@
+"""The constraints of examples as arrays, as they stand in the states of training and travel between workers."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from structsvm.shards.storage import in_file
+
+CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
+
+
+def cuts_of(arrays: Any, start: int, stop: int) -> Any:
+    """The cuts of examples start .. stop - 1, of the arrays of a state."""
+    first, last = np.searchsorted(arrays["cut_example"], [start, stop])
+    bounds = arrays["cut_bounds"][first : last + 1]
+    return {
+        "cut_example": arrays["cut_example"][first:last] - start,
+        "cut_bounds": bounds - bounds[0],
+        "cut_numbers": arrays["cut_numbers"][first:last],
+        "cut_words": arrays["cut_words"][bounds[0] : bounds[-1]],
+    }
+
+
+def scaled(cuts: Any, sigma: float) -> Any:
+    """The same cuts, their alphas times sigma."""
+    return cuts | {"cut_numbers": cuts["cut_numbers"] * [sigma, 1.0, 1.0]}
+
+
+def mixed(before: Any, after: Any, share: float) -> Any:
+    """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example."""
+    if share in (0.0, 1.0):
+        return after if share else before
+    ends = scaled(before, 1.0 - share), scaled(after, share)
+    example = np.concatenate([cuts["cut_example"] for cuts in ends])
+    order = np.argsort(example, kind="stable")
+    sizes = np.concatenate([np.diff(cuts["cut_bounds"]) for cuts in ends])
+    starts = np.concatenate([[0], np.cumsum(sizes)])[order]
+    bounds = np.concatenate([[0], np.cumsum(sizes[order])])
+    words = np.concatenate([cuts["cut_words"] for cuts in ends])
+    return {
+        "cut_example": example[order],
+        "cut_bounds": bounds,
+        "cut_numbers": np.concatenate([cuts["cut_numbers"] for cuts in ends])[order],
+        "cut_words": words[np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes[order])],
+    }
+
+
+def joined(parts: Any) -> Any:
+    """The cuts of parts of the examples, each given as their indices among all, and its cuts: mapped from files."""
+    examples, cuts = zip(*parts, strict=True)
+    n_words = np.cumsum([0, *(part["cut_bounds"][-1] for part in cuts)])[:-1].tolist()
+    found = {name: in_file(part[name] for part in cuts) for name in ("cut_numbers", "cut_words")}
+    found["cut_example"] = in_file(where[part["cut_example"]] for where, part in zip(examples, cuts, strict=True))
+    bounds = (part["cut_bounds"][1:] + n for part, n in zip(cuts, n_words, strict=True))
+    found["cut_bounds"] = in_file(chain([np.zeros(1, dtype=np.int64)], bounds))
+    return found
