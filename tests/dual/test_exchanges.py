@@ -333,7 +333,7 @@ def test_workers_keep_their_states(monkeypatch, workers):
     made = []
     monkeypatch.setattr(members, "NEARLY", -np.inf)  # all of each sum is taken
     monkeypatch.setattr(
-        exchanges, "DualState", lambda *args, **kwargs: made.append(args[0]) or DualState(*args, **kwargs)
+        members, "DualState", lambda *args, **kwargs: made.append(args[0]) or DualState(*args, **kwargs)
     )
     run = advance(start(LARANK), 3)
     run.checked_certify()
