@@ -19,13 +19,11 @@ which is found by all numbers (m, c, words) that parts of the best derivations m
 
 from __future__ import annotations
 
-import heapq
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import count, pairwise, takewhile
-from operator import itemgetter
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +31,8 @@ from numpy.typing import NDArray
 
 from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
+from structsvm.oracles.meanings.lexicon import Copy, Lexicon
+from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, Unit, Units
 from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
@@ -41,39 +41,18 @@ __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
 MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
-# The item that is the whole of a derivation; kinds of items that say what fills a slot.
-ALL = int(Kind.ROOT), 0, 0, 0, 0
+# Kinds of items that say what fills a slot.
 FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
-# Prefix of the attributes of words in phrases of the lexicon.
-LISTED = "g:"
-
-# Maximum number of words of a name that is searched in a sentence.
-LONGEST_NAME = 6
 # Maximum number of words of a copied name.
 LONGEST_COPY = 3
-# A word calls a leaf if the leaf is in the meanings of this share of its sentences.
-CALLED = 0.1
-# A leaf that is not written like its words is always looked for if it is in this share of the sentences.
-COMMON = 0.02
-# Kinds of names that words which are not known, or those of a phrase, may be: each is tried at each place.
-MOST_KINDS = 1000
 # Of all units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
-# Kept of a search for the k best: partial derivations. It takes up so many times more of them, one after the other.
-MOST_PARTIAL, MOST_TAKEN = 200_000, 10
+# Kept of a search for the k best: partial derivations.
+MOST_PARTIAL = 200_000
 # Once the k best are found: a derivation worth less than this to the best of their derivations ends the search.
 UNLIKELY = 0.01
 # Bytes of forests that are kept, roughly.
 KEPT = 2**25
-
-
-class Copy(NamedTuple):
-    """An unknown name in the sentence: its tree, its kind, and its words [begin, end)."""
-
-    tree: Meaning
-    kind: int
-    begin: int
-    end: int
 
 
 class Derivation(NamedTuple):
@@ -130,174 +109,6 @@ class Parse(NamedTuple):
     fillings: list[tuple[int, Any]]
     owners: list[Any]
     features: tuple[NDArray[np.int64], NDArray[np.float64]]
-
-
-class Lexicon:
-    """Which leaves may be meant in a sentence: those called by a word, or written there, and those of `always`.
-
-    Parameters
-    ----------
-    units : Units
-    calls : dict
-        From a word to the numbers of the leaves that it calls.
-    always : iterable of int
-    new : iterable of int
-        The kinds of names that words which are not known may be.
-    phrases : dict, optional
-        From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
-        ValueError.
-
-    Examples
-    --------
-    >>> from structsvm.oracles.hybrid import Lexicon
-    >>> from structsvm.structures.meaning_units import Units
-    >>> from structsvm.structures.meanings import parse_meaning
-    >>> units = Units([parse_meaning("pass(pink1,pink2)")])
-    >>> Lexicon(units, {"kim": [1]}, always=[]).called(["kim", "runs"])
-    {1}
-    """
-
-    def __init__(
-        self,
-        units: Units,
-        calls: dict[str, list[int]],
-        always: Iterable[int],
-        new: Iterable[int] = (),
-        phrases: dict[tuple[str, ...], Meaning] | None = None,
-    ) -> None:
-        self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
-        self.written: dict[str, list[int]] = defaultdict(list)
-        for number, unit in enumerate(units.units):
-            if unit.n_slots == 0 and unit.words:
-                self.written["".join(unit.words)].append(number)
-        self.phrases = phrases or {}
-        self.longest_phrase = max(map(len, self.phrases), default=0)
-        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
-        self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
-        # Of each such attribute the kinds or the leaf that it speaks for.
-        self.listed: dict[str, list[int]] = {}
-        if len(self.new) > MOST_KINDS:
-            raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
-        for phrase, tree in self.phrases.items():
-            kinds = units.kinds_like(tree)
-            if len(kinds) > MOST_KINDS:
-                raise ValueError(
-                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
-                    f"which is like names of {len(kinds)} kinds, more than {MOST_KINDS}"
-                )
-            if not kinds:
-                raise ValueError(
-                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
-                    "which is like no name in the meanings"
-                )
-            number = units.number.get(units.split(tree)[0], -1)
-            speak = {f"{LISTED}{'' if isinstance(tree, str) else tree[0]}": kinds}
-            if number >= 0:
-                speak[f"{LISTED}={format_meaning(tree)}"] = [number]
-            self.listed |= speak
-            self._leaf_of[phrase] = number, kinds, [*speak]
-
-    @classmethod
-    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
-        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
-        self = cls(units, {}, (), (), phrases)
-        together: dict[str, Counter[int]] = defaultdict(Counter)
-        n_words: Counter[str] = Counter()
-        share: Counter[int] = Counter()
-        seen, written = Counter[int](), Counter[int]()
-        for words, bag in zip(sentences, bags, strict=True):
-            leaves = {unit: p for unit, p in bag.items() if units.units[unit].n_slots == 0}
-            share.update(leaves)
-            seen.update(leaves.keys())
-            written.update(leaves.keys() & self.called(words))
-            for word in dict.fromkeys(words):
-                n_words[word] += 1
-                together[word].update(leaves)
-        for word, of_word in together.items():
-            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word])
-            if called:
-                self.calls[word] = called
-        common = COMMON * len(sentences)
-        self.always = sorted(u for u, p in share.items() if p >= common and written[u] < 0.2 * seen[u])
-        members: dict[int, list[int]] = defaultdict(list)
-        for unit in seen:
-            if units.kinds[unit] >= len(units.units):
-                members[units.kinds[unit]].append(unit)
-        self.new = sorted(
-            kind
-            for kind, of_kind in members.items()
-            if len(of_kind) >= 3 and 2 * sum(written[u] for u in of_kind) >= sum(seen[u] for u in of_kind)
-        )
-        return self
-
-    def with_those_of(self, other: Lexicon, units: Units) -> Lexicon:
-        """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
-        number = {u: self.units.number[unit] for u, unit in enumerate(units.units) if unit in self.units.number}
-        earlier = set(number.values())
-        calls = {word: set(leaves) for word, leaves in self.calls.items()}
-        for word, leaves in other.calls.items():
-            calls.setdefault(word, set()).update(number[u] for u in leaves if u in number)
-        always = {number[u] for u in other.always if u in number} | set(self.always) - earlier
-        kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
-        taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
-        taken = {kind for kind in taken if kind >= len(self.units.units)}
-        return Lexicon(
-            self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken, self.phrases
-        )
-
-    @property
-    def kinds_of_phrases(self) -> set[int]:
-        """The kinds of the names that phrases say."""
-        return {kind for _, kinds, _ in self._leaf_of.values() for kind in kinds}
-
-    def phrases_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """``(begin, end, phrase)`` of those in a sentence."""
-        for i in range(len(words)):
-            for j in range(i + 1, min(i + self.longest_phrase, len(words)) + 1):
-                if (phrase := tuple(words[i:j])) in self.phrases:
-                    yield i, j, phrase
-
-    def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
-        """Of the words in phrases the attributes that say so."""
-        found: dict[int, list[str]] = defaultdict(list)
-        for i, j, phrase in self.phrases_in(words):
-            for t in range(i, j):
-                found[t] += self._leaf_of[phrase][2]
-        return found
-
-    def new_in(self, words: Sequence[str]) -> Iterator[Copy]:
-        """The names of phrases in a sentence that are not units."""
-        for i, j, phrase in self.phrases_in(words):
-            number, kinds, _ = self._leaf_of[phrase]
-            if number < 0:
-                yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
-
-    def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
-        """Of each leaf the words that it is written with in some sentences."""
-        found: dict[int, set[str]] = defaultdict(set)
-        for words in sentences:
-            for i, j, leaf in self.written_in(words):
-                found[leaf].update(word for word in words[i:j] if any(map(str.isalnum, word)))
-        return found
-
-    def written_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-        """``(begin, end, leaf)`` of the leaves that are written in a sentence."""
-        plain = ["".join(c for c in word if c.isalnum()) for word in words]
-        for i in range(len(words)):
-            text = ""
-            for j, word in enumerate(plain[i : i + LONGEST_NAME], start=i + 1):
-                text += word
-                for leaf in self.written.get(text, ()):
-                    yield i, j, leaf
-
-    def called(self, words: Sequence[str]) -> set[int]:
-        """The leaves that may be meant."""
-        found = set(self.always)
-        for word in {*words}:
-            found.update(self.calls.get(word, ()))
-        found.update(leaf for _, _, leaf in self.written_in(words))
-        found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
-        return found - {-1}
 
 
 class HybridTrees(Oracle):
@@ -905,48 +716,12 @@ class HybridTrees(Oracle):
         least: float = 0.0,
         losses: Any = None,
     ) -> Iterator[tuple[float, list[Any]]]:
-        """``(score, steps)`` of derivations, best first: A* whose bounds, from the chart, are exact.
-
-        A step is an item, the items below it and the words that it adds; they are in preorder.
-        """
+        """``(score, steps)`` of derivations, best first; steps as `best_first` has them."""
         best = self.chart.log_sum(encoded, forest, w, best=True, losses=losses)
         if best == -np.inf:
             return
-        chart, order = self.chart, count()
-        edges: dict[Any, Any] = {}
-
-        def ways(item: Any) -> Any:
-            if item not in edges:
-                kind, u, x, i, j = item
-                edges[item] = sorted(chart.edges(kind, u, x, i, j, least), key=itemgetter(0), reverse=True)
-            return edges[item]
-
-        # A partial derivation: minus its bound, its items in preorder as a list linked from the last one, what waits,
-        # and the rank of the edge that its first waiting item is to have.
-        agenda: list[Any] = [(-1.0, next(order), None, (ALL, None), 0)]
-        for _ in range(MOST_TAKEN * most):  # one meaning may have more derivations than anybody waits for
-            if not agenda:
-                return
-            bound, _, done, waiting, rank = heapq.heappop(agenda)
-            while waiting is not None:
-                item, rest = waiting
-                options = ways(item)
-                if not options:  # of a value so small that none of its ways is above 0
-                    break
-                if rank + 1 < len(options) and len(agenda) < most - 1:
-                    loss = options[rank + 1][0] / options[rank][0]
-                    heapq.heappush(agenda, (bound * loss, next(order), done, waiting, rank + 1))
-                _, below, own = options[rank]
-                done, waiting, rank = (done, item, below, own), rest, 0
-                for part in reversed(below):
-                    waiting = part, waiting
-            if waiting is None and bound < 0.0:
-                steps = []
-                while done is not None:
-                    done, item, below, own = done
-                    steps.append((item, below, own))
-                steps.reverse()
-                yield best + float(np.log(-bound)), steps
+        for share, steps in best_first(lambda *item: self.chart.edges(*item, least), most):
+            yield best + float(np.log(share)), steps
 
     def _read(
         self, steps: Any, units: Sequence[Any], slots: Any, score: float
@@ -988,60 +763,6 @@ class HybridTrees(Oracle):
                 _, below, own = next(following)
                 words += own
                 waiting += reversed(below)
-
-
-def ways_within(edges: Any, most: float) -> tuple[dict[Any, Any], dict[Any, float]]:
-    """Of items the ways to make them, and what the best derivation with them lacks of the best (Dijkstra).
-
-    Those of all derivations that lack no more than `most`; a way is what it lacks of the item's best, the items below
-    and the words.
-    """
-    ways: dict[Any, Any] = {}
-    lacks, agenda = {ALL: 0.0}, [(0.0, ALL)]
-    while agenda:
-        lack, item = heapq.heappop(agenda)
-        if item in ways:
-            continue
-        found = edges(*item)
-        top = max(map(itemgetter(0), found), default=0.0)
-        ways[item] = [(d, *way) for v, *way in found if v and lack + (d := float(np.log(top / v))) <= most]
-        for d, below, _ in ways[item]:
-            for part in below:
-                if lack + d < lacks.get(part, np.inf):
-                    lacks[part] = lack + d
-                    heapq.heappush(agenda, (lack + d, part))
-    return ways, lacks
-
-
-def counted(ways: dict[Any, Any], lacks: dict[Any, float], most: float, counts_of: Any) -> dict[Any, Any]:
-    """Of items, by three counts that `counts_of` has of each way: their best derivation with these.
-
-    It is what it lacks, the items below, the words, and the counts of the items below.
-    """
-    tables: dict[Any, Any] = {}
-    waiting: list[Any] = [ALL]
-    while waiting:
-        item = waiting[-1]
-        left = [part for _, below, _ in ways[item] for part in below if part not in tables]
-        if left:
-            waiting += left
-            continue
-        waiting.pop()
-        tables[item], room = {}, most - lacks[item]
-        for lost, below, own in ways[item]:
-            sums: dict[Any, Any] = {counts_of(item, below, own): (lost, below, own, ())}
-            for part in below:
-                joint: dict[Any, Any] = {}
-                for (a, b, c), (before, *_, chosen) in sums.items():
-                    for counts, (more, *_) in tables[part].items():
-                        key, value = (a + counts[0], b + counts[1], c + counts[2]), before + more
-                        if value <= room and (key not in joint or value < joint[key][0]):
-                            joint[key] = value, below, own, (*chosen, counts)
-                sums = joint
-            for key, made in sums.items():
-                if key not in tables[item] or made[0] < tables[item][key][0]:
-                    tables[item][key] = made
-    return tables
 
 
 def is_text(found: tuple[Derivation, Any, Any]) -> bool:

@@ -617,7 +617,7 @@ def test_a_search_ends_at_what_is_unlikely():
 def test_names_of_too_many_kinds(monkeypatch):
     units = Units([parse_meaning(f"r{k}(a{k})") for k in range(5)])
     assert len(units.members) == 5
-    monkeypatch.setattr("structsvm.oracles.hybrid.MOST_KINDS", 4)
+    monkeypatch.setattr("structsvm.oracles.meanings.lexicon.MOST_KINDS", 4)
     Lexicon(units, {}, [], [*units.members][:4], {("x",): "a0"})
     with pytest.raises(ValueError, match="names of 5 kinds may be new, more than 4"):
         Lexicon(units, {}, [], units.members)

@@ -1,0 +1,1 @@
+"""What hybrid trees need beside their charts: what a sentence may be about, and the search for derivations."""

@@ -1,0 +1,199 @@
+"""What a sentence may be about: the leaves of meanings that its words call, spell or, by a phrase, say."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from structsvm.structures.meaning_units import Units
+from structsvm.structures.meanings import Meaning, format_meaning
+
+# Prefix of the attributes of words in phrases of the lexicon.
+LISTED = "g:"
+
+# Maximum number of words of a name that is searched in a sentence.
+LONGEST_NAME = 6
+# A word calls a leaf if the leaf is in the meanings of this share of its sentences.
+CALLED = 0.1
+# A leaf that is not written like its words is always looked for if it is in this share of the sentences.
+COMMON = 0.02
+# Kinds of names that words which are not known, or those of a phrase, may be: each is tried at each place.
+MOST_KINDS = 1000
+
+
+class Copy(NamedTuple):
+    """An unknown name in the sentence: its tree, its kind, and its words [begin, end)."""
+
+    tree: Meaning
+    kind: int
+    begin: int
+    end: int
+
+
+class Lexicon:
+    """Which leaves may be meant in a sentence: those called by a word, or written there, and those of `always`.
+
+    Parameters
+    ----------
+    units : Units
+    calls : dict
+        From a word to the numbers of the leaves that it calls.
+    always : iterable of int
+    new : iterable of int
+        The kinds of names that words which are not known may be.
+    phrases : dict, optional
+        From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
+        ValueError.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.hybrid import Lexicon
+    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> units = Units([parse_meaning("pass(pink1,pink2)")])
+    >>> Lexicon(units, {"kim": [1]}, always=[]).called(["kim", "runs"])
+    {1}
+    """
+
+    def __init__(
+        self,
+        units: Units,
+        calls: dict[str, list[int]],
+        always: Iterable[int],
+        new: Iterable[int] = (),
+        phrases: dict[tuple[str, ...], Meaning] | None = None,
+    ) -> None:
+        self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
+        self.written: dict[str, list[int]] = defaultdict(list)
+        for number, unit in enumerate(units.units):
+            if unit.n_slots == 0 and unit.words:
+                self.written["".join(unit.words)].append(number)
+        self.phrases = phrases or {}
+        self.longest_phrase = max(map(len, self.phrases), default=0)
+        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
+        self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
+        # Of each such attribute the kinds or the leaf that it speaks for.
+        self.listed: dict[str, list[int]] = {}
+        if len(self.new) > MOST_KINDS:
+            raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
+        for phrase, tree in self.phrases.items():
+            kinds = units.kinds_like(tree)
+            if len(kinds) > MOST_KINDS:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    f"which is like names of {len(kinds)} kinds, more than {MOST_KINDS}"
+                )
+            if not kinds:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    "which is like no name in the meanings"
+                )
+            number = units.number.get(units.split(tree)[0], -1)
+            speak = {f"{LISTED}{'' if isinstance(tree, str) else tree[0]}": kinds}
+            if number >= 0:
+                speak[f"{LISTED}={format_meaning(tree)}"] = [number]
+            self.listed |= speak
+            self._leaf_of[phrase] = number, kinds, [*speak]
+
+    @classmethod
+    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
+        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
+        self = cls(units, {}, (), (), phrases)
+        together: dict[str, Counter[int]] = defaultdict(Counter)
+        n_words: Counter[str] = Counter()
+        share: Counter[int] = Counter()
+        seen, written = Counter[int](), Counter[int]()
+        for words, bag in zip(sentences, bags, strict=True):
+            leaves = {unit: p for unit, p in bag.items() if units.units[unit].n_slots == 0}
+            share.update(leaves)
+            seen.update(leaves.keys())
+            written.update(leaves.keys() & self.called(words))
+            for word in dict.fromkeys(words):
+                n_words[word] += 1
+                together[word].update(leaves)
+        for word, of_word in together.items():
+            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word])
+            if called:
+                self.calls[word] = called
+        common = COMMON * len(sentences)
+        self.always = sorted(u for u, p in share.items() if p >= common and written[u] < 0.2 * seen[u])
+        members: dict[int, list[int]] = defaultdict(list)
+        for unit in seen:
+            if units.kinds[unit] >= len(units.units):
+                members[units.kinds[unit]].append(unit)
+        self.new = sorted(
+            kind
+            for kind, of_kind in members.items()
+            if len(of_kind) >= 3 and 2 * sum(written[u] for u in of_kind) >= sum(seen[u] for u in of_kind)
+        )
+        return self
+
+    def with_those_of(self, other: Lexicon, units: Units) -> Lexicon:
+        """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
+        number = {u: self.units.number[unit] for u, unit in enumerate(units.units) if unit in self.units.number}
+        earlier = set(number.values())
+        calls = {word: set(leaves) for word, leaves in self.calls.items()}
+        for word, leaves in other.calls.items():
+            calls.setdefault(word, set()).update(number[u] for u in leaves if u in number)
+        always = {number[u] for u in other.always if u in number} | set(self.always) - earlier
+        kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
+        taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
+        taken = {kind for kind in taken if kind >= len(self.units.units)}
+        return Lexicon(
+            self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken, self.phrases
+        )
+
+    @property
+    def kinds_of_phrases(self) -> set[int]:
+        """The kinds of the names that phrases say."""
+        return {kind for _, kinds, _ in self._leaf_of.values() for kind in kinds}
+
+    def phrases_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """``(begin, end, phrase)`` of those in a sentence."""
+        for i in range(len(words)):
+            for j in range(i + 1, min(i + self.longest_phrase, len(words)) + 1):
+                if (phrase := tuple(words[i:j])) in self.phrases:
+                    yield i, j, phrase
+
+    def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
+        """Of the words in phrases the attributes that say so."""
+        found: dict[int, list[str]] = defaultdict(list)
+        for i, j, phrase in self.phrases_in(words):
+            for t in range(i, j):
+                found[t] += self._leaf_of[phrase][2]
+        return found
+
+    def new_in(self, words: Sequence[str]) -> Iterator[Copy]:
+        """The names of phrases in a sentence that are not units."""
+        for i, j, phrase in self.phrases_in(words):
+            number, kinds, _ = self._leaf_of[phrase]
+            if number < 0:
+                yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
+
+    def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
+        """Of each leaf the words that it is written with in some sentences."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for words in sentences:
+            for i, j, leaf in self.written_in(words):
+                found[leaf].update(word for word in words[i:j] if any(map(str.isalnum, word)))
+        return found
+
+    def written_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        """``(begin, end, leaf)`` of the leaves that are written in a sentence."""
+        plain = ["".join(c for c in word if c.isalnum()) for word in words]
+        for i in range(len(words)):
+            text = ""
+            for j, word in enumerate(plain[i : i + LONGEST_NAME], start=i + 1):
+                text += word
+                for leaf in self.written.get(text, ()):
+                    yield i, j, leaf
+
+    def called(self, words: Sequence[str]) -> set[int]:
+        """The leaves that may be meant."""
+        found = set(self.always)
+        for word in {*words}:
+            found.update(self.calls.get(word, ()))
+        found.update(leaf for _, _, leaf in self.written_in(words))
+        found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
+        return found - {-1}
