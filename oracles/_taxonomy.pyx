@@ -969,6 +969,10 @@ cdef class TaxonomyProblem(Problem):
         known = None if self.known is None else self.known.rows(slice(start, stop))
         return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop], known
 
+    def examples_at(self, chosen):
+        known = None if self.known is None else self.known.rows(chosen)
+        return self.decoder.structure, self.decoder.documents.take(chosen), self.labels[chosen], known
+
     def most_violated(self, Py_ssize_t i, w):
         """The output behind ``separate(i, w)``."""
         cdef Cut cut

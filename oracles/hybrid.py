@@ -720,7 +720,7 @@ class HybridTrees(Oracle):
         best = self.chart.log_sum(encoded, forest, w, best=True, losses=losses)
         if best == -np.inf:
             return
-        for share, steps in best_first(lambda *item: self.chart.edges(*item, least), most):
+        for share, steps in best_first(partial(self.chart.edges, least=least), most):
             yield best + float(np.log(share)), steps
 
     def _read(

@@ -832,6 +832,7 @@ cdef class DualState(WeightState):
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
             if s.n > 0:
+                self.make_room(s.n)
                 self.problem.c_dots(i, s.cuts, s.n, array_data(weights), False, self.slope)
                 for k in range(s.n):
                     worst[i] = max(worst[i], s.cuts[k].b - self.slope[k])

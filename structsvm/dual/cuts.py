@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.ranges import take_ranges
 from structsvm.shards.storage import in_file
 
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
@@ -24,6 +25,30 @@ def cuts_of(arrays: Any, start: int, stop: int) -> Any:
     }
 
 
+def cuts_at(arrays: Any, examples: Any) -> Any:
+    """The cuts of examples at these indices, which are then 0, 1, ..., of the arrays of a state."""
+    ends = np.searchsorted(arrays["cut_example"], [examples, examples + 1])
+    bounds = np.concatenate([[0], np.cumsum(ends[1] - ends[0])])
+    number = np.repeat(np.arange(len(examples)), np.diff(bounds))
+    return taken(arrays, np.arange(bounds[-1]) + (ends[0] - bounds[:-1])[number]) | {"cut_example": number}
+
+
+def taken(cuts: Any, chosen: Any) -> Any:
+    """The cuts at these indices, in their order."""
+    bounds, words = take_ranges(cuts["cut_bounds"], chosen)
+    return {
+        "cut_example": cuts["cut_example"][chosen],
+        "cut_bounds": bounds,
+        "cut_numbers": cuts["cut_numbers"][chosen],
+        "cut_words": cuts["cut_words"][words],
+    }
+
+
+def by_example(cuts: Any) -> Any:
+    """The cuts in the order of their examples."""
+    return taken(cuts, np.argsort(cuts["cut_example"], kind="stable"))
+
+
 def scaled(cuts: Any, sigma: float) -> Any:
     """The same cuts, their alphas times sigma."""
     return cuts | {"cut_numbers": cuts["cut_numbers"] * [sigma, 1.0, 1.0]}
@@ -34,18 +59,9 @@ def mixed(before: Any, after: Any, share: float) -> Any:
     if share in (0.0, 1.0):
         return after if share else before
     ends = scaled(before, 1.0 - share), scaled(after, share)
-    example = np.concatenate([cuts["cut_example"] for cuts in ends])
-    order = np.argsort(example, kind="stable")
-    sizes = np.concatenate([np.diff(cuts["cut_bounds"]) for cuts in ends])
-    starts = np.concatenate([[0], np.cumsum(sizes)])[order]
-    bounds = np.concatenate([[0], np.cumsum(sizes[order])])
-    words = np.concatenate([cuts["cut_words"] for cuts in ends])
-    return {
-        "cut_example": example[order],
-        "cut_bounds": bounds,
-        "cut_numbers": np.concatenate([cuts["cut_numbers"] for cuts in ends])[order],
-        "cut_words": words[np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes[order])],
-    }
+    found = {name: np.concatenate([cuts[name] for cuts in ends]) for name in CUTS}
+    sizes = [np.diff(cuts["cut_bounds"]) for cuts in ends]
+    return by_example(found | {"cut_bounds": np.concatenate([[0], np.cumsum(np.concatenate(sizes))])})
 
 
 def joined(parts: Any) -> Any:

@@ -27,10 +27,11 @@ import numpy as np
 from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs
-from structsvm.dual.cuts import CUTS, cuts_of, joined
+from structsvm.dual.cuts import CUTS, by_example, cuts_at, cuts_of, joined
 from structsvm.dual.members import Held, Member, Shard
 from structsvm.dual.parallel import Rounds
 from structsvm.dual.threads import equal_shares
+from structsvm.features.ranges import take_ranges
 from structsvm.shards.spread import is_ray
 from structsvm.shards.storage import in_file
 
@@ -59,6 +60,14 @@ class SharedState(DualState):
     connect : callable
         Gives the members workers of their own, with `map`, `all_to_all` and `close` of
         `structsvm.shards.cluster.Cluster`.
+
+    Attributes
+    ----------
+    order : ndarray of int, or None
+        The examples in the order in which members own them. None: their own. Problems with `examples_at` have brought
+        them into an order themselves, such as that of labels, and members whose examples differ hinder each other.
+    places : ndarray of int, or None
+        The inverse.
     """
 
     def __init__(
@@ -76,15 +85,20 @@ class SharedState(DualState):
         super().__init__(problem, C, base=base, seed=seed)
         self.C, self.connect, self.cluster = C, connect, None
         n_parts = 1 if len(n_threads) == 1 else N_PARTS * len(n_threads)
-        spans = list(pairwise(equal_shares(costs(problem), problem.groups, n_parts)))
+        self.order = self.places = None
+        if problem.sections is None and hasattr(problem, "examples_at"):
+            self.order = np.random.default_rng(0).permutation(problem.n_samples)
+            self.places = np.argsort(self.order)
+        spans = list(pairwise(equal_shares(self._in_order(costs(problem)), problem.groups, n_parts)))
         solver = copy.copy(solver)
         solver.checkpoint = None
         seed = int(self.random_words()[0] >> np.uint64(1))
         self.spans = [np.array(part).tolist() for part in np.array_split(spans, min(len(n_threads), len(spans)))]
-        self.members = [
-            Member([Shard(problem, a, b) for a, b in part], [C[a:b] for a, b in part], base, solver, n, seed + 100 * k)
-            for k, (part, n) in enumerate(zip(self.spans, n_threads))
-        ]
+        of_members, self.members = self._in_order(C), []
+        for k, (part, n) in enumerate(zip(self.spans, n_threads)):
+            shards = [Shard(problem, a, b, self.order) for a, b in part]
+            own = [of_members[a:b] for a, b in part]
+            self.members.append(Member(shards, own, base, solver, n, seed + 100 * k))
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
         self.is_averaged = averaging is not None
@@ -111,6 +125,14 @@ class SharedState(DualState):
         return self.dual
 
     # ---- members -----------------------------------------------------------------------------------
+
+    def _in_order(self, of_examples: Any) -> Any:
+        """Numbers of the examples, in the order in which members own them."""
+        return of_examples if self.order is None else of_examples[self.order]
+
+    def in_places(self, of_members: Any) -> Any:
+        """The inverse."""
+        return of_members if self.places is None else of_members[self.places]
 
     def map(self, function: Any, shared: Any, arguments: Any) -> Any:
         """``[function(member, shared, *rest) for ...]``, each where its member is."""
@@ -220,7 +242,7 @@ class SharedState(DualState):
         return super().primal(self.weights if w is None else w, violation)
 
     def known_violations(self, w: Any) -> Any:
-        return np.concatenate(whole(self._map(Member.known_violations, w)))
+        return self.in_places(np.concatenate(whole(self._map(Member.known_violations, w))))
 
     def restart_average(self) -> None:
         self.n_exchanged = 0
@@ -249,13 +271,16 @@ class SharedState(DualState):
     def _deal(self, arrays: Any) -> None:
         """Give the members here their part of all cuts."""
         for member, part in zip(self.members, self.spans, strict=True):
-            member.cuts = [cuts_of(arrays, a, b) for a, b in part]
+            member.cuts = [
+                cuts_of(arrays, a, b) if self.order is None else cuts_at(arrays, self.order[a:b]) for a, b in part
+            ]
 
     def get_state(self) -> Any:
         self._collect()
         cuts = [cuts for member in self.members for cuts in member.cuts]
-        spans = [np.arange(a, b) for part in self.spans for a, b in part]
-        return super().get_state() | joined(zip(spans, cuts, strict=True))
+        order = np.arange(self.problem.n_samples) if self.order is None else self.order
+        found = joined(zip((order[a:b] for part in self.spans for a, b in part), cuts, strict=True))
+        return super().get_state() | (found if self.order is None else by_example(found))
 
     def set_state(self, state: Any, *, adapt: bool = False) -> None:
         checked = DualState(self.problem, self.C)
@@ -276,6 +301,20 @@ class MemberRounds(Rounds):
         super().__init__(state.problem)
         self.state = state
         self.bounds = [0, *(stop for part in state.spans for _, stop in part)]
+
+    def part(self, start: float, stop: float) -> Any:
+        found = super().part(start, stop)
+        return found if self.state.order is None else self.state.order[found]
+
+    def _of_all(self, function: Any, w: Any) -> Any:
+        return self.state.in_places(super()._of_all(function, w))
+
+    def completions(self, w: Any, turn: int = 0, turns: int = 1) -> Any:
+        bounds, words = super().completions(w, turn, turns)
+        if self.state.places is None:
+            return bounds, words
+        bounds, chosen = take_ranges(bounds, self.state.places)
+        return bounds, words[chosen]
 
     def close(self) -> None:
         self.state.close()

@@ -38,17 +38,24 @@ class Held:
 
 
 class Shard:
-    """A part of a problem that is made where it is used: it pickles as that part."""
+    """A part of a problem that is made where it is used: it pickles as that part.
 
-    def __init__(self, problem: Any, start: int, stop: int) -> None:
+    With an `order`, the indices of all examples, it has those that come from `start` to `stop` in it.
+    """
+
+    def __init__(self, problem: Any, start: int, stop: int, order: Any = None) -> None:
         self.problem, self.start, self.stop = problem, start, stop
+        self.chosen = None if order is None else order[start:stop]
 
     def made(self) -> Any:
-        return self.problem.shard(self.start, self.stop)
+        if self.chosen is None:
+            return self.problem.shard(self.start, self.stop)
+        make, arguments = self.__reduce__()
+        return make(*arguments)
 
     def __reduce__(self) -> Any:
-        problem = self.problem
-        arguments = problem.examples(self.start, self.stop)
+        problem, chosen = self.problem, self.chosen
+        arguments = problem.examples(self.start, self.stop) if chosen is None else problem.examples_at(chosen)
         return rebuild, (type(problem), arguments, problem.formulation, problem.first + self.start)
 
 

@@ -21,7 +21,7 @@ from structsvm.tasks.common.labels import label_array, summed
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
-from structsvm.tasks.common.solver import Settings, inner_of, is_auto, is_log, make_solver
+from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
@@ -157,9 +157,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             documents.set_sections(problem)
             return problem, sample_weight
         if isinstance(solver, (DualSolver, LatentSVM)):
-            documents, label_ids, sample_weight = distinct(
-                documents, label_ids, sample_weight, mixed=not inner_of(solver).deterministic
-            )
+            documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
         known, n = label_ids, len(self.labels)
         if len(label_ids) and label_ids.max() >= n:
             known = Candidates.of([*([k] for k in range(n)), *self.sets], label_ids)
@@ -344,15 +342,10 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         return model
 
 
-def distinct(documents: Any, label_ids: Any, weight: Any, mixed: bool = False) -> tuple[Any, Any, Any]:
-    """Documents, labels and weights (None: 1) with equal ones merged, in an order that depends on them alone.
-
-    By label or, for threads and workers whose parts of them are to be alike, `mixed`.
-    """
+def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Documents, labels and weights (None: 1) with equal ones merged, in an order that depends on them alone."""
     total = summed(zip(label_ids.tolist(), bytes_of(documents)), weight)
     chosen = [total[key] for key in sorted(total)]
-    if mixed:
-        chosen = [chosen[k] for k in np.random.default_rng(0).permutation(len(chosen))]
     places = np.array([first for first, _ in chosen])
     return documents.take(places), label_ids[places], np.array([w for _, w in chosen])
 

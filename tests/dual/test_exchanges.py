@@ -10,14 +10,17 @@ from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM
 from structsvm.dual import exchanges, members
 from structsvm.dual import threads as dual_threads
 from structsvm.dual._dual import DualState
+from structsvm.dual._rounds import violations
 from structsvm.dual._weights import add_sparse, sum_up
 from structsvm.dual.cuts import CUTS, mixed
 from structsvm.dual.exchanges import ExchangeSchedule, SharedState
 from structsvm.dual.members import Held, Member, Shard
+from structsvm.oracles import taxonomy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
 from structsvm.shards.storage import dumps_references
 from structsvm.solvers import base
+from structsvm.structures.taxonomy import Taxonomy
 
 
 def chains(n=60, oracle=ViterbiOracle, **formulation):
@@ -129,6 +132,58 @@ def test_any_number_of_workers(workers, threads):
     assert [span for part in run.state.spans for span in part][-1][1] == 60
     assert run.state.n_argmax == 60
     assert run.dual == pytest.approx(dual_of(run), rel=1e-6)
+
+
+def documents(known=None, n=120):
+    """Those of a class stand one after the other."""
+    rng, y = np.random.default_rng(0), np.arange(n) * 4 // n
+    X = rng.normal(size=(n, 6)) + 2.0 * np.eye(4, 6)[y]
+    return taxonomy.TaxonomyOracle(Taxonomy.flat("abcd"), 6).bind(X, y if known is None else known)
+
+
+def test_documents_are_dealt_out_in_mixed_order():
+    problem = documents()
+    run = advance(start(LARANK, problem), 2)
+    state, rounds, w = run.state, run.rounds, run.weights
+    assert sorted(state.order) == list(range(120))
+    dealt = [np.concatenate([part.labels for part in member.parts]) for member in state.members]
+    np.testing.assert_array_equal(np.concatenate(dealt), problem.labels[state.order])
+    assert all(np.bincount(labels, minlength=4).min() >= 4 for labels in dealt)
+    assert run.dual == pytest.approx(dual_of(run), rel=1e-6)
+    found = violations(problem, w)
+    np.testing.assert_allclose(rounds.violations(w), found, rtol=1e-5)
+    part = rounds.part(0.0, 0.5)
+    assert 36 <= len(set(part)) == len(part) <= 60
+    np.testing.assert_allclose(rounds.violations(w, 0.0, 0.5), found[part], rtol=1e-5)
+    alone = DualState(problem, run.C)
+    alone.set_state(state.get_state())
+    np.testing.assert_allclose(state.known_violations(w), alone.known_violations(w), rtol=1e-5)
+
+
+def test_mixed_documents_resume_what_one_thread_has_begun(workers):
+    workers[:] = [1, 1]
+    problem = documents()
+    alone = advance(LARANK.start(problem), 2)
+    run = start(LARANK, problem)
+    run.set_state(alone.get_state())
+    assert run.dual == pytest.approx(alone.dual, rel=1e-6)
+    back = run.get_state()
+    for name in CUTS:
+        np.testing.assert_array_equal(back[name], alone.get_state()[name])
+    run = free(LARANK).solve(problem, run=run)
+    assert run.status == "converged" and run.dual > alone.dual
+
+
+def test_mixed_documents_that_are_known_in_part(workers):
+    workers[:] = [1, 1]
+    sets = [[0], [1], [2], [3], [0, 1], [1, 2, 3]]
+    which = np.array([4, 4, 5, 5])[np.arange(120) // 30]
+    which[::3] = np.arange(120)[::3] // 30
+    problem = documents(taxonomy.Candidates.of(sets, which))
+    solver = LaRank(C=0.3, tol=1e-3, max_iter=1000, random_state=0)
+    alone, run = (LatentSVM(one).solve(problem) for one in (solver, free(solver)))
+    assert run.status == "converged" and run.round > 1 and run.inner.state.order is not None
+    assert run.primal == pytest.approx(alone.primal, rel=2e-3)
 
 
 def test_weights_of_python_oracles_and_hard_margins(workers):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from python_oracles import Data
+from python_oracles import Data, Multiclass
 from structures_table import Taxonomies
 
 from structsvm import FrankWolfe, LaRank, PassiveAggressive, Perceptron
@@ -97,6 +97,17 @@ def test_structures_reach_the_optimum_of_one_thread(train):
     )
     assert run.status == alone.status == "converged"
     assert run.dual == pytest.approx(alone.dual, rel=4e-2)
+
+
+def test_certificates_of_approximate_inference():
+    oracle, X = Multiclass(3, 4), np.random.default_rng(0).normal(size=(60, 4))
+    oracle.inference = "approximate"
+    options = {"C": 0.3, "tol": 1e-3, "max_iter": 100, "random_state": 0}
+    alone, run = (
+        LaRank(n_jobs=n, deterministic=n == 1, **options).solve(oracle.bind(X, np.arange(60) % 3)) for n in (1, 2)
+    )
+    assert run.status == "settled" and np.isnan(run.primal)
+    assert run.dual == pytest.approx(alone.dual, rel=3e-3) and run.primal_found >= run.dual
 
 
 def test_every_example_is_visited_once_in_a_pass():
