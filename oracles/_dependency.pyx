@@ -7,7 +7,7 @@ m ascending from 1. Features are found anew from the codes whenever a cut is loo
 than to look it up in memory.
 """
 
-from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from libc.math cimport INFINITY, NAN, exp, isfinite, log, log1p
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -155,6 +155,18 @@ cdef int overflow(Py_ssize_t i) except -1 nogil:
         raise ValueError(f"sentence {i}: no tree has a finite score; the model's weights overflow")
 
 
+cdef bint cross(const int32_t* heads, Py_ssize_t n) noexcept nogil:
+    """Whether arcs of a tree cross, the root standing before the first word."""
+    cdef Py_ssize_t m, k, a, b, c, d
+    for m in range(1, n + 1):
+        a, b = min(m, <Py_ssize_t>heads[m - 1]), max(m, <Py_ssize_t>heads[m - 1])
+        for k in range(m + 1, n + 1):
+            c, d = min(k, <Py_ssize_t>heads[k - 1]), max(k, <Py_ssize_t>heads[k - 1])
+            if a < c < b < d or c < a < d < b:
+                return True
+    return False
+
+
 cdef class TreeFinder:
     """The best tree over a table of arc scores, and sums over all trees; with memory for one thread.
 
@@ -229,6 +241,7 @@ cdef class ArcDecoder:
 
     cdef readonly object oracle
     cdef readonly TreeFinder finder
+    cdef TreeFinder anyhow      # of trees whose arcs may cross, once a projective decoder has needed it
     cdef object kept                # what the addresses in `model` belong to
     cdef arcs_model model
     cdef arcs_sentence s
@@ -301,7 +314,10 @@ cdef class ArcDecoder:
 
     cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels,
                       int32_t* found) except -1 nogil:
-        """The best tree that agrees with what is known, -1 being unknown; -2 where there is none."""
+        """The best tree that agrees with what is known, -1 being unknown; -2 where there is none.
+
+        Where none of them is projective, one whose arcs cross, like a true tree that is known whole.
+        """
         cdef Py_ssize_t m, h, n = self.s.n, c
         cdef float* scores = self.s.scores
         cdef float score, top
@@ -316,7 +332,7 @@ cdef class ArcDecoder:
                     c = KERNELS.arcs_label(&self.model, w, &self.s, h, m, NULL, NULL)
                     top = self.row[c]
                     scores[h * (n + 1) + m] += self.row[labels[m - 1]] - top
-        if not self.finder.best(n, scores, found, &score):
+        if not self.finder.best(n, scores, found, &score) and not self.best_crossing(n, scores, found, &score):
             return -2
         for m in range(1, n + 1):
             found[n + m - 1] = labels[m - 1]
@@ -325,6 +341,15 @@ cdef class ArcDecoder:
                 if found[n + m - 1] >= self.model.n_labels:
                     return -2
         return 0
+
+    cdef bint best_crossing(self, Py_ssize_t n, const float* scores, int32_t* found, float* score) except -1 nogil:
+        """`TreeFinder.best` for a projective decoder, among all trees."""
+        if not self.finder.projective:
+            return False
+        if self.anyhow is None:
+            with gil:
+                self.anyhow = TreeFinder(False, self.finder.longest)
+        return self.anyhow.best(n, scores, found, score)
 
     cdef int label_table(self, const float* w, float* out) except -1 nogil:
         """Scores of all labels of all arcs of the current sentence: [((h n) + m - 1) n_labels + label]."""
@@ -946,6 +971,7 @@ cdef class DependencyProblem(ArcsProblem):
         return problem
 
     # ---- expectations: moments are the probabilities of labelled arcs less the true ones -------------
+    # A true tree with crossing arcs is none of those that a projective parser sums over: it is one more of them.
 
     cdef int reserve(self) except -1:
         cdef Py_ssize_t n = self.decoder.finder.longest, L = self.decoder.model.n_labels
@@ -963,7 +989,7 @@ cdef class DependencyProblem(ArcsProblem):
         cdef const int32_t* heads = self.look(i)
         cdef const int32_t* labels = &self.labels[self.offsets[i]]
         cdef Py_ssize_t h, k, n = self.decoder.s.n, L = self.decoder.model.n_labels
-        cdef double log_sum, score = 0.0, mean = 0.0
+        cdef double log_sum, score = 0.0, mean = 0.0, share = 1.0
         if self.dense.shape[0] == 0:
             with gil:
                 self.reserve()
@@ -972,17 +998,21 @@ cdef class DependencyProblem(ArcsProblem):
                                     NULL if m == NULL else &self.chances[0])
         for k in range(n):
             score += self.table[(heads[k] * n + k) * L + labels[k]]
+        if self.decoder.finder.projective and cross(heads, n):
+            share = 1.0 / (1.0 + exp(score - log_sum))
+            log_sum = max(log_sum, score) + log1p(exp(-abs(log_sum - score)))
+            mean = (1.0 - share) * score
         loss[0] = max(log_sum - score, 0.0) if isfinite(log_sum) and isfinite(score) else NAN
         if m == NULL or loss[0] != loss[0]:
             return 0
         for h in range(n + 1):
             for k in range(h * n * L, (h + 1) * n * L):
-                m[k] = <float>self.chances[k]
+                m[k] = <float>(share * self.chances[k])
                 if self.chances[k] > 0.0:
-                    mean += self.chances[k] * self.table[k]
+                    mean += share * self.chances[k] * self.table[k]
             poll(2 * n * L)
         for k in range(n):
-            m[(heads[k] * n + k) * L + labels[k]] -= 1.0
+            m[(heads[k] * n + k) * L + labels[k]] -= share
         entropy[0] = max(log_sum - mean, 0.0)
         return 0
 

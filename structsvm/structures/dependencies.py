@@ -177,12 +177,21 @@ class DependencyTree:
 def crossing_arcs(heads: Sequence[int]) -> list[int]:
     """The words (from 1) whose arc spans a word that is not below its head; those of the root span nothing.
 
+    If some heads are unknown (-1), a word may be below whatever: those whose arc crosses another known one.
+
     Examples
     --------
     >>> from structsvm.structures.dependencies import crossing_arcs
     >>> crossing_arcs([3, 4, 0, 3])
     [2]
     """
+    if -1 in heads:
+        arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, start=1) if h >= 0]
+        return [
+            m
+            for m, h in enumerate(heads, start=1)
+            if h > 0 and any((a < min(h, m) < b) != (a < max(h, m) < b) and not {a, b} & {h, m} for a, b in arcs)
+        ]
     found = []
     for m, h in enumerate(heads, start=1):
         if h <= 0:

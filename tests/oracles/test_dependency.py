@@ -7,6 +7,7 @@ import pytest
 from dependency_reference import all_heads
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, Dependencies
 
 from structsvm.features.arc_templates import ArcTemplates
@@ -14,6 +15,7 @@ from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.eisner import EisnerOracle, LossChart
 from structsvm.protocol import UnsupportedFormulation
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.dependencies import what_is_no_tree
 
 TREES = {(n, projective): np.array(all_heads(n, projective)) for n in range(1, 6) for projective in (True, False)}
@@ -168,6 +170,33 @@ def test_true_trees_that_cross_are_what_is_trained_towards():
     assert 0 < n_zero < 50
 
 
+def test_true_trees_that_cross_are_one_more_tree_of_the_log_loss():
+    case = Dependencies(0, (4,), 2, projective=True)
+    crossing = np.array([[3, 0], [4, 1], [0, 0], [3, 1]], dtype=np.int32)
+    problem, space = case.oracle.bind(case.X, [crossing], rescaling=None), case.spaces[0]
+    differences = space.psi - case.oracle.joint_feature(case.X[0], crossing)
+
+    def objective(w, C=3.0):
+        return 0.5 * w @ w + C * np.logaddexp(0.0, np.logaddexp.reduce(differences @ w))
+
+    run = ConditionalLikelihood(C=3.0, tol=1e-6, max_iter=1000).solve(problem)
+    best = minimize(objective, np.zeros(case.oracle.n_features), tol=1e-10)
+    assert run.status == "converged" and 0.5 < best.fun < 10.0
+    assert run.primal == pytest.approx(best.fun, rel=1e-4) and run.dual == pytest.approx(best.fun, rel=1e-4)
+    assert objective(run.weights.astype(float)) == pytest.approx(best.fun, rel=1e-4)
+
+
+def test_what_is_known_may_cross():
+    case = Dependencies(0, (5,), 2, projective=True)
+    every = Dependencies(0, (5,), 2, projective=False)
+    rng, known = np.random.default_rng(0), np.array([[3, -1], [4, -1], [-1, 0], [-1, -1], [-1, 1]], dtype=np.int32)
+    agrees = np.array([((known < 0) | (known == tree)).all() for tree in every.trees[0]])
+    for _ in range(5):
+        w = rng.normal(size=case.oracle.n_features).astype(np.float32)
+        scores = np.where(agrees, every.spaces[0].psi @ w, -np.inf)
+        np.testing.assert_array_equal(case.oracle.complete(case.X[0], known, w), every.trees[0][scores.argmax()])
+
+
 def test_the_best_tree_of_each_number_of_wrong_words():
     """Of all projective trees; and that slack rescaling is not what a sum over arcs finds."""
     n_other = 0
@@ -237,12 +266,10 @@ def test_bad_parameters():
     known = np.array([[2, -1], [3, -1], [4, -1], [1, -1]])
     with pytest.raises(ValueError, match="is below itself"):
         oracle.complete(np.full((4, 2), 2), known, np.zeros(oracle.n_features))
-    crossing = np.array([[3, -1], [4, -1], [-1, -1], [-1, -1]])
+    no_root = np.array([[-1, 1]] * 4)
     with pytest.raises(ValueError, match="sentence 0: no tree agrees with what is known"):
-        oracle.complete(np.full((4, 2), 2), crossing, np.zeros(oracle.n_features))
-    assert make(ArborescenceOracle).complete(np.full((4, 2), 2), crossing, np.zeros(oracle.n_features))[
-        :2, 0
-    ].tolist() == [
-        3,
-        4,
-    ]
+        make(root_label=0).complete(np.full((4, 2), 2), no_root, np.zeros(oracle.n_features))
+    crossing = np.array([[3, -1], [4, -1], [-1, -1], [-1, -1]])
+    for kind in (EisnerOracle, ArborescenceOracle):
+        found = make(kind).complete(np.full((4, 2), 2), crossing, np.zeros(oracle.n_features))
+        assert found[:2, 0].tolist() == [3, 4]

@@ -1,6 +1,7 @@
 """CoNLL-U in and out, and what is refused; crossing arcs; trees as text."""
 
 import gzip
+from itertools import product
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -114,7 +115,16 @@ def test_crossing_arcs_are_those_of_no_projective_tree():
             tree = DependencyTree(tuple(Word("w", head=h) for h in heads))
             assert tree.is_projective == (heads in projective)
     assert crossing_arcs([3, 4, 0, 3]) == [2]
-    assert crossing_arcs([-1, 1, 0]) == []
+
+
+def test_arcs_over_words_with_unknown_heads_may_be_projective():
+    for n in range(1, 6):
+        for heads in all_heads(n, True):
+            for known in product([True, False], repeat=n):
+                assert crossing_arcs([h if k else -1 for h, k in zip(heads, known)]) == []
+    assert crossing_arcs([3, -1, 0]) == crossing_arcs([-1, 1, 0]) == []
+    assert crossing_arcs([3, 4, 0, -1]) == crossing_arcs([3, 4, -1, 3]) == [1, 2]
+    assert crossing_arcs([0, -1, 1]) == [] and crossing_arcs([3, 0, -1]) == [1]
 
 
 def test_text_has_a_line_and_an_arrow_per_word():
