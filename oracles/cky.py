@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
 from numbers import Integral
@@ -371,13 +372,13 @@ class CKYOracle(Oracle):
 
         A given parser, and its weights, must not be used or changed meanwhile.
         """
-        if k is not None and (not isinstance(k, Integral) or k < 1):
+        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
             raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
         numbers, weights = self.words(x), self._weights(w, parser)
         if numbers is None:
             return iter(())
         parser, weights = (self.parser(), weights.copy()) if parser is None else (parser, weights)
-        ranked = islice(derivations(parser, numbers, weights), None if k is None else int(k))
+        ranked = islice(derivations(parser, numbers, weights), None if k is None else min(int(k), sys.maxsize))
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def fragments(

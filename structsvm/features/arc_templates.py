@@ -81,6 +81,9 @@ class ArcTemplates:
         labels: Sequence[str],
         vectors: Mapping[str, int] | None = None,
     ) -> None:
+        for text in (*arcs, *labels):
+            if not isinstance(text, str):
+                raise ValueError(f"a template must be a str, got {text!r:.80}")
         self.columns, self.arcs, self.labels = (tuple(dict.fromkeys(texts)) for texts in (columns, arcs, labels))
         self.vectors, self.n_number_rows = dict(vectors or {}), 0
         self.n_codes = len(self.columns) + sum(self.vectors.values())

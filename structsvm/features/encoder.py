@@ -233,6 +233,8 @@ class FeatureEncoder:
             if fit:
                 raise ValueError("X contains no sequences")
             return self._nothing()
+        if fit and isinstance(first, (list, tuple)) and not first:  # which does not say what tokens are
+            raise ValueError("sequence 0 is empty")
         sequences = chain([first], iterator)
         if is_numeric(first) or (self.kind == "numeric" and isinstance(first, (list, tuple)) and not first):
             return self._encode_numeric(sequences, fit)

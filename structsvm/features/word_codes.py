@@ -101,7 +101,9 @@ class OwnColumns:
             raise ValueError(
                 "the model was trained with a callable 'features', which no file holds; set_params(features=...)"
             )
-        rows: list[Any] = [(row,) if isinstance(row, (str, np.ndarray)) else row for row in self.features(list(words))]
+        found = self.features(list(words))
+        found = found if hasattr(found, "__iter__") else [found]
+        rows: list[Any] = [(row,) if isinstance(row, (str, np.ndarray)) else row for row in found]
         sizes = self.sizes
         if sizes is None:
             sizes = tuple(map(_size, rows[0])) if rows and isinstance(rows[0], (tuple, list)) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from structsvm.metrics._counts import paired, precision_recall_f1
@@ -150,8 +151,10 @@ def dependency_scores(
 
 
 def _arcs(tree: Any, i: int) -> Any:
-    if isinstance(tree, DependencyTree):
-        return tree.arcs
-    if isinstance(tree, str) or not all(isinstance(arc, (tuple, list)) and len(arc) == 2 for arc in tree):
+    arcs = tree.arcs if isinstance(tree, DependencyTree) else tree
+    if not isinstance(arcs, (tuple, list)) or not all(isinstance(arc, (tuple, list)) and len(arc) == 2 for arc in arcs):
         raise ValueError(f"tree {i}: expected a DependencyTree or a list of (head, relation), got {tree!r:.80}")
-    return tree
+    for k, (head, label) in enumerate(arcs, start=1):
+        if not isinstance(head, Integral) or head < 0 or not isinstance(label, str):
+            raise ValueError(f"tree {i}: the head or the relation of word {k} is unknown, got {(head, label)!r:.80}")
+    return arcs

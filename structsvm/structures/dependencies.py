@@ -283,6 +283,8 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
     first = 1
     for number, line in enumerate((*text.removeprefix("\ufeff").split("\n"), ""), start=1):
         line = line.rstrip("\r")
+        if "\r" in line:
+            raise ConlluError(f"{name}:{number}: a carriage return within a line: {line!r:.80}")
         if line and not line.isspace():
             if line[0] == "#" and not words and not others:
                 comments.append(line)

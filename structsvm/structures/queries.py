@@ -51,6 +51,8 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
     starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])[:n_rows]
     first: dict[Any, int] = {}
     for start, name in zip(starts.tolist(), ids[starts].tolist(), strict=True):
+        if name is None or (isinstance(name, float) and name != name):
+            raise ValueError(f"qid of row {start} is {name!r}, which is no id")
         try:
             known = name in first
         except TypeError:

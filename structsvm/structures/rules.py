@@ -51,6 +51,8 @@ def annotate(tree: Tree, v: int) -> Tree:
         node, ancestors = stack.pop()
         if "^" in node.label:
             raise ValueError(f"the label {node.label!r} has a '^', which vertical Markovisation uses itself; rename it")
+        if ancestors and not node.label:
+            raise ValueError(f"a node below {ancestors[0]!r} has no label, to which v={v} would add its ancestors")
         names.append("^".join((node.label, *ancestors)))
         below = (node.label, *ancestors)[: v - 1]
         stack.extend((child, below) for child in reversed(node.children) if isinstance(child, Tree))

@@ -87,6 +87,8 @@ class Tree:
         if not children:
             raise ValueError(f"a tree must have children; the node {label!r} has none")
         check_children(children)
+        if not label and isinstance(children[0], str):
+            raise ValueError(f"a tree without a label cannot begin with a word: {children[0]!r:.80} would be its label")
         _set_label(self, label)
         _set_children(self, children)
 
@@ -536,6 +538,11 @@ def merge_repeats(tree: Tree) -> Tree:
     return tree.map(make)[0]
 
 
+def clean_label(label: str) -> str:
+    """The label without functions, see `clean_tree`."""
+    return re.split("[-=]", label, maxsplit=1)[0] or label
+
+
 def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
     """A treebank tree for training and scoring parsers: without traces, empty nodes and functions.
 
@@ -558,7 +565,7 @@ def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
         kept = [child for child in children if child is not None]
         if node.label == "-NONE-" or not kept:
             return None
-        return Tree(re.split("[-=]", node.label, maxsplit=1)[0] or node.label, kept)
+        return Tree(clean_label(node.label), kept)
 
     cleaned = tree.map(make)
     if cleaned is None:

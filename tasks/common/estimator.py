@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
-from structsvm.parameters import validate
+from structsvm.parameters import N_JOBS, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.labels import label_array, label_costs
@@ -166,6 +166,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     @property
     def _threads(self) -> int:
         """Threads for prediction."""
+        validate(self, {"n_jobs": N_JOBS})
         return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
 
     # ---- what was learnt ------------------------------------------------------------------------

@@ -257,15 +257,15 @@ class DependencyModel(CalibratedStructures):
                 found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
             yield [(self.arcs(output), score) for output, score in found]
 
-    def ranked(self, codes: Any, k: int) -> list[Any]:
-        """The k best trees of a sentence with their scores; of a second stage, of those that arcs alone rank best."""
+    def ranked(self, codes: Any, k: int | None) -> list[Any]:
+        """The k best trees (None: all) of a sentence with their scores; of a second stage, of those best by arcs alone."""
         if self.pairs is None:
             return list(self.oracle.kbest(codes, self.weights, k))
         offsets = np.array([0, len(codes)])
         best = self.parse(codes, offsets)
         table = self.oracle.decoder(len(codes)).table(codes, self.weights)
         arcs = float(table[best[:, 0], np.arange(len(best)), best[:, 1]].sum(dtype=np.float64))
-        others = self.oracle.kbest(codes, self.weights, max(MORE * k, FEWEST_RANKED))
+        others = self.oracle.kbest(codes, self.weights, None if k is None else max(MORE * k, FEWEST_RANKED))
         found = [(best, arcs), *((tree, score) for tree, score in others if (tree != best).any())]
         scored = [(tree, self.pairs.score(codes, tree, arcs)) for tree, arcs in found]
         return sorted(scored, key=lambda one: -one[1])[:k]

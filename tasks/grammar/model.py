@@ -26,7 +26,6 @@ from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
 from structsvm.structures.trees import (
     STRETCH,
-    UNKNOWN_LABEL,
     Tree,
 )
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
@@ -138,7 +137,8 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        weights, cost = self._decoding(None)
+        # There are no probabilities before C is known.
+        weights, cost = self._decoding(None if self.temperature is not None or self._is_sum else TREE)
         counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], weights, cost=cost)
         for tree, found in zip(data, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
@@ -176,12 +176,15 @@ class GrammarModel(CalibratedStructures):
     def _decoding(self, decode: Any) -> tuple[Any, float | None]:
         """Weights, and what a bracket costs (None: the best tree), for a value of `decode`; see `GrammarParser`."""
         decode = decode or self.params.get("decode")
-        rescaling = getattr(self.params.get("solver"), "rescaling", self.params.get("rescaling", "margin"))
-        # A margin of one per bracket: scores are logarithms of probabilities, about.
-        is_sum = self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
-        if decode == TREE or (decode is None and self.temperature is None and not is_sum):
+        if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
             return self.weights, None
-        return self.weights if is_sum else self.probable_weights("decode='brackets'"), COST
+        return self.weights if self._is_sum else self.probable_weights("decode='brackets'"), COST
+
+    @property
+    def _is_sum(self) -> bool:
+        """Whether scores are logarithms of probabilities, about: untempered ones, by a margin of one per bracket."""
+        rescaling = getattr(self.params.get("solver"), "rescaling", self.params.get("rescaling", "margin"))
+        return self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
 
     def predict(
         self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1, decode: str | None = None
@@ -484,7 +487,8 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     if params.terminals == "words":
         rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
         rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
-    starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label not in (UNKNOWN_LABEL, STRETCH)))
+    made = {rule.lhs for rule in rules}
+    starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label in made))
     if not starts or not rules:
         raise ValueError(
             "no tree is known with its root, or no node with its children: there is no grammar to read off"
@@ -498,7 +502,20 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         max_unary=longest if params.max_unary is None else params.max_unary,
         uncounted=EVALB_DELETED,
     )
+    if params.v == 1:
+        check_categories(grammar)
     return GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v), encoded
+
+
+def check_categories(grammar: Grammar) -> None:
+    """Raise ValueError for labels without annotations of which losses and features would see the same part."""
+    first: dict[str, str] = {}
+    for name in grammar.nodes:
+        other = first.setdefault(category_of(name), name)
+        if other != name:
+            raise ValueError(
+                f"the labels {other!r} and {name!r} differ only after a '^', where annotations stand; rename them"
+            )
 
 
 def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any = None) -> CKYOracle:

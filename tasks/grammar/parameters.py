@@ -56,4 +56,8 @@ def make_templates(params: Any, terminals: Any) -> tuple[str, ...]:
         # The log loss stores a number per feature that the trees of a sentence can have.
         own = terminals.own
         return default_templates(terminals.kind, own.names, own.vectors, rules=params.loss != "log") if wanted else ()
-    return lines(given) if isinstance(given, str) else tuple(given)
+    texts = lines(given) if isinstance(given, str) else tuple(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(f"The 'span_features' parameter must have str for templates. Got {text!r:.80} instead.")
+    return texts

@@ -10,7 +10,7 @@ from typing import Any
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.spans import Token
-from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, escaped
+from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, clean_label, escaped
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 KINDS = ("tags", "words", "both")
@@ -162,6 +162,10 @@ class Terminals:
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
             if self.kind == "both" and isinstance(token, str):
                 raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
+            if not word:
+                raise ValueError(f"a word must not be empty, got {token!r:.80}")
+            if self.kind != "words" and tag not in grammar.terminal_number:
+                tag = clean_label(tag) if clean_label(tag) in grammar.terminal_number else tag
             pairs.append((word, tag))
         for (word, tag), own in zip(pairs, self._own([word for word, _ in pairs]), strict=True):
             if self.kind == "words":

@@ -11,6 +11,7 @@ from structsvm.structures.trees import (
     STRETCH,
     UNKNOWN_LABEL,
     Tree,
+    clean_label,
     clean_tree,
     escaped,
     merge_repeats,
@@ -72,30 +73,35 @@ def trees_of(X: Any, y: Any, params: Any) -> Any:
     trees = as_trees(X if y is None else y, params.clean)
     if y is None:
         return trees
+    if isinstance(X, str) or not hasattr(X, "__iter__"):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    X = list(X)
     if len(X) != len(trees):
         raise ValueError(f"X has {len(X)} sentences, y has {len(trees)} trees")
     for i, (sentence, tree) in enumerate(zip(X, trees, strict=True)):
         try:
             check_sentence(sentence)
-            _check_tokens(sentence, tree.tokens(), params.terminals)
+            _check_tokens(sentence, tree.tokens(), params.terminals, params.clean)
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
     if params.terminals == "both":
-        return [_tagged_as(sentence, tree) for sentence, tree in zip(X, trees, strict=True)]
+        return [_tagged_as(sentence, tree, params.clean) for sentence, tree in zip(X, trees, strict=True)]
     return trees
 
 
-def _tagged_as(sentence: Any, tree: Any) -> Any:
+def _tagged_as(sentence: Any, tree: Any, clean: bool) -> Any:
     """The tree with the tags of the sentence."""
-    tags = (tag for _, tag in sentence)
+    tags = (clean_label(tag) if clean else tag for _, tag in sentence)
     return tree.map(lambda node, made: Tree(next(tags) if node.is_preterminal else node.label, made))
 
 
-def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
+def _check_tokens(sentence: Any, tokens: Any, kind: Any, clean: bool) -> None:
     if len(sentence) != len(tokens):
         raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
         given = token if isinstance(token, (tuple, list)) else (token,)
+        if clean and kind != "words" and isinstance(given[-1], str):
+            given = (*given[:-1], clean_label(given[-1]))
         wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
         if len(given) == 2 and (kind == "both" or tag in (None, UNKNOWN_LABEL, STRETCH)):
             wanted = (word, given[1])  # a tag that the tree does not tell, or that is the sentence's own
