@@ -94,11 +94,12 @@ class SharedState(DualState):
         solver.checkpoint = None
         seed = int(self.random_words()[0] >> np.uint64(1))
         self.spans = [np.array(part).tolist() for part in np.array_split(spans, min(len(n_threads), len(spans)))]
+        origin = None if base is None else np.asarray(base, dtype=np.float64)
         of_members, self.members = self._in_order(C), []
         for k, (part, n) in enumerate(zip(self.spans, n_threads)):
             shards = [Shard(problem, a, b, self.order) for a, b in part]
             own = [of_members[a:b] for a, b in part]
-            self.members.append(Member(shards, own, base, solver, n, seed + 100 * k))
+            self.members.append(Member(shards, own, origin, solver, n, seed + 100 * k))
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
         self.is_averaged = averaging is not None

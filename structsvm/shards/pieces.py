@@ -26,7 +26,8 @@ def column_pieces(
     """The sequences of a source, about `n_rows` at a time; see `SequenceShards.make`."""
     batches = arrow_batches(source, n_rows)
     if batches is not None:
-        yield from _of_batches(batches, columns, sequence, names or {})
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "<table>"
+        yield from _of_batches(name, batches, columns, sequence, names or {})
         return
     for name, value in (("columns", columns), ("sequence", sequence), ("names", names)):
         if value is not None:
@@ -132,30 +133,38 @@ def _check_size(size: int, limit: float) -> None:
         raise ValueError(unfolds_to_more("a group of rows unfolds", limit))
 
 
-def _of_batches(batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
-    """Batches as columns."""
+def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
+    """Batches as columns; ValueError, naming the table and where the batch begins, for one that is not sound."""
     import pyarrow as pa
 
     held: list[Any] = []
     done: set[Any] = set()
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        if sequence is None:
-            yield frame_columns(pa.Table.from_batches([batch]), columns, None, names)
-            continue
-        held.append(batch)  # the last sequence of a batch may go on in the next one
-        rows = pa.Table.from_batches(held)
-        keys = frame_keys(rows, sequence)
-        cut = next((k for k in range(len(keys) - 1, 0, -1) if keys[k] is not None and keys[k] != keys[k - 1]), 0)
-        if cut and keys[cut - 1] is None:  # the row before belongs to a sequence that is named further up
-            before = next((key for key in reversed(keys[:cut]) if key is not None), None)
-            cut = cut if before != keys[cut] else 0
-        if cut:
-            yield from _whole(rows.slice(0, cut), columns, sequence, names, done)
-            held = rows.slice(cut).to_batches()
-    if held and sequence is not None:
-        yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
+    first = 0  # of the rows at hand
+    try:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if sequence is None:
+                yield frame_columns(pa.Table.from_batches([batch]), columns, None, names)
+                first += batch.num_rows
+                continue
+            held.append(batch)  # the last sequence of a batch may go on in the next one
+            rows = pa.Table.from_batches(held)
+            keys = frame_keys(rows, sequence)
+            cut = next((k for k in range(len(keys) - 1, 0, -1) if keys[k] is not None and keys[k] != keys[k - 1]), 0)
+            if cut and keys[cut - 1] is None:  # the row before belongs to a sequence that is named further up
+                before = next((key for key in reversed(keys[:cut]) if key is not None), None)
+                cut = cut if before != keys[cut] else 0
+            if cut:
+                yield from _whole(rows.slice(0, cut), columns, sequence, names, done)
+                held, first = rows.slice(cut).to_batches(), first + cut
+        if held and sequence is not None:
+            yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
+    except ValueError as error:
+        if type(error) is not ValueError or str(error).startswith(f"{name}: "):
+            raise
+        where = f"of the rows from {first} on, " if first else ""
+        raise ValueError(f"{name}: {where}{error}") from None
 
 
 def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:

@@ -19,7 +19,7 @@ from structsvm.features.template_features import Counts, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import ModelFile
 from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Part, Shards, checked_memory, write_part
-from structsvm.shards.pieces import column_pieces, paths_of
+from structsvm.shards.pieces import arrow_batches, column_pieces, paths_of
 from structsvm.shards.spread import here, spread
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
 from structsvm.shards.tokens import StoredTokens, shard_bounds
@@ -126,10 +126,17 @@ class SequenceShards(Shards):
         several = isinstance(source, (list, tuple))
         sources, each = (paths_of(source), spread) if several else ([source], here)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
-            texts = each(_read, sources, scratch, columns, sequence, names)
-            for other, path in zip(texts[1:], sources[1:]):
-                if other.n_columns != texts[0].n_columns:
-                    raise ColumnFileError(f"{path}: expected {texts[0].n_columns} columns, found {other.n_columns}")
+            if several and columns is None:
+                found = each(_column_names, sources)
+                columns = next(([c for c in of_one if c != sequence] for of_one in found if of_one is not None), None)
+            read = zip(each(_read, sources, scratch, columns, sequence, names), sources, strict=True)
+            texts = [(text, path) for text, path in read if text.n_columns]  # the others are tables without rows
+            if not texts:
+                raise ValueError("there are no sequences")
+            for other, path in texts:
+                if other.n_columns != texts[0][0].n_columns:
+                    raise ColumnFileError(f"{path}: expected {texts[0][0].n_columns} columns, found {other.n_columns}")
+            texts = [text for text, _ in texts]
             labels = sorted({label for text in texts for label in text.vocabularies[-1].tolist()})
             encoder.fit_columns(texts[0].n_columns - 1, lambda layout: each(_count, texts, layout, most))
             parts = each(_encode, texts, scratch, encoder, labels, most)
@@ -185,8 +192,6 @@ class _Text:
                     ids[:, j] = interner.intern(vocabulary.tolist())[piece.ids[:, j]]
                 writer.append("ids", ids)
                 lengths.append(np.diff(piece.offsets))
-        if not interners:
-            raise ValueError("there are no sequences")
         # All of it is in files: what travels are references.
         self.offsets = stored(folder / "offsets", np.cumsum(np.concatenate(lengths)))
         self.vocabularies: tuple[Vocabulary, ...] = ()
@@ -210,6 +215,12 @@ class _Text:
 
 
 # What is done with each source, here or on a worker.
+
+
+def _column_names(source: Any) -> list[str] | None:
+    """Those of a table; None of other sources, and of a table without rows."""
+    first = next(arrow_batches(source, 1) or iter(()), None)
+    return None if first is None else list(first.schema.names)
 
 
 def _read(source: Any, scratch: Path, columns: Any, sequence: Any, names: Any) -> _Text:

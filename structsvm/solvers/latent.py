@@ -18,6 +18,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
+from contextlib import closing
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -124,7 +125,10 @@ class LatentRun(DualRun):
 
         A fully known output has the same completion under any weights and under their negatives.
         """
-        rounds = Rounds(self.known, self.solver.n_jobs)
+        with closing(Rounds(self.known, self.solver.n_jobs)) as rounds:
+            return self._first_of(rounds)
+
+    def _first_of(self, rounds: Rounds) -> tuple[Any, Any]:
         if self.base is not None:
             return self.known.with_targets(rounds.completions(self.base)), None
         rng = np.random.default_rng(self.seed)
@@ -276,9 +280,9 @@ class LatentRun(DualRun):
         """The order in which examples join the round: by their loss under the weights, or any."""
         if self.solver.start_from != "easiest":
             return np.random.default_rng([self.seed, self.round]).random(problem.n_samples)
-        rounds = Rounds(problem, self.solver.n_jobs)
         self.state.count_argmax(problem.n_samples)
-        return rounds.losses(w) if self.solver.inner.rescaling is None else rounds.violations(w)
+        with closing(Rounds(problem, self.solver.n_jobs)) as rounds:
+            return rounds.losses(w) if self.solver.inner.rescaling is None else rounds.violations(w)
 
     # ---- what is returned -----------------------------------------------------------------------
 
@@ -358,7 +362,8 @@ class LatentRun(DualRun):
         """The completed problem that a training state belongs to."""
         if self.under is None:
             return self._first_problem()[0]
-        return self.known.with_targets(Rounds(self.known, self.solver.n_jobs).completions(self.under))
+        with closing(Rounds(self.known, self.solver.n_jobs)) as rounds:
+            return self.known.with_targets(rounds.completions(self.under))
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         numbers, seed = checked(arrays, "latent", np.float64, (4,)), checked(arrays, "latent_seed", np.uint64, (1,))

@@ -218,11 +218,14 @@ class CalibratedModel(TaskModel):
         if other.has_dual and self.resumes:
             other.set_state(run.get_state(), adapt=True)
             last = other.n_iter + (PASSES if solver.gap_tol is None else PASSES_TO_GAP)
-        while other.n_iter < last and not other.is_solved:
-            if other.advance() and solver.gap_tol is not None:
-                other.certify()  # which also finds the best biases
-                if relative_gap(other.primal, other.dual) <= solver.gap_tol:
-                    break
+        try:
+            while other.n_iter < last and not other.is_solved:
+                if other.advance() and solver.gap_tol is not None:
+                    other.certify()  # which also finds the best biases
+                    if relative_gap(other.primal, other.dual) <= solver.gap_tol:
+                        break
+        finally:
+            other.close()
         return self.so_far(other)
 
     def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:

@@ -258,7 +258,7 @@ class DependencyModel(CalibratedStructures):
             yield [(self.arcs(output), score) for output, score in found]
 
     def ranked(self, codes: Any, k: int | None) -> list[Any]:
-        """The k best trees (None: all) of a sentence with their scores; of a second stage, of those best by arcs alone."""
+        """The k best trees (None: all) of a sentence with their scores; of two stages, of those arcs rank best."""
         if self.pairs is None:
             return list(self.oracle.kbest(codes, self.weights, k))
         offsets = np.array([0, len(codes)])

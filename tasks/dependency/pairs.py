@@ -153,8 +153,11 @@ def after(n_passes: int, solver: Any, problem: Any, weight: Any) -> Any:
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0
     run = solver.start(problem, sample_weight=weight)
-    while run.n_iter < n_passes and not run.is_solved:
-        run.advance()
+    try:
+        while run.n_iter < n_passes and not run.is_solved:
+            run.advance()
+    finally:
+        run.close()
     return run
 
 

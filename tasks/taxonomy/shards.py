@@ -212,6 +212,9 @@ class _Rows:
                 y = y.tolist() if isinstance(y, np.ndarray) else list(y)
                 if len(y) != rows.shape[0]:
                     raise ValueError(f"a batch of {rows.shape[0]} documents has {len(y)} labels")
+                for k, label in enumerate(y):
+                    if label is None or (isinstance(label, float) and label != label):
+                        raise ValueError(f"document {k} of its batch has no label, but {label!r:.80}")
                 labels_to_json(dict.fromkeys(y))
                 if analyze is None and not may_grow and self.width not in (0, rows.shape[1]):
                     raise ValueError(f"a batch of documents has {rows.shape[1]} columns, and those before {self.width}")
@@ -282,8 +285,11 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     """How often each text has each term, numbered by `terms`: CSR array."""
     from scipy.sparse import csr_array
 
-    if is_sparse(texts) or getattr(texts, "ndim", 1) != 1 or not all(isinstance(text, str) for text in texts):
-        raise TypeError("a vectorizer takes texts, and a document is none")
+    if is_sparse(texts) or getattr(texts, "ndim", 1) != 1:
+        raise TypeError("a vectorizer takes texts, got rows of numbers")
+    for k, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"a vectorizer takes texts, and document {k} of its batch is {text!r:.80}")
     found: list[str] = []
     ends = [0]
     for text in texts:

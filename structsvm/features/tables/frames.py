@@ -66,8 +66,8 @@ def _cells(table: Any, column: str) -> list[Any]:
 
 
 def _keys(table: Any, column: str) -> list[Any]:
-    """The values of a column that names sequences."""
-    keys = _cells(table, column)
+    """The values of a column that names sequences; None where one is missing."""
+    keys = [None if key != key else key for key in _cells(table, column)]
     bad = next((row for row, key in enumerate(keys) if not isinstance(key, Hashable)), None)
     if bad is not None:
         raise ValueError(f"row {bad}: column {column!r} holds {keys[bad]!r:.40}, which cannot name a sequence")
@@ -134,7 +134,7 @@ def _runs(keys: Iterable[Any], column: str) -> NDArray[np.int64]:
     """Offsets of runs of one key; a missing key is that of the row before."""
     starts, seen, last, row = list[int](), set[Any](), None, -1
     for row, key in enumerate(keys):
-        if key is None or key != key or (key == last and starts):
+        if key is None or (key == last and starts):
             if not starts:
                 raise ValueError(f"row 0: column {column!r} must name the sequence of the first row")
             continue
