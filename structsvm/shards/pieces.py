@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from structsvm.features.columns import ColumnPieces, Columns
+from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns
 from structsvm.features.sources import unfolding_limit, unfolds_to_more
 from structsvm.features.tables.frames import frame_columns, frame_keys
 
@@ -161,10 +161,10 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
         if held and sequence is not None:
             yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
     except ValueError as error:
-        if type(error) is not ValueError or str(error).startswith(f"{name}: "):
+        if type(error) not in (ValueError, ColumnFileError) or str(error).startswith(f"{name}: "):
             raise
         where = f"of the rows from {first} on, " if first else ""
-        raise ValueError(f"{name}: {where}{error}") from None
+        raise type(error)(f"{name}: {where}{error}") from None
 
 
 def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:

@@ -87,8 +87,6 @@ class Tree:
         if not children:
             raise ValueError(f"a tree must have children; the node {label!r} has none")
         check_children(children)
-        if not label and isinstance(children[0], str):
-            raise ValueError(f"a tree without a label cannot begin with a word: {children[0]!r:.80} would be its label")
         _set_label(self, label)
         _set_children(self, children)
 

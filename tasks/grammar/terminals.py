@@ -162,8 +162,8 @@ class Terminals:
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
             if self.kind == "both" and isinstance(token, str):
                 raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
-            if not word:
-                raise ValueError(f"a word must not be empty, got {token!r:.80}")
+            if not word or not tag:
+                raise ValueError(f"a word and its tag must not be empty, got {token!r:.80}")
             if self.kind != "words" and tag not in grammar.terminal_number:
                 tag = clean_label(tag) if clean_label(tag) in grammar.terminal_number else tag
             pairs.append((word, tag))

@@ -14,12 +14,12 @@ from joblib import parallel_config
 from python_oracles import Data
 
 from structsvm import CuttingPlane, LaRank, OracleError, SequenceShards
-from structsvm.datasets import make_sequences
+from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.dual import cutting_plane_schedules, exchanges
 from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import SharedState
 from structsvm.features.columns import ColumnFileError, Columns
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import DependencyParser, SequenceLabeler
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
 module = pytest.importorskip("structsvm.shards.cluster")
@@ -86,6 +86,24 @@ def test_two_workers_exchange_changes_of_one_model(client, victim, monkeypatch, 
     whole = DualState(run.problem, run.C)
     whole.set_state(run.get_state())
     assert run.dual == pytest.approx(whole.settle(), rel=1e-5)
+
+
+def test_workers_hold_nothing_when_training_has_ended(client):
+    """Nor of what probabilities, completions and second stages are learnt from."""
+    X, y = make_sequences(40, random_state=0)
+    partly = [[label if t % 2 else None for t, label in enumerate(labels)] for labels in y]
+    trees = make_dependency_trees(30, random_state=0)
+
+    def held():
+        return sum(client.run(lambda: len(module.HELD)).values())
+
+    with parallel_config(backend="dask"):
+        for labels, probability in ((y, True), (partly, False)):
+            solver = LaRank(C=0.1, max_iter=2, deterministic=False, random_state=0)
+            SequenceLabeler(solver=solver, loss="hamming", probability=probability).fit(X, labels)
+            assert held() == 0
+        DependencyParser(C=0.1, max_iter=1, random_state=0).fit(trees)
+        assert held() == 0
 
 
 def test_answers_go_from_worker_to_worker(client, monkeypatch):

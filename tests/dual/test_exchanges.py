@@ -624,6 +624,17 @@ def test_passive_aggressive_and_completions(workers):
     assert len(Copies.made) > 2 and not any(copies.is_open for copies in Copies.made)
 
 
+@pytest.mark.parametrize("solver", [LARANK, PassiveAggressive(C=0.3, random_state=0)], ids=["larank", "pa"])
+def test_weights_to_start_from(solver):
+    """Those of a batch of a stream, in the problem's own type."""
+    problem = chains()
+    base = np.random.default_rng(0).normal(size=problem.n_features).astype(problem.weight_dtype)
+    run = free(solver).solve(problem, base=base)
+    assert run.dual <= run.primal == pytest.approx(run.primal_at(run.weights), rel=1e-6)
+    if solver is LARANK:
+        assert run.dual == pytest.approx(solver.solve(problem, base=base).dual, rel=2.0 * solver.tol)
+
+
 def test_dear_oracles_are_asked_in_rounds(monkeypatch):
     monkeypatch.setattr(exchanges, "DEAR_SECONDS", 0.0)
     problem = chains()

@@ -86,8 +86,9 @@ def test_bad_tuples(X, error, message):
 
 def test_an_error_leaves_the_encoder_as_it_was():
     encoder = FeatureEncoder().fit([[["a"]]])
-    with pytest.raises(ValueError, match="empty"):
-        encoder.fit([[["b"]], []])
+    for X in ([[["b"]], []], [[], ["b", "c"]]):
+        with pytest.raises(ValueError, match="empty"):
+            encoder.fit(X)
     assert encoder.feature_names == ["a"]
 
 

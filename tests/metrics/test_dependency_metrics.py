@@ -56,5 +56,9 @@ def test_trees_and_reports():
         dependency_scores(trees, trees[:4])
     with pytest.raises(ValueError, match=r"tree 1: y_true has \d+ words and y_pred"):
         dependency_scores(trees[:2], [trees[0], trees[1].arcs[:-1]])
-    with pytest.raises(ValueError, match=r"tree 0: expected a DependencyTree"):
-        dependency_scores(["ab"], ["ab"])
+    for what in ("ab", None):
+        with pytest.raises(ValueError, match=r"tree 0: expected a DependencyTree"):
+            dependency_scores([what], [what])
+    for arc in ((-1, "x"), (0, None), (None, "x")):
+        with pytest.raises(ValueError, match=r"tree 0: the head or the relation of word 2 is unknown"):
+            dependency_scores([[(2, "det"), arc]], [[(2, "det"), (0, "root")]])

@@ -260,6 +260,44 @@ class TestSources:
             pieces = list(column_pieces(tmp_path / name, 1000))
             assert [word for piece in pieces for word in piece.column(0)] == words
 
+    def test_several_tables_have_the_columns_of_the_first(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        cells = {"w": [["a", "b"]], "l": [["A", "B"]]}
+        tables = {"none": pa.table(cells).slice(0, 0), "first": pa.table(cells), "other": pa.table(cells)}
+        tables["other"] = tables["other"].select(["l", "w"])
+        for name, table in tables.items():
+            parquet.write_table(table, tmp_path / name)
+        made = SequenceShards.make([tmp_path / name for name in tables], tmp_path / "new", templates="attributes")
+        assert made.labels == ["A", "B"] and len(made.tokens) == 2
+        with pytest.raises(ValueError, match="there are no sequences"):
+            SequenceShards.make([tmp_path / "none"], tmp_path / "empty", templates="attributes")
+        parquet.write_table(tables["first"].rename_columns(["v", "l"]), tmp_path / "others")
+        with pytest.raises(ValueError, match="others: the frame has no column 'w'; it has 'v', 'l'"):
+            SequenceShards.make([tmp_path / "first", tmp_path / "others"], tmp_path / "empty", templates="attributes")
+
+    def test_missing_keys_are_those_of_the_row_before(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = pa.table({"s": [0.0, 0.0, np.nan, np.nan, 2.0, None], "w": list("uvwxyz"), "l": list("ABABAB")})
+        for size in (1, 2, 6):
+            parquet.write_table(table, tmp_path / "t", row_group_size=size)
+            pieces = list(column_pieces(tmp_path / "t", 100, sequence="s"))
+            assert [n for piece in pieces for n in np.diff(piece.offsets).tolist()] == [4, 2]
+
+    def test_errors_name_the_table_and_where_the_batch_begins(self, tmp_path):
+        parquet = pytest.importorskip("pyarrow.parquet")
+        pa = pytest.importorskip("pyarrow")
+        cells = [["a", "b"]] * 30
+        table = pa.table({"w": cells, "l": [*cells[:25], ["A"], *cells[26:]]})
+        parquet.write_table(table, tmp_path / "t", row_group_size=10)
+        with pytest.raises(ValueError, match="t: of the rows from 20 on, row 5: 2 values in column 'w', 1 in 'l'"):
+            list(column_pieces(tmp_path / "t", 100))
+        table = pa.table({"s": [k // 2 for k in range(30)], "w": ["a"] * 25 + [None] * 5, "l": ["A"] * 30})
+        parquet.write_table(table, tmp_path / "t", row_group_size=10)
+        with pytest.raises(ValueError, match=r"t: of the rows from 18 on, sequence 3, token 1: column 'w' holds None"):
+            list(column_pieces(tmp_path / "t", 100, sequence="s"))
+
     def test_sequence_that_goes_on_after_others(self, tmp_path):
         pyarrow = pytest.importorskip("pyarrow")
         table = pyarrow.table({"s": ["a", "a", "b", "a"], "w": list("wxyz"), "l": list("ABAB")})

@@ -94,6 +94,7 @@ def word(k, head, form="w"):
         (word(1, 0, form=""), r"f:1: the word has no form"),
         (row("1-2", *"abcdefghi"), r"f:1: a sentence without words"),
         (word(1, 0) + "# late\n", r"f:2: expected 10 columns"),
+        (word(1, 0, form="a\rb"), r"f:1: a carriage return within a line"),
     ],
 )
 def test_what_is_refused(text, message):

@@ -1,5 +1,6 @@
 """DependencyParser: what it learns, what sentences may be, what is refused, probabilities, trees known in part."""
 
+import contextlib
 from itertools import pairwise
 
 import numpy as np
@@ -186,6 +187,13 @@ def test_bad_parameters():
             DependencyParser(**params).fit(TRAIN)
     with pytest.raises(ValueError, match="no column 'word'"):
         DependencyParser(arc_templates="h.word").fit(TRAIN)
+    with pytest.raises(ValueError, match="a template must be a str, got 1"):
+        DependencyParser(label_templates=[1, 2]).fit(TRAIN)
+    with pytest.raises(ValueError, match="'features' must return"):
+        DependencyParser(features=lambda words: None).fit(TRAIN)
+    for n_jobs in (-2, 0, 1.5, "a"):
+        with pytest.raises(ValueError, match="'n_jobs' parameter of DependencyParser must be"):
+            trained(TRAIN[:5]).set_params(n_jobs=n_jobs).predict(TEST)
     with pytest.raises(ValueError, match="both empty"):
         DependencyParser(arc_templates="", label_templates=()).fit(TRAIN)
     with pytest.raises(ValueError, match="words are more than the cap max_length=3"):
@@ -204,6 +212,26 @@ def test_templates_and_subtypes(tmp_path):
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(TEST) == parser.predict(TEST)
     assert loaded.get_params()["label_templates"] == ("m.upos", "h.upos m.upos dir")
+
+
+def test_all_trees_of_two_stages():
+    X = [["a", "b", "c"]]
+    trees, found = (trained(TRAIN, order=order).predict_kbest(X, None)[0] for order in (1, 2))
+    assert sorted(arcs for arcs, _ in found) == sorted(arcs for arcs, _ in trees)
+    for k in (10**30, True):
+        with pytest.raises(ValueError, match="k must be") if k is True else contextlib.nullcontext():
+            assert trained(TRAIN, order=1).predict_kbest(X, k)[0] == trees
+
+
+def test_known_arcs_may_cross_in_a_projective_parser():
+    X, y = [[(word.form, word.upos) for word in tree.words] for tree in TRAIN[:20]], [tree.arcs for tree in TRAIN[:20]]
+    crossing = [(3, "a"), (4, "b"), (0, "root"), (3, None)]
+    parser = DependencyParser(C=0.1, max_iter=1, projective=True, random_state=0)
+    parser.fit([*X, [(form, "X") for form in "abcd"]], [*y, crossing])
+    assert parser.n_crossing_ == 1
+    hidden = [[(head if m % 2 else None, label) for m, (head, label) in enumerate(arcs)] for arcs in y]
+    parser = DependencyParser(C=0.1, max_iter=1, random_state=0).fit(X, hidden)
+    assert parser.n_crossing_ == 0 and parser.projective_
 
 
 def test_probabilities(parser):

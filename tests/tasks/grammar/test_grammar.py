@@ -537,6 +537,62 @@ def test_labels_keep_their_circumflex(terminals):
         GrammarParser(v=2).fit([tree])
 
 
+def test_labels_that_annotations_would_spoil():
+    trees = ["(S (NP^S (A x) (B y)) (V z))", "(S (NP^V (C x) (B y)) (V z))"]
+    with pytest.raises(ValueError, match=r"the labels 'NP\^S' and 'NP\^V' differ only after a '\^'"):
+        GrammarParser().fit(trees)
+    empty = ["(S ( (N x) (V y)) (V z))", "(S (N x) (V z))"] * 5
+    with pytest.raises(ValueError, match="tree 0: a node below 'S' has no label, to which v=2 would add"):
+        GrammarParser(v=2).fit(empty)
+    assert GrammarParser(random_state=0).fit(empty).score(empty) == 1.0
+
+
+@pytest.mark.parametrize("loss", ["f1", "zero_one"])
+def test_likely_brackets_where_c_is_chosen(loss):
+    trees = make_treebank(40, random_state=0)
+    parser = GrammarParser(loss=loss, decode="brackets", probability=True, max_iter=3, random_state=0).fit(trees)
+    assert parser.C_ > 0.0 and parser.temperature_ > 0.0 and parser.score(trees) > 0.5
+
+
+def test_a_root_without_rules_is_left_out_with_its_tree():
+    trees = ["(S (NP (N x)) (VP (V y)))"] * 10
+    with pytest.warns(AdviceWarning, match=r"1 of 11 trees .* are left out.*tree 10 is the first"):
+        parser = GrammarParser(C=1.0, random_state=0).fit([*trees, "(X (... (N x) (V y)))"])
+    assert str(parser.predict([["N", "V"]])[0]) == "(S (NP (N N)) (VP (V V)))"
+
+
+@pytest.mark.parametrize("terminals", ["tags", "both"])
+def test_functions_of_tags_in_sentences(terminals):
+    marked = [parse_tree("(S (NP (D la) (N-F casa)) (VP (V es) (A roja)))")] * 5
+    X = [list(tree.tokens()) for tree in marked]
+    for given in ((marked,), (X, marked)):
+        parser = GrammarParser(terminals=terminals, C=1.0, random_state=0).fit(*given)
+        assert parser.score(marked) == parser.score(X, marked) == 1.0
+        assert str(parser.predict(X[:1])[0]).startswith("(S (NP (D la) (N")
+
+
+def test_odd_input_of_sentences():
+    trees = make_treebank(10, random_state=0)
+    parser = GrammarParser(terminals="words", C=1.0, max_iter=1, random_state=0).fit(trees)
+    with pytest.raises(ValueError, match="sentence 0: a word and its tag must not be empty, got ''"):
+        parser.predict([[""]])
+    for X in (None, 5, "a b"):
+        with pytest.raises(ValueError, match="X must be a list of sentences"):
+            parser.score(X, trees)
+    assert parser.score((tree.leaves() for tree in trees), trees) == parser.score(trees)
+    for k in (True, 0, 1.5):
+        with pytest.raises(ValueError, match="k must be"):
+            parser.predict_kbest([trees[0].leaves()], k)
+    assert len(parser.predict_kbest([trees[0].leaves()[:2]], 10**30)) == 1
+    with pytest.raises(ValueError, match=r"'span_features' parameter must have str for templates\. Got 5"):
+        GrammarParser(span_features=[5]).fit(trees)
+    with pytest.raises(ValueError, match="'features' must return"):
+        GrammarParser(features=lambda words: None).fit(trees)
+    tags = GrammarParser(C=1.0, max_iter=1, random_state=0).fit(trees)
+    with pytest.raises(ValueError, match="sentence 0: a word and its tag must not be empty"):
+        tags.predict([[("a", ""), *trees[0].tokens()]])
+
+
 def test_flat_trees_have_the_heaviest_root():
     trees = ["(FRAG (NN b))", *(f"(S (NN a{k}) (VB b))" for k in range(3))]
     assert str(GrammarParser(solver="pcfg").fit(trees).predict([["XX"]])[0]) == "(S (XX XX))"

@@ -128,6 +128,7 @@ def test_bad_input():
         ({}, y, {"group": [3, 4]}, "group adds up to 7 rows, X has"),
         ({}, y, {"qid": np.arange(len(y)) % 2}, "query 0 begins in row 0 and again in row 2"),
         ({}, y, {"qid": [1, 2]}, r"qid has shape \(2,\)"),
+        ({}, y, {"qid": [0.0, np.nan] * (len(y) // 2)}, "qid of row 1 is nan, which is no id"),
         ({}, np.ones(len(y)), {"group": SIZES}, "all rows have the same grade"),
         ({"loss": "map"}, y + 1.0, {"group": SIZES}, "all rows have the same grade"),
         ({"loss": "ndcg"}, y - 1.0, {"group": SIZES}, "from 0 to 50 for loss='ndcg'"),
