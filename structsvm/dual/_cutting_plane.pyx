@@ -20,7 +20,7 @@ cdef class WorkingSets:
     """Algorithm 1 of SVMstruct on a dual state: constraints join, and the dual is optimised over all of them."""
 
     cdef DualState state
-    cdef double[::1] last       # (n,) what each example was seen to add to the gap over the working sets
+    cdef float64_t[::1] last       # (n,) what each example was seen to add to the gap over the working sets
     cdef int32_t[::1] rest      # (n,) sweeps that an example was last left out for
     cdef int32_t[::1] due       # (n,) sweeps that it still is
     cdef int64_t[::1] order     # examples, in the order in which they are visited

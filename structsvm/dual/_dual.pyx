@@ -99,7 +99,7 @@ cdef class DualState(WeightState):
         free(self.slope)
         free(<void*>self.completion.words)
 
-    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
+    def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, averaging=None, base=None,
                  int64_t patience=0, on=None):
         super().__init__(problem, seed=seed, averaging=averaging, base=base, on=on)
         cdef Py_ssize_t n = problem.n_samples
@@ -940,7 +940,7 @@ cdef class DualState(WeightState):
         cdef Cut cut
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
-        cdef double[::1] total = np.zeros(self.problem.n_samples)
+        cdef float64_t[::1] total = np.zeros(self.problem.n_samples)
         cdef double alpha
         cdef int64_t[::1] count = np.zeros(self.problem.n_samples, dtype=np.int64)
         cdef int64_t products = 0

@@ -64,7 +64,7 @@ cdef class ExpectationState(WeightState):
 
     cdef object base
     cdef public double constant     # what does not depend on w
-    cdef const double[::1] C
+    cdef const float64_t[::1] C
     cdef int64_t[::1] offsets       # where the moments of each example begin
     cdef float32_t[::1] moments
     cdef bint is_lent               # whether `get_state` has handed the moments out: the next step makes a copy
@@ -72,7 +72,7 @@ cdef class ExpectationState(WeightState):
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
     cdef float64_t[::1] least           # of outputs known in part: least lengths of steps, 0 before the first; or empty
 
-    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, base=None):
+    def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, base=None):
         cdef Py_ssize_t i
         super().__init__(problem, seed=seed, base=base)
         self.base = None if base is None else np.array(base, dtype=np.float64)
@@ -162,7 +162,7 @@ cdef class ExpectationState(WeightState):
         cdef ndarray gradient = np.zeros(self.problem.n_features)
         cdef float64_t* g = <float64_t*>array_data(gradient)
         cdef float32_t* m = &self.corner[0] if self.corner.shape[0] > 0 else NULL
-        cdef double[::1] losses = np.zeros(self.n_samples)
+        cdef float64_t[::1] losses = np.zeros(self.n_samples)
         cdef double entropy
         cdef Py_ssize_t i
         self.problem.lend(array)

@@ -28,7 +28,7 @@ cdef Py_ssize_t CACHE_LINE = 64     # bytes
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
 
-cdef void add_products(const double[::1] a, const double[::1] b, double* lanes) noexcept:
+cdef void add_products(const float64_t[::1] a, const float64_t[::1] b, double* lanes) noexcept:
     """Add to eight sums that do not wait for each other, and to one of the rest.
 
     If pieces of long vectors have a multiple of eight numbers, all but the last, the sums are those of the whole.
@@ -49,7 +49,7 @@ cdef double sum_of_lanes(const double* lanes) noexcept:
     return total
 
 
-cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
+cdef double sum_of_products(const float64_t[::1] a, const float64_t[::1] b) noexcept:
     cdef double[9] lanes = [0.0] * 9
     add_products(a, b, lanes)
     return sum_of_lanes(lanes)

@@ -129,14 +129,13 @@ class SequenceShards(Shards):
             if several and columns is None:
                 found = each(_column_names, sources)
                 columns = next(([c for c in of_one if c != sequence] for of_one in found if of_one is not None), None)
-            read = zip(each(_read, sources, scratch, columns, sequence, names), sources, strict=True)
-            texts = [(text, path) for text, path in read if text.n_columns]  # the others are tables without rows
+            read = each(_read, sources, scratch, columns, sequence, names)
+            texts = [text for text in read if text.n_columns]  # the others are tables without rows
             if not texts:
                 raise ValueError("there are no sequences")
-            for other, path in texts:
-                if other.n_columns != texts[0][0].n_columns:
-                    raise ColumnFileError(f"{path}: expected {texts[0][0].n_columns} columns, found {other.n_columns}")
-            texts = [text for text, _ in texts]
+            for text, path in zip(read, sources, strict=True):
+                if text.n_columns not in (0, texts[0].n_columns):
+                    raise ColumnFileError(f"{path}: expected {texts[0].n_columns} columns, found {text.n_columns}")
             labels = sorted({label for text in texts for label in text.vocabularies[-1].tolist()})
             encoder.fit_columns(texts[0].n_columns - 1, lambda layout: each(_count, texts, layout, most))
             parts = each(_encode, texts, scratch, encoder, labels, most)
