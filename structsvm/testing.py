@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._adapter import checked_expect, sparse_feature
 from structsvm._problem import Problem
 from structsvm._warnings import warn
+from structsvm.adapter import checked_expect, sparse_feature
 from structsvm.protocol import INFERENCES, Oracle, OracleError, Penalty, Rescaling, sign_constrained
 
 __all__ = ["check_oracle"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-from structsvm._adapter import sparse_feature
+from structsvm.adapter import sparse_feature
 from structsvm.protocol import Oracle
 
 

@@ -18,7 +18,7 @@ from structsvm import (
     StructuredSVM,
     UnsupportedFormulation,
 )
-from structsvm._adapter import sparse_feature
+from structsvm.adapter import sparse_feature
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.testing import check_oracle

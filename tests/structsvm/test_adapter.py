@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from python_oracles import FORMS, Data, Logistic, Multiclass
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, OracleError, Perceptron, UnsupportedFormulation
-from structsvm._adapter import sparse_feature
+from structsvm.adapter import sparse_feature
 from structsvm.testing import check_oracle
 
 

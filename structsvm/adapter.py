@@ -1,0 +1,94 @@
+"""What oracles written in Python return, checked and brought into one form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.protocol import OracleError
+
+
+def feature_arrays(
+    psi: Any, n_features: int, where: Callable[[], str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return a joint feature as ``(indices int64, values float64)``, contiguous, in the order it came.
+
+    Raises `OracleError`, beginning with `where` (a callable that returns text), unless it has one of the three
+    forms of the protocol. Whether it is finite and in range is checked when it is read.
+    """
+    if isinstance(psi, tuple):
+        if len(psi) != 2:
+            raise OracleError(f"{where()} returned a tuple of {len(psi)}, expected (indices, values)")
+        indices, values = np.asarray(psi[0]), _numbers(psi[1], where)
+        if indices.size and indices.dtype.kind not in "iu":
+            raise OracleError(f"{where()} returned indices of type {indices.dtype}, expected integers")
+        if indices.shape != values.shape or indices.ndim != 1:
+            raise OracleError(f"{where()} returned {indices.shape} indices with {values.shape} values")
+    elif hasattr(psi, "tocoo"):
+        coo = psi.tocoo()
+        if coo.shape != (1, n_features) and coo.shape != (n_features,):
+            raise OracleError(f"{where()} returned a sparse array of shape {coo.shape}, expected (1, {n_features})")
+        indices, values = coo.col, _numbers(coo.data, where)
+    else:
+        values = _numbers(psi, where)
+        if values.shape != (n_features,):
+            raise OracleError(f"{where()} returned an array of shape {values.shape}, expected ({n_features},)")
+        indices = np.flatnonzero(values)
+        values = values[indices]
+    if indices.dtype == np.uint64:
+        check_numbers(indices, values, n_features, where())  # while they are what they were
+    return np.ascontiguousarray(indices, dtype=np.int64), np.ascontiguousarray(values)
+
+
+def sparse_feature(psi: Any, n_features: int, where: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return a joint feature as ``(indices int32, values float64)``, ascending, summed and without zeros.
+
+    Raises `OracleError`, beginning with the text `where`, unless it keeps the protocol.
+    """
+    indices, values = feature_arrays(psi, n_features, lambda: where)
+    check_numbers(indices, values, n_features, where)
+    unique, inverse = np.unique(indices, return_inverse=True)
+    sums = np.bincount(inverse, weights=values, minlength=len(unique))
+    keep = sums != 0.0
+    return unique[keep].astype(np.int32), sums[keep]
+
+
+def check_numbers(indices: NDArray[Any], values: NDArray[Any], n_features: int, where: str) -> None:
+    """Raise `OracleError`, beginning with the text `where`, unless values are finite and indices in range."""
+    if not np.isfinite(values).all():
+        raise OracleError(f"{where} returned a value that is not finite")
+    if indices.size and not 0 <= indices.min() <= indices.max() < n_features:
+        raise OracleError(
+            f"{where} returned indices in {indices.min()}..{indices.max()}, "
+            f"expected 0..{n_features - 1} (n_features is {n_features})"
+        )
+
+
+def checked_expect(answer: Any, n_features: int, where: Callable[[], str]) -> tuple[float, tuple[Any, Any]]:
+    """Return what `expect` returned as ``(log_sum, (indices int32, values float64))``; see `sparse_feature`.
+
+    Raises `OracleError`, beginning with `where` (a callable that returns text), unless it keeps the protocol.
+    """
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise OracleError(f"{where()} returned {answer!r:.80}, expected (log_sum, expectation)")
+    try:
+        log_sum = float(answer[0])
+    except (TypeError, ValueError):
+        log_sum = math.nan
+    if not math.isfinite(log_sum):
+        raise OracleError(f"{where()} returned the log-sum {answer[0]!r:.80}, expected a finite number")
+    return log_sum, sparse_feature(answer[1], n_features, where())
+
+
+def _numbers(values: Any, where: Callable[[], str]) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OracleError(f"{where()} returned values that are not real numbers: {values!r:.80}") from None
