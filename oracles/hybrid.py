@@ -720,7 +720,7 @@ class HybridTrees(Oracle):
         best = self.chart.log_sum(encoded, forest, w, best=True, losses=losses)
         if best == -np.inf:
             return
-        for share, steps in best_first(partial(self.chart.edges, least=least), most):
+        for share, steps in best_first(lambda k, u, x, i, j: self.chart.edges(k, u, x, i, j, least), most):
             yield best + float(np.log(share)), steps
 
     def _read(
