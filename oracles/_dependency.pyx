@@ -96,6 +96,7 @@ cdef extern from "kernels.h" nogil:
                                   const int32_t* labels, const int32_t* words, int64_t n_words, int32_t* plus,
                                   int64_t* n_plus, int32_t* minus, int64_t* n_minus,
                                   int64_t* crossings) noexcept nogil
+        int64_t (*pairs_crossing)(int64_t n, const int32_t* heads) noexcept nogil
         int (*eisner_best)(int64_t n, const float* scores, float* memory, int32_t* stack, int32_t* heads,
                            float* best) except -1 nogil
         int (*eisner_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
@@ -153,18 +154,6 @@ cdef inline double sum_at(const float* w, const int32_t* at, Py_ssize_t n) noexc
 cdef int overflow(Py_ssize_t i) except -1 nogil:
     with gil:
         raise ValueError(f"sentence {i}: no tree has a finite score; the model's weights overflow")
-
-
-cdef bint cross(const int32_t* heads, Py_ssize_t n) noexcept nogil:
-    """Whether arcs of a tree cross, the root standing before the first word."""
-    cdef Py_ssize_t m, k, a, b, c, d
-    for m in range(1, n + 1):
-        a, b = min(m, <Py_ssize_t>heads[m - 1]), max(m, <Py_ssize_t>heads[m - 1])
-        for k in range(m + 1, n + 1):
-            c, d = min(k, <Py_ssize_t>heads[k - 1]), max(k, <Py_ssize_t>heads[k - 1])
-            if a < c < b < d or c < a < d < b:
-                return True
-    return False
 
 
 cdef class TreeFinder:
@@ -998,7 +987,7 @@ cdef class DependencyProblem(ArcsProblem):
                                     NULL if m == NULL else &self.chances[0])
         for k in range(n):
             score += self.table[(heads[k] * n + k) * L + labels[k]]
-        if self.decoder.finder.projective and cross(heads, n):
+        if self.decoder.finder.projective and KERNELS.pairs_crossing(n, heads):
             share = 1.0 / (1.0 + exp(score - log_sum))
             log_sum = max(log_sum, score) + log1p(exp(-abs(log_sum - score)))
             mean = (1.0 - share) * score

@@ -966,12 +966,14 @@ cdef class TaxonomyProblem(Problem):
         return by_attributes(w, self.decoder.structure.n_input_features, self.attributes.n_attributes)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        known = None if self.known is None else self.known.rows(slice(start, stop))
-        return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop], known
+        return self._arguments(self.decoder.documents[start:stop], slice(start, stop))
 
     def examples_at(self, chosen):
-        known = None if self.known is None else self.known.rows(chosen)
-        return self.decoder.structure, self.decoder.documents.take(chosen), self.labels[chosen], known
+        return self._arguments(self.decoder.documents.take(chosen), chosen)
+
+    def _arguments(self, documents, rows):
+        known = None if self.known is None else self.known.rows(rows)
+        return self.decoder.structure, documents, self.labels[rows], known
 
     def most_violated(self, Py_ssize_t i, w):
         """The output behind ``separate(i, w)``."""

@@ -22,7 +22,7 @@ from structsvm._problem import Problem
 from structsvm.execution.aside import aside
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
-from structsvm.parameters import check_k
+from structsvm.parameters import checked_k
 from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling, checked_weights
 
 __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
@@ -325,7 +325,7 @@ class AssignmentOracle(Oracle):
 
         Each one found parts the others: those that differ from it at a left node, and not before that.
         """
-        check_k(k)
+        k = checked_k(k)
         x = self.encoded(x)
         pairs, alone = self._scores(x, w)
         everything = np.column_stack([pairs, alone])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
 from numbers import Integral
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.enumeration.kbest import derivations, fragments
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import Interval, Options, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
@@ -372,13 +371,12 @@ class CKYOracle(Oracle):
 
         A given parser, and its weights, must not be used or changed meanwhile.
         """
-        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
-            raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
+        k = k if k is None else checked_k(k)
         numbers, weights = self.words(x), self._weights(w, parser)
         if numbers is None:
             return iter(())
         parser, weights = (self.parser(), weights.copy()) if parser is None else (parser, weights)
-        ranked = islice(derivations(parser, numbers, weights), None if k is None else min(int(k), sys.maxsize))
+        ranked = islice(derivations(parser, numbers, weights), k)
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def fragments(

@@ -13,7 +13,7 @@ from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.labellings import best_labellings
-from structsvm.parameters import check_k
+from structsvm.parameters import checked_k
 from structsvm.protocol import Penalty, Rescaling
 
 __all__ = ["SemiMarkovOracle"]
@@ -26,7 +26,7 @@ class SegmentDecoder(SegmentChain):
         self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
-        check_k(k)
+        k = checked_k(k)
         lattice = self.lattice(w, i)
         T = len(lattice)
         if allowed is not None:

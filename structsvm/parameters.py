@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -136,10 +137,11 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
             raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.")
 
 
-def check_k(k: Any) -> None:
-    """Raise ValueError unless k, how many of the best are wanted, is an integer of at least 1."""
+def checked_k(k: Any) -> int:
+    """How many of the best are wanted, at most what can be counted. Raises ValueError unless k is an int above 0."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+    return min(int(k), sys.maxsize)
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from numbers import Integral
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.arc_templates import LANES, ArcTemplates
 from structsvm.oracles._dependency import ArcDecoder, DependencyProblem
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import Interval, Options, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.dependencies import what_is_no_tree
 
@@ -191,11 +190,10 @@ class DependencyOracle(Oracle):
         self, x: NDArray[np.int32], w: ArrayLike, k: int | None = None
     ) -> Iterator[tuple[NDArray[np.int32], float]]:
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
-        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
-            raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
+        k = k if k is None else checked_k(k)
         decoder = self.decoder(len(x))
         table = decoder.table(self.check_codes(x), self.check_weights(w))
-        return islice(ranked(decoder.finder, table), None if k is None else min(int(k), sys.maxsize))
+        return islice(ranked(decoder.finder, table), k)
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features finite values; raises ValueError."""

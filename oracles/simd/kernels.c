@@ -31,7 +31,7 @@ const kernels NAMED(KERNELS) = {
 #endif
 #ifdef KERNELS_FOR_arcs
     .arcs_look = arcs_look, .arcs_fill = arcs_fill, .arcs_label = arcs_label, .arcs_features = arcs_features,
-    .pairs_begin = pairs_begin, .pairs_look = pairs_look, .pairs_choose = pairs_choose, .pairs_climb = pairs_climb, .pairs_differences = pairs_differences,
+    .pairs_begin = pairs_begin, .pairs_look = pairs_look, .pairs_choose = pairs_choose, .pairs_climb = pairs_climb, .pairs_differences = pairs_differences, .pairs_crossing = pairs_crossing,
     .eisner_best = eisner_best, .eisner_sums = eisner_sums, .arborescence_best = arborescence_best, .arborescence_sums = arborescence_sums,
 #endif
 #ifdef KERNELS_FOR_hybrid

@@ -96,6 +96,7 @@ typedef struct {
     void (*pairs_differences)(const arcs_model *a, int64_t n, const pairs_search *p, const int32_t *heads, const int32_t *labels,
                               const int32_t *words, int64_t n_words, int32_t *plus, int64_t *n_plus, int32_t *minus, int64_t *n_minus,
                               int64_t *crossings);
+    int64_t (*pairs_crossing)(int64_t n, const int32_t *heads);
     int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
-from structsvm.parameters import Interval, check_k
+from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
@@ -362,7 +362,7 @@ class AlignmentModel(ChoosingModel):
 
         With `probabilities` each has its probability among all alignments instead.
         """
-        check_k(k)
+        k = checked_k(k)
         pair = as_pair(pair, 0)
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]

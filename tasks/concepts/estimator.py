@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checked_k
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING
@@ -219,7 +219,7 @@ class ConceptLabeler(StructureEstimator):
 
     def similar_concepts(self, concept: str, k: int = 3) -> list[str]:
         """Return the k labels whose vectors are nearest to a concept's (table C.3 of the thesis)."""
-        check_k(k)
+        k = checked_k(k)
         return list(self._fitted().similar(concept, k))
 
     @property

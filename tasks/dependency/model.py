@@ -20,7 +20,7 @@ from structsvm.features.word_codes import OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
-from structsvm.parameters import check_k
+from structsvm.parameters import checked_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
@@ -241,7 +241,7 @@ class DependencyModel(CalibratedStructures):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Iterator[Any]:
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
-            check_k(k)
+            k = checked_k(k)
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):

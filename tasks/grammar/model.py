@@ -137,8 +137,8 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        # There are no probabilities before C is known.
-        weights, cost = self._decoding(None if self.temperature is not None or self._is_sum else TREE)
+        # There may be no probabilities before C is known.
+        weights, cost = self._decoding(None if self._is_probable else TREE)
         counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], weights, cost=cost)
         for tree, found in zip(data, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
@@ -176,9 +176,14 @@ class GrammarModel(CalibratedStructures):
     def _decoding(self, decode: Any) -> tuple[Any, float | None]:
         """Weights, and what a bracket costs (None: the best tree), for a value of `decode`; see `GrammarParser`."""
         decode = decode or self.params.get("decode")
-        if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
+        if decode == TREE or (decode is None and not self._is_probable):
             return self.weights, None
         return self.weights if self._is_sum else self.probable_weights("decode='brackets'"), COST
+
+    @property
+    def _is_probable(self) -> bool:
+        """Whether scores make probabilities."""
+        return self.temperature is not None or self._is_sum
 
     @property
     def _is_sum(self) -> bool:

@@ -165,7 +165,8 @@ class Terminals:
             if not word or not tag:
                 raise ValueError(f"a word and its tag must not be empty, got {token!r:.80}")
             if self.kind != "words" and tag not in grammar.terminal_number:
-                tag = clean_label(tag) if clean_label(tag) in grammar.terminal_number else tag
+                cleaned = clean_label(tag)
+                tag = cleaned if cleaned in grammar.terminal_number else tag
             pairs.append((word, tag))
         for (word, tag), own in zip(pairs, self._own([word for word, _ in pairs]), strict=True):
             if self.kind == "words":

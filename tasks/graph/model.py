@@ -25,7 +25,7 @@ from structsvm.features.sparse import SparseRows
 from structsvm.model_file import under
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
-from structsvm.parameters import check_k
+from structsvm.parameters import checked_k
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
@@ -313,7 +313,7 @@ class GraphModel(CalibratedStructures):
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
-        check_k(k)
+        k = checked_k(k)
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, check_k
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checked_k
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
@@ -303,7 +303,7 @@ class SemanticParser(StructureEstimator):
 
         They are those of the best derivations. For ``method="hybrid"``; other models raise ValueError.
         """
-        check_k(k)
+        k = checked_k(k)
         model = self._hybrid("predict_kbest")
         found = model.kbest(tokens_of(model, X), k, self._threads)
         return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]

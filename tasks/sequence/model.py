@@ -27,7 +27,7 @@ from structsvm.model_file import under
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.parameters import check_k
+from structsvm.parameters import checked_k
 from structsvm.progress import Monitor
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.shards.tokens import StoredTokens
@@ -261,7 +261,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
         self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
     ) -> list[Any]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
-        check_k(k)
+        k = checked_k(k)
         self.check_sums("predict_kbest")
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         tokens = self.encode(X, lengths)

@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin, clone
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, Interval, Options, check_k
+from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
@@ -416,7 +416,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
         """Return per document its k most probable labels and their probabilities, best first."""
-        check_k(k)
+        k = checked_k(k)
         model = self._fitted()
         proba = self._label_proba(model, X)
         order = np.argsort(-proba, axis=1, kind="stable")[:, :k]

@@ -112,7 +112,7 @@ def test_the_best_trees_in_their_order(projective, root):
         indices = [space.find(y) for y, _ in found]
         assert len(set(indices)) == len(indices)
         np.testing.assert_allclose((space.psi @ w)[indices], scores[: len(found)], rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match="k must be an int of at least 1"):
+    with pytest.raises(ValueError, match="k must be an integer of at least 1"):
         case.oracle.kbest(case.X[0], w, 0)
 
 

@@ -478,7 +478,7 @@ def test_tokens():
         with pytest.raises(ValueError, match=message):
             parser.predict_kbest([sentence, bad], 2)
     for k in (0, -1, 1.5, "x"):
-        with pytest.raises(ValueError, match="k must be an int of at least 1"):
+        with pytest.raises(ValueError, match="k must be an integer of at least 1"):
             parser.predict_kbest([sentence], k)
     with pytest.raises(ValueError, match="there are no trees"):
         parser.score([])
