@@ -1,6 +1,6 @@
 """The commands for parsers, on files of bracketed trees and of sentences.
 
-A sentence is a line of tags or words (what the model was trained on) between spaces, or of nothing but ``word/TAG``;
+A sentence is a line of tags or words (what the model was trained on) between spaces, or of ``word/TAG``;
 predict also takes files of trees, and parses their sentences.
 """
 
@@ -33,7 +33,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     A blank line stays one; a sentence that the grammar does not cover gets constituents side by side, and is counted at
     the end.
     """
-    lines = read_sentences(path)
+    lines = read_sentences(path, model.terminals.kind)
     sentences = [line for line in lines if line]
     uncovered = 0
     if wanted.is_ranked:
@@ -107,23 +107,26 @@ def demo(seed: int) -> Any:
     return errors(test, predicted)
 
 
-def read_sentences(path: str) -> Any:
-    """Sentences of a file: lines of tokens (blank if empty), ``word/TAG`` for pairs; or the tokens of trees."""
+def read_sentences(path: str, terminals: str) -> Any:
+    """Sentences of a file: lines of tokens (blank if empty), or the tokens of trees.
+
+    ``word/TAG`` is a pair where the grammar's terminals are both, or if the file holds nothing else.
+    """
     text, name = load_text(out.source(path), ValueError)
-    lines = [_tokens(line.split()) for line in text.splitlines()]
+    lines = [line.split() for line in text.splitlines()]
     first = next(filter(None, lines), None)
     if first is None:
         raise ValueError(f"{name}: no sentences")
-    if isinstance(first[0], str) and _TREES.match(text):
+    pairs = [[_pair(token) for token in line] for line in lines]
+    if isinstance(_pair(first[0]), str) and _TREES.match(text):
         return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
-    return lines
+    are_pairs = terminals == "both" or not any(isinstance(token, str) for line in pairs for token in line)
+    return pairs if are_pairs else lines
 
 
-def _tokens(texts: Any) -> Any:
-    pairs = [text.rpartition("/") for text in texts]
-    if all(word and tag for word, _, tag in pairs):
-        return [(word, tag) for word, _, tag in pairs]
-    return texts
+def _pair(token: str) -> str | tuple[str, str]:
+    word, _, tag = token.rpartition("/")
+    return (word, tag) if word and tag else token
 
 
 class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on

@@ -26,7 +26,8 @@ __all__ = [
 
 N_COLUMNS = 10
 UNKNOWN = -1  # a head that is not known
-_OTHER_ID = re.compile(r"(\d+)([-.])(\d+)")
+_NUMBER = r"0|[1-9][0-9]{0,8}"
+_OTHER_ID = re.compile(rf"({_NUMBER})([-.])({_NUMBER})")
 
 
 class ConlluError(ValueError):
@@ -309,6 +310,8 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
             trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others)))
         elif others:
             raise ConlluError(f"{name}:{first}: a sentence without words")
+        else:
+            continue  # comments belong to the sentence that follows, blank lines between or not
         comments, words, others = [], [], []
     if not trees:
         raise ConlluError(f"{name}: no sentences")
@@ -339,7 +342,7 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
         raise ValueError("the word has no form")
     if head == "_":
         value = UNKNOWN
-    elif head.isascii() and head.isdigit() and len(head) < 10:
+    elif re.fullmatch(_NUMBER, head):
         value = int(head)
     else:
         raise ValueError(f"expected a head, the number of a word or '_', got {head!r:.40}")

@@ -272,6 +272,11 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
             if not is_hashable(label):
                 raise ValueError(f"row {i} of y holds {label!r:.80}, which is no label")
     found = sort_labels(dict.fromkeys(label for row in y if row is not None for label in row))
+    lists = [row for row in y if isinstance(row, (list, tuple))]
+    if set(found) <= {0, 1} and len(set(map(len, lists))) == 1 and any(len(row) > len(set(row)) for row in lists):
+        raise ValueError(
+            "y is a list of rows of 0 and 1, which is taken as one of sets of labels: np.array(y) is a matrix"
+        )
     if known is None:
         known = found
     ids = {label: j for j, label in enumerate(known)}

@@ -23,7 +23,7 @@ from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import stored_count, stored_flag
-from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.labels import is_hashable, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces
 from structsvm.tasks.taxonomy.vectorizer import (
@@ -104,10 +104,11 @@ class DocumentShards(Shards):
 
         Parameters
         ----------
-        source : path, binary file, iterable of batches, or Arrow table, record batch reader or data set
+        source : path, list of paths, binary file, iterable of batches, or Arrow table, record batch reader or data set
             A file of texts after their labels, or in svmlight format, compressed or not (see `read_documents`); a
             Parquet or Arrow file of texts (extra ``structsvm[data]``); or pairs ``(X, y)`` of some documents each, as
-            for `TaxonomyClassifier.fit`: texts, or rows of a matrix. It is read once.
+            for `TaxonomyClassifier.fit`: texts, or rows of a matrix. It is read once. Several files are one after the
+            other.
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
         vectorizer : CountVectorizer or TfidfVectorizer, optional
@@ -140,7 +141,7 @@ class DocumentShards(Shards):
         if vectorizer is not None:
             params_to_file(vectorizer)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
-            rows = _Rows(scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source))
+            rows = _Rows(scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source))
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
             transform: Callable[[Any], Any] = csr_array
@@ -213,7 +214,7 @@ class _Rows:
                 if len(y) != rows.shape[0]:
                     raise ValueError(f"a batch of {rows.shape[0]} documents has {len(y)} labels")
                 for k, label in enumerate(y):
-                    if label is None or (isinstance(label, float) and label != label):
+                    if not is_hashable(label) or label is None or (isinstance(label, float) and label != label):
                         raise ValueError(f"document {k} of its batch has no label, but {label!r:.80}")
                 labels_to_json(dict.fromkeys(y))
                 if analyze is None and not may_grow and self.width not in (0, rows.shape[1]):
@@ -247,17 +248,21 @@ class _Rows:
 
 def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, Any]]:
     """The documents of a source with their labels, some at a time."""
-    batches = arrow_batches(source, ROWS)
-    if batches is None:
-        if columns is not None:
-            raise ValueError(f"The 'columns' parameter is for tables, and {source!r:.80} is none")
-        yield from document_pieces(source) if _is_file(source) else source
-        return
-    for batch in batches:
-        names = batch.schema.names if columns is None else list(columns)
-        if len(names) != 2 or any(batch.schema.names.count(name) != 1 for name in names):
-            raise ValueError(f"a table of documents has two columns, texts and labels (columns=); it has {names}")
-        yield tuple(batch.column(name).to_pylist() for name in names)
+    if isinstance(columns, str):
+        raise ValueError(f"The 'columns' parameter must be two names, got {columns!r:.80}")
+    for one in source if _are_paths(source) else [source]:
+        batches = arrow_batches(one, ROWS)
+        if batches is None:
+            if columns is not None:
+                raise ValueError(f"The 'columns' parameter is for tables, and {one!r:.80} is none")
+            yield from document_pieces(one) if _is_file(one) else one
+        for batch in batches or ():
+            columns = batch.schema.names if columns is None else list(columns)  # those of the first of several tables
+            if len(columns) != 2 or any(batch.schema.names.count(name) != 1 for name in columns):
+                raise ValueError(
+                    f"a table of documents has two columns, texts and labels (columns=); it has {batch.schema.names}"
+                )
+            yield tuple(batch.column(name).to_pylist() for name in columns)
 
 
 def holds_texts(path: Any) -> bool:
@@ -268,6 +273,10 @@ def holds_texts(path: Any) -> bool:
 
 def _is_file(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike)) or hasattr(source, "read")
+
+
+def _are_paths(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source)
 
 
 def _matrix(X: Any) -> Any:

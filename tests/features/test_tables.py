@@ -64,6 +64,8 @@ def test_a_row_per_sequence():
             Columns.from_dataframe(frame)
         with pytest.raises(ValueError, match="no column 'ner'; it has 'id', 'tokens', 'ner_tags'"):
             Columns.from_dataframe(frame, ["ner"])
+        with pytest.raises(ValueError, match="'columns' parameter must be a list of names, got 'id'"):
+            Columns.from_dataframe(frame, "id")
     with pytest.raises(ColumnFileError, match="row 1: 2 values in column 'a', 1 in 'b'"):
         Columns.from_dataframe(next(frames({"a": WORDS, "b": [["x", "y", "z"], ["x"]]})))
     with pytest.raises(ColumnFileError, match="sequence 1 is empty"):

@@ -87,7 +87,9 @@ def word(k, head, form="w"):
         (row("1-2", *"abcdefghi") + row("0.1", *"abcdefghi"), r"f:2: expected the id 1, got '0.1'"),
         (word(1, 0) + word(2, 3), r"f:2: the head of word 2 is 3, of 2 words"),
         (row("1-2", *"abcdefghi") + word(1, 0) + word(2, 2), r"f:3: the head of word 2 is itself"),
+        (row("1." + "9" * 5000, *"abcdefghi"), r"f:1: expected the id 1, got '1.999"),
         (word(1, -1), r"f:1: expected a head"),
+        (word(1, 0) + word(2, "01"), r"f:2: expected a head, the number of a word or '_', got '01'"),
         (word(1, "x"), r"f:1: expected a head"),
         (word(1, "\u0663"), r"f:1: expected a head"),
         (word(1, "9" * 30), r"f:1: expected a head"),
@@ -100,6 +102,11 @@ def word(k, head, form="w"):
 def test_what_is_refused(text, message):
     with pytest.raises(ConlluError, match=message):
         parse_conllu(text, "f")
+
+
+def test_comments_are_those_of_the_next_sentence():
+    trees = parse_conllu("# a\n\n \n# b\n" + word(1, 0) + "\n" + word(1, 0) + "\n# of none\n")
+    assert [tree.comments for tree in trees] == [("# a", "# b"), ()]
 
 
 def test_bytes_that_are_not_text(tmp_path):

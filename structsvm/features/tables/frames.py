@@ -21,6 +21,8 @@ def frame_columns(
     frame: Any, columns: Sequence[str] | None, sequence: str | None, names: Mapping[str, Sequence[str]]
 ) -> Columns:
     """The columns of a frame; see `Columns.from_dataframe`."""
+    if isinstance(columns, str):
+        raise ValueError(f"The 'columns' parameter must be a list of names, got {columns!r:.80}")
     table, named = _opened(frame)
     chosen = [c for c in table.columns if c != sequence] if columns is None else list(columns)
     _check_columns(table, [*chosen, *names, *([] if sequence is None else [sequence])])

@@ -824,6 +824,22 @@ def test_command_line_errors(tmp_path):
 
 
 @in_process
+@pytest.mark.parametrize("terminals", ["words", "both"])
+def test_words_with_a_slash(tmp_path, terminals):
+    write_trees(tmp_path / "train.mrg", TRAIN[:20])
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "train.mrg", "-m", model, "-q", "--max-iter", 1, "--terminals", terminals)
+    if terminals == "both":
+        assert "sentence 1: with terminals='both' a token must be a pair (word, tag), got 'b'" in run(
+            "predict", model, "-", input="1/2/CD\n1/2/CD b\n", code=1
+        )
+    texts = ["1/2/CD\n1/2/CD b/NN\n", *(["1/2\n1/2 b\n"] if terminals == "words" else [])]
+    for text in texts:
+        lines = [line for line in run("predict", model, "-", input=text).splitlines() if line.startswith("(")]
+        assert [parse_tree(line).leaves() for line in lines] == [["1/2"], ["1/2", "b"]]
+
+
+@in_process
 def test_lines_of_output_are_those_of_the_sentences(tmp_path):
     write_trees(tmp_path / "train.mrg", TRAIN)
     model = tmp_path / "m.model"

@@ -192,6 +192,7 @@ def test_the_log_loss_of_what_is_known():
         ([{"ant"}, 3, *SETS[2:]], "row 1 of y must be a collection of labels, got 3"),
         ([{"ant"}, [[]], *SETS[2:]], r"row 1 of y holds \[\], which is no label"),
         ([set()] * 300, "y holds no label"),
+        (Y.tolist(), r"y is a list of rows of 0 and 1, .* np.array\(y\) is a matrix"),
         ("ant", "y must be a matrix of 0 and 1, or a list of sets of labels, got 'ant'"),
         (np.full((300, 2), "a"), "y must be a matrix of 0 and 1, got <U1"),
         (np.where(Y > 0, np.nan, 0.0), "is nan"),

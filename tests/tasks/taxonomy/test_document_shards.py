@@ -57,6 +57,11 @@ def classifier(name="margin", **given):
     return TaxonomyClassifier(" > ", **SETTINGS[name] | given)
 
 
+def assert_same_documents(a, b):
+    assert len(a) == len(b) and a.labels == b.labels
+    assert a.tokens.fingerprint(a.label_ids) == b.tokens.fingerprint(b.label_ids)
+
+
 def assert_same(a, b):
     assert np.array_equal(a.model_.weights, b.model_.weights)
     assert np.array_equal(a.result_.dual, b.result_.dual, equal_nan=True)
@@ -267,7 +272,7 @@ class TestRefusals:
             ([(["a b"], ["A"])], {}, TypeError, "texts need a vectorizer"),
             ([(np.eye(2), ["A", "B"])], {"vectorizer": CountVectorizer()}, TypeError, "a vectorizer takes texts"),
             ([(np.eye(2), ["A"])], {}, ValueError, "a batch of 2 documents has 1 labels"),
-            ([(np.eye(2), ["A", {"B"}])], {}, TypeError, "label|unhashable"),
+            ([(np.eye(2), ["A", {"B"}])], {}, ValueError, "document 1 of its batch has no label, but {'B'}"),
             ([(np.eye(2), "AB"), (np.eye(3), "ABC")], {}, ValueError, "3 columns, and those before 2"),
             ([(np.array([[np.nan]]), ["A"])], {}, ValueError, "not finite|NaN|nan"),
             ([], {}, ValueError, "there are no documents"),
@@ -276,6 +281,7 @@ class TestRefusals:
             ([], {"vectorizer": HashingVectorizer()}, TypeError, "a model file cannot hold a HashingVectorizer"),
             ([], {"vectorizer": CountVectorizer(input="filename")}, TypeError, "opens files"),
             ([], {"columns": ["a", "b"]}, ValueError, "'columns' parameter is for tables"),
+            ([], {"columns": "ab"}, ValueError, "'columns' parameter must be two names, got 'ab'"),
             ([], {"max_memory": 0}, ValueError, "'max_memory' parameter must be an int of at least 1"),
         ],
     )
@@ -296,6 +302,34 @@ class TestRefusals:
             ValueError, match=r"has two columns, texts and labels \(columns=\); it has \['a', 'b', 'c'\]"
         ):
             DocumentShards.make(table, tmp_path / "new", vectorizer=CountVectorizer())
+
+    def test_several_files(self, folder, source, tmp_path):
+        lines = source.splitlines(keepends=True)
+        paths = [tmp_path / "a", tmp_path / "b.gz"]
+        paths[0].write_bytes(b"".join(lines[:40]))
+        paths[1].write_bytes(gzip.compress(b"".join(lines[40:])))
+        made = DocumentShards.make(paths, tmp_path / "new", vectorizer=TfidfVectorizer(), max_memory=3000)
+        assert_same_documents(made, DocumentShards.open(folder / "many"))
+        (tmp_path / "narrow").write_text("1 1:2\n")
+        (tmp_path / "wide").write_text("2 3:1\n")
+        made = DocumentShards.make([tmp_path / "narrow", tmp_path / "wide"], tmp_path / "rows", fit_intercept=False)
+        assert len(made) == 2 and made.n_features == 3
+        with pytest.raises(ValueError, match="there are no documents"):
+            DocumentShards.make([], tmp_path / "none")
+
+    def test_several_tables(self, data, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        feather = pytest.importorskip("pyarrow.feather")
+        texts, labels = data
+        first, second = {"text": texts[:70], "label": labels[:70]}, {"label": labels[70:], "text": texts[70:]}
+        for name, columns in (("a", first), ("b", second), ("all", {"text": texts, "label": labels})):
+            feather.write_feather(pa.table(columns), tmp_path / name, "uncompressed")
+        several, one = (
+            DocumentShards.make(source, tmp_path / name, vectorizer=TfidfVectorizer())
+            for name, source in (("two", [tmp_path / "a", tmp_path / "b"]), ("one", tmp_path / "all"))
+        )
+        assert several.labels == LABELS
+        assert_same_documents(several, one)
 
     def test_damaged_files(self, folder, source, tmp_path, monkeypatch):
         monkeypatch.setattr(DocumentShards, "check", lambda self: None)  # checksums that are forged, too
