@@ -457,8 +457,12 @@ cdef class GraphDecoder:
                     m[v] = self.q.mu[2 * self.g.edges[2 * e] + v // 2] * self.q.mu[2 * self.g.edges[2 * e + 1] + v % 2]
 
     cdef int need_sums(self) except -1:
-        """What sums need beside what maxima do; every graph must have a junction tree."""
+        """What sums need beside what maxima do; ValueError for a graph without a junction tree."""
         if not self.has_sums:
+            for i, plan in enumerate(self.plans):
+                if isinstance(plan, str):
+                    raise ValueError(f"graph {i} has no junction tree, as sums over its labellings need: it is for "
+                                     f"method {plan!r}")
             self.t.weights = <double*>self.memory.take(self.message_size, np.float64)
             self.has_sums = True
         return 0

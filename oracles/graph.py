@@ -209,7 +209,8 @@ class GraphOracle(Oracle):
             if plan is None:
                 raise ValueError(
                     f"graph {i} of {n} nodes and {len(edges)} edges has no junction tree whose tables have at most "
-                    f"max_table = {self.max_table} entries; method 'relaxed' or 'expansion' takes any graph"
+                    f"max_table = {self.max_table} entries; method 'relaxed' or 'expansion' takes any graph, "
+                    "but has no sums over all labellings"
                 )
             found.append(plan)
         return found

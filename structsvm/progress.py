@@ -73,8 +73,9 @@ class Meter:
     def __init__(self, what: str, *, disable: bool | None = None) -> None:
         self.what, self.share = what, 0.0
         self.bar: Any = None
-        has_bars = sys.stderr.isatty() or "ipykernel" in sys.modules
-        self.has_lines = disable is False and not has_bars
+        has_stream = sys.stderr is not None  # it may be closed
+        has_bars = (has_stream and sys.stderr.isatty()) or "ipykernel" in sys.modules
+        self.has_lines = disable is False and has_stream and not has_bars
         if disable or not has_bars:
             return
         from tqdm.auto import tqdm

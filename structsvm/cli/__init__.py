@@ -10,7 +10,6 @@ import importlib
 import json
 import os
 import sys
-import warnings
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -26,6 +25,7 @@ from structsvm.cli.output import (
     TEXT,
     Choice,
     blank,
+    brief_warnings,
     check_files,
     chosen,
     drawable,
@@ -64,6 +64,11 @@ class Suggesting(click.Group):
 
 class Friendly(Suggesting):
     """Turns the errors of bad input into one line each; a programming error still shows its traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if sys.stderr is None:  # it is closed, and no other file may take its place
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (of the whole process)
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -170,7 +175,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
-    with writing(output) as stream:
+    with writing(output) as stream, brief_warnings():
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
 
@@ -187,9 +192,7 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
-    with warnings.catch_warnings():
-        if quiet:
-            warnings.simplefilter("ignore")
+    with brief_warnings(quiet):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:

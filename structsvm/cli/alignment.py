@@ -153,7 +153,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
     if model is None:
-        with job.warnings():
+        with out.brief_warnings(job.quiet):
             model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
     else:
         model.check_unchanged(settings)

@@ -118,7 +118,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         settings.projective = "auto"
     solver = make_dependency_solver(settings)
     solver.validate()
-    with job.warnings():
+    with out.brief_warnings(job.quiet):
         model, data = prepare(settings, read_conllu(path), None, before)
     job.announce(
         f"{len(data[1]) - 1} sentences, {len(data[0])} words, {len(model.labels)} labels, "

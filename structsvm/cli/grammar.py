@@ -177,7 +177,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if generative or not is_partial:
         check_whole(known, "training with --solver pcfg" if generative else "training without --partial")
     model, trees = prepare(settings, known, before)
-    with job.warnings():
+    with out.brief_warnings(job.quiet):
         trees = [trees[i] for i in model.learnable(trees, None)]
     grammar = model.oracle.grammar
     job.announce(

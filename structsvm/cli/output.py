@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -59,6 +61,8 @@ FILE_OR_STDIN = Input(exists=True, dir_okay=False, allow_dash=True)
 
 def source(path: str) -> Any:
     """The path, or the bytes of standard input for "-"."""
+    if path == "-" and sys.stdin is None:
+        raise ValueError("standard input is closed")
     return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
 
 
@@ -116,12 +120,49 @@ def _is_stream(path: str) -> bool:
 def writing(output: str | None) -> Iterator[Any]:
     """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
     if output is None:
+        if sys.stdout is None:
+            raise ValueError("standard output is closed")
         stream = click.get_text_stream("stdout", encoding="utf-8")  # type: ignore[operator]
         yield stream
         stream.flush()
         return
     with (open if _is_stream(output) else new_file)(output, "w", encoding="utf-8") as stream:
         yield stream
+
+
+@contextmanager
+def brief_warnings(quiet: bool = False) -> Iterator[None]:
+    """Warnings in one line each on standard error, or not at all: one that cannot be written ends nothing."""
+
+    def show(message: Any, *where: Any) -> None:
+        with suppress(OSError):
+            click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def held_interrupts() -> Iterator[list[int]]:
+    """Finish what the first Ctrl-C comes upon; yields a list that is empty if none came. A second one is not held."""
+    came: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+
+    def hold(number: int, _frame: Any) -> None:
+        came.append(number)
+        signal.signal(signal.SIGINT, handler)
+
+    if handler is not signal.default_int_handler:  # it is ignored, or somebody else's
+        yield came
+        return
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def best(labels: Any, scores: Any, kbest: int | None, *, confidence: bool = False) -> Iterator[str]:

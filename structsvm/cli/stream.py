@@ -96,7 +96,7 @@ class Stream:
 
         interrupted = None
         bar = tqdm(desc="training", unit=" sequences", leave=False, disable=True if self.job.quiet else None)
-        with bar, self.job.warnings():
+        with bar, out.brief_warnings(self.job.quiet):
             try:
                 for piece in self.batches():
                     run = self.learn(piece)
@@ -113,9 +113,12 @@ class Stream:
                 self.job.save(self.model)
                 partial = f"{self.job.model_path} holds the partial model of the {self.n_seen} sequences before"
                 raise click.ClickException(f"{error or 'not enough memory'}; {partial}") from error
-        self.job.announce(f"{self.n_seen} sequences, {self.n_tokens} tokens in {self.n_batches} batches")
+        sizes = f"{self.n_seen} sequences, {self.n_tokens} tokens in {self.n_batches} batches"
         return self.job.end(
-            self.model, interrupted, describe=lambda model: f"last batch: {model.result.certificate()}", draw=draw
+            self.model,
+            interrupted,
+            describe=lambda model: f"{sizes}\nlast batch: {model.result.certificate()}",
+            draw=draw,
         )
 
     def batches(self) -> Iterator[Any]:

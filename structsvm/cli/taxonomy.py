@@ -51,7 +51,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     unknown = [label for label in y if label not in names]
     if unknown:
         near = did_you_mean(unknown[0], names)
-        raise ValueError(f"{path}: the label {unknown[0]!r} is no node of the model's taxonomy{near}")
+        raise ValueError(f"{path}: the label {unknown[0]!r:.80} is no node of the model's taxonomy{near}")
     y = [names[label] for label in y]
     predicted = model.predict(X).tolist()
     scores = hierarchical_scores(y, predicted, model.taxonomy_)
@@ -214,7 +214,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         text += f" ({absent} without documents)" * (absent > 0)
     job.say(f"{len(X) if in_shards else len(y)} documents, {len(set(y))} {text}")
     before, interrupted = vars(model).get("model_"), None
-    with job.warnings():
+    with out.brief_warnings(job.quiet):
         try:
             model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
         except KeyboardInterrupt:

@@ -6,9 +6,8 @@ import math
 import os
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
@@ -215,19 +214,10 @@ class Training:
         model.params = params
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
-        with self.warnings():
+        with out.brief_warnings(self.quiet):
             choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
             run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
         return self.end(model, f"{run.progress:.1f} passes" if run.status == "interrupted" else None, **options)
-
-    @contextmanager
-    def warnings(self) -> Iterator[None]:
-        """Warnings in one line each on standard error, or not at all."""
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *where: (
-                None if self.quiet else click.echo(f"warning: {message}", err=True)
-            )
-            yield
 
     def end(self, model: Any, interrupted: str | None = None, *, describe: Any = None, draw: Any = out.history) -> int:
         """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so much of it.
@@ -235,7 +225,7 @@ class Training:
         ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
         path = self.model_path
-        self.save(model)
+        self.save(model, is_first=interrupted is None)
         if model.choice is not None:
             self.say(model.choice.text)
         if model.result is not None:
@@ -249,12 +239,19 @@ class Training:
             out.save(draw(model), self.plot, say=self.say)
         return 0 if interrupted is None else 130
 
-    def save(self, model: Any) -> None:
-        """Save a model; where that fails, the error says whether a checkpoint holds the work."""
+    def save(self, model: Any, *, is_first: bool = True) -> None:
+        """Save a model, and end with Ctrl-C after that, if it comes now and `is_first`.
+
+        Where saving fails, the error says whether a checkpoint holds the work.
+        """
         try:
-            model.save(self.model_path)
+            with out.held_interrupts() if is_first else nullcontext([]) as came:
+                model.save(self.model_path)
         except (OSError, ValueError, MemoryError) as error:
             message = f"the model was not saved: {error or 'not enough memory'}"
             if self.checkpoint is not None and os.path.exists(self.checkpoint):
                 message += f"; {self.checkpoint} holds its training: run the command again to resume from there"
             raise click.ClickException(message) from error
+        if came:
+            click.echo(f"{self.model_path} holds the model", err=True)
+            raise KeyboardInterrupt

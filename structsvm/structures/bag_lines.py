@@ -7,12 +7,13 @@ symbol of each word. Lines without a bag can be predicted on.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from structsvm.features.sources import load_bytes
+from structsvm.features.sources import load_bytes, load_text
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 from structsvm.structures.meanings import as_meaning
@@ -50,7 +51,7 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
     """
     content, name, _ = load_bytes(source)
     found = BagLines([], [], [], [])
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
             continue
         place = f"{name}, line {number}"
@@ -71,9 +72,9 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
 
 def read_lexicon(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read lines of a phrase, a tab and the name that it says; ValueError, naming file and line, for any other."""
-    content, name, _ = load_bytes(path)
+    content, name = load_text(path, ValueError, "{}, line {}")
     found: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8").splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
         phrase, *names = [part.strip() for part in line.split("\t")]

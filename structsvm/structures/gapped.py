@@ -35,7 +35,7 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
         if a in GAPS and b in GAPS:
             raise ValueError(f"column {column} is a gap in both rows")
         operation = "Z" if a in GAPS else "X" if b in GAPS else "M"
-        is_assessed = all(letter.isupper() or letter in GAPS for letter in (a, b))
+        is_assessed = not (a.islower() or b.islower())
         operations.append(operation if is_assessed else operation.lower())
     x, z = strip_gaps(row_x), strip_gaps(row_z)
     if not x or not z:
@@ -170,7 +170,7 @@ def to_biopython(x: Any, z: Any, rows: tuple[str, str], *, local: bool = False) 
     steps = np.array([[a not in GAPS, b not in GAPS] for a, b in columns], dtype=np.int64).reshape(-1, 2)
     places = np.concatenate([[[0, 0]], np.cumsum(steps, axis=0)])
     if local:
-        inside = [k for k, column in enumerate(columns) if all(a in GAPS or a.isupper() for a in column)]
+        inside = [k for k, column in enumerate(columns) if not any(a.islower() for a in column)]
         first, last = (inside[0], inside[-1] + 1) if inside else (0, 0)
         steps, places = steps[first:last], places[first : last + 1]
     turns = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1

@@ -25,7 +25,7 @@ from structsvm.structures.gapped import as_rows, as_string, join_rows, split_row
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
-from structsvm.tasks.common.calibration import fit_temperature
+from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
@@ -382,6 +382,7 @@ class AlignmentModel(ChoosingModel):
         with their assessed columns.
         """
         references = self.references(X, y)
+        check_evidence(y is not None and any(rows is not None for rows in y))
         aligner = self.oracle.aligner(references.strings, references.pairs)
         examples = list(zip(references.x.tolist(), references.z.tolist(), references.known, strict=True))
         whole = [references.alignment(k) for k in range(len(references))]

@@ -288,6 +288,8 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
         raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
     bags = [as_bag(candidates) for candidates in rows]
     found = dict.fromkeys(chain.from_iterable(bag for bag in bags if bag is not None))
+    if None in found:
+        raise ValueError("y holds a set of candidate labels with None in it; None alone: it may be any")
     if has_unlabelled(found, labels):
         del found[-1]
         bags = [None if bag == [-1] else bag for bag in bags]

@@ -35,6 +35,12 @@ PRECISION, LEAST_PRECISION = 1e-3, 0.5  # of their logarithms, and of those that
 STREAM = 500
 
 
+def check_evidence(is_there: Any) -> None:
+    """Raise ValueError if data say nothing of the temperature."""
+    if not is_there:
+        raise ValueError("calibrate needs labelled examples, and there are none")
+
+
 def fit_temperature(
     loss: Callable[[float], tuple[float, float]],
     precision: float = PRECISION,

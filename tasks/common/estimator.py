@@ -333,10 +333,10 @@ def fitted_attributes(model: Any) -> dict[str, Any]:
     return {"model_": model, **model.columns}
 
 
-def as_list(X: Any, what: str) -> list[Any]:
-    """The inputs X as a list; ValueError unless they are a collection of `what`."""
+def as_list(X: Any, what: str, name: str = "X") -> list[Any]:
+    """The inputs X as a list; ValueError, with their name, unless they are a collection of `what`."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
-        raise ValueError(f"X must be a list of {what}, got {X!r:.80}")
+        raise ValueError(f"{name} must be a list of {what}, got {X!r:.80}")
     return list(X)
 
 

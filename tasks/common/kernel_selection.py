@@ -87,6 +87,14 @@ class MachineModel(Calibrated, ChoosingModel):
     def learn(self, run: Any) -> None:
         self.machine.learn(run)
 
+    def held_out(self, problem: Any) -> Iterator[Any]:
+        """As `Calibrated.held_out`, but for an example of each label that would have no other one."""
+        for chosen in super().held_out(problem):
+            ids, first, counts = np.unique(problem.y[chosen], return_index=True, return_counts=True)
+            kept = np.delete(chosen, first[counts == np.bincount(problem.y)[ids]])
+            if len(kept):
+                yield kept
+
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
-from structsvm.tasks.common.calibration import CalibratedModel, fit_temperature, held_out
+from structsvm.tasks.common.calibration import CalibratedModel, check_evidence, fit_temperature, held_out
 from structsvm.tasks.common.model import ChoosingModel
 
 # Examples that a temperature is fitted on at once, and the largest size of its logarithm.
@@ -58,6 +58,7 @@ class CalibratedStructures(CalibratedModel, ChoosingModel):
 
     def calibrate_on(self, problem: Any) -> None:
         """Fit the temperature to the examples of a problem, none of which the model was trained on."""
+        check_evidence(problem.n_samples)
         self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
     def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:

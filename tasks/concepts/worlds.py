@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -89,15 +90,15 @@ def labels_of(labels: Any, n_words: int, i: int) -> Any:
     is_bag = isinstance(labels, (set, frozenset, Mapping))
     if not (is_bag or isinstance(labels, (list, tuple, np.ndarray))):
         raise TypeError(f"sentence {i}: labels must be a list of one per word, or a set or Counter, got {labels!r:.80}")
-    wrong = next((label for label in labels if not isinstance(label, str)), None)
-    if wrong is not None:
-        raise TypeError(f"sentence {i}: a label must be text, got {wrong!r:.80}")
+    for label in labels:
+        if not isinstance(label, str):
+            raise TypeError(f"sentence {i}: a label must be text, got {label!r:.80}")
     if not is_bag:
         if len(labels) != n_words:
             raise ValueError(f"sentence {i} has {n_words} words and {len(labels)} labels")
         return [str(label) for label in labels]
     bag = Counter(labels)
-    if any(not isinstance(n, int) or n < 1 for n in bag.values()):
+    if any(not isinstance(n, Integral) or n < 1 for n in bag.values()):
         raise ValueError(f"sentence {i}: numbers of labels must be integers of at least 1, got {dict(bag)!r:.80}")
     spare = n_words - bag.total()
     if spare < 0:

@@ -23,6 +23,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
 from structsvm.model_file import under
+from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
 from structsvm.parameters import checked_k
@@ -158,7 +159,12 @@ class GraphModel(CalibratedStructures):
         return self.first_weights
 
     def incomplete(self, problem: Any) -> Any:
-        return problem.incomplete
+        """What is known of the graphs, each with the junction tree that sums over its labellings need."""
+        known = problem.incomplete
+        if "expectations" in known.offers:
+            return known
+        plans = self.oracle.plan(known.graphs, "junction")
+        return GraphProblem(self.oracle, known.graphs, known.labels, known.allowed, plans, rescaling=None)
 
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
         """Fit the temperature; and say where the relaxation leaves many nodes without a whole label."""
@@ -489,6 +495,11 @@ def prepare(
         if model.loss == "log" or params.probability:
             raise ValueError("constraints are for a margin: loss='log' and probability=True sum over all labellings")
         graphs = replace(graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, model.labels))
+    if params.probability:
+        try:
+            model.oracle.plan(graphs, "junction")
+        except ValueError as error:
+            raise ValueError(f"probability=True: {error}") from None
     return model, (graphs, *known)
 
 

@@ -13,7 +13,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.calibration import fit_temperature, softmax_loss
+from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
     check_classes,
@@ -129,7 +129,9 @@ class MultilabelModel(CalibratedStructures):
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to rows that the model was not trained on."""
-        self.calibrate_on(self.oracle.bind(self.rows(X), read_sets(y, self.labels)[2], rescaling=None))
+        Y = read_sets(y, self.labels)[2]
+        check_evidence((Y >= 0).any())
+        self.calibrate_on(self.oracle.bind(self.rows(X), Y, rescaling=None))
 
     def proba(self, X: Any, n_threads: int = 1) -> Any:
         """The probability of each label: array (n_samples, n_labels)."""
@@ -269,7 +271,7 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):
             raise ValueError(f"row {i} of y must be a collection of labels, got {row!r:.80}")
         for label in [] if row is None else row:
-            if not is_hashable(label):
+            if label is None or not is_hashable(label):
                 raise ValueError(f"row {i} of y holds {label!r:.80}, which is no label")
     found = sort_labels(dict.fromkeys(label for row in y if row is not None for label in row))
     lists = [row for row in y if isinstance(row, (list, tuple))]

@@ -271,13 +271,13 @@ class SemanticParser(StructureEstimator):
         self
         """
         self._hybrid("calibrate")
-        return self._calibrated([*X], [*y])
+        return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
     def _make_solver(self, before: Any = None) -> Any:
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
-        X, y = as_list(X, "sentences"), list(y)
+        X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:
             raise ValueError("there are no sentences to train on")
         checked_features(self.features)

@@ -18,6 +18,7 @@ from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.model import ChoosingModel
@@ -200,6 +201,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         from scipy.optimize import minimize_scalar
 
         tokens, bags = self.read(X, y)
+        check_evidence(any(self.kbest(tokens, 1)))
         bags = [{*map(self.order.sorted, bag)} for bag in bags]
 
         def loss(log_temperature: float) -> float:
@@ -211,8 +213,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
                 total -= np.log(max(p, SURELY))
             return total
 
-        ends = -np.log(LARGEST), np.log(LARGEST)
-        found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": PRECISE})
+        found = minimize_scalar(loss, bounds=(-LARGEST, LARGEST), method="bounded", options={"xatol": PRECISE})
         self.temperature = float(np.exp(found.x))
 
     @property

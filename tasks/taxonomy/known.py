@@ -118,7 +118,7 @@ def _ids_of(weights: dict[Any, float], place: dict[Any, int], below: dict[Any, l
         else:
             what = "no node of the taxonomy" if below else "none of the classes"
             near = did_you_mean(member, taxonomy.nodes if below else place)
-            raise ValueError(f"y has a set with the label {member!r}, which is {what}{near}")
+            raise ValueError(f"y has a set with the label {member!r:.80}, which is {what}{near}")
         for k in ids:
             found[k] = found.get(k, 0.0) + weight / len(ids)
     if not found:

@@ -343,12 +343,13 @@ def checked_taxonomy(params: Any, labels: Any) -> Any:
     unknown = [label for label in labels if label not in taxonomy]
     if unknown:
         near = did_you_mean(unknown[0], taxonomy.nodes)
-        raise ValueError(f"the label {unknown[0]!r} is no node of the taxonomy{near}")
+        raise ValueError(f"the label {unknown[0]!r:.80} is no node of the taxonomy{near}")
     leaves = set(taxonomy.leaves)
     inner = [label for label in labels if label not in leaves]
     if inner and params.leaf_only:
         raise ValueError(
-            f"the label {inner[0]!r} is an inner node of the taxonomy; set leaf_only=False for labels above the leaves"
+            f"the label {inner[0]!r:.80} is an inner node of the taxonomy; set leaf_only=False for labels above the "
+            "leaves"
         )
     return taxonomy
 

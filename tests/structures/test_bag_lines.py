@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from structsvm.structures.bag_lines import read_bags, write_bags
+from structsvm.structures.bag_lines import read_bags, read_lexicon, write_bags
 
 
 def test_written_and_read(tmp_path):
@@ -57,3 +57,13 @@ def test_nothing(tmp_path):
     (tmp_path / "empty").write_text("\n\n")
     with pytest.raises(ValueError, match="empty: contains no sentences"):
         read_bags(tmp_path / "empty")
+
+
+def test_marks_of_byte_order(tmp_path):
+    (tmp_path / "bags").write_bytes(b'\xef\xbb\xbf{"sentence": "a b", "bag": ["f(a)"]}\n')
+    assert read_bags(tmp_path / "bags").sentences == ["a b"]
+    (tmp_path / "lexicon").write_bytes(b"\xef\xbb\xbfnew york\t'nyc'\n")
+    assert list(read_lexicon(tmp_path / "lexicon")) == ["new york"]
+    (tmp_path / "lexicon").write_bytes(b"a\t'b'\n\xff\n")
+    with pytest.raises(ValueError, match="lexicon, line 2: bytes that are not UTF-8"):
+        read_lexicon(tmp_path / "lexicon")

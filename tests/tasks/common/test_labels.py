@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from structsvm import tasks
 from structsvm.tasks.common.labels import (
     check_classes,
     is_hashable,
@@ -76,3 +77,17 @@ def test_a_stream_keeps_its_labels():
     assert ids.tolist() == [1, 0, 1] and ids.dtype == np.int32
     with pytest.raises(ValueError, match="y has the label 'c', none of the classes"):
         label_ids_of(np.array(["a", "c"]), labels)
+
+
+@pytest.mark.parametrize(
+    ("make", "X", "y"),
+    [
+        (tasks.SequenceLabeler, [["p"], ["q"]], [[{"A", None}], ["B"]]),
+        (tasks.AmbiguousClassifier, np.eye(3), [{"A", None}, {"A"}, {"B"}]),
+        (tasks.MultilabelClassifier, np.eye(3), [{"A", None}, {"A"}, {"B"}]),
+        (tasks.GraphLabeler, [(np.eye(2), [(0, 1)])], [[{"A", None}, "B"]]),
+    ],
+)
+def test_no_set_holds_none(make, X, y):
+    with pytest.raises(ValueError, match="None"):
+        make(C=1.0).fit(X, y)

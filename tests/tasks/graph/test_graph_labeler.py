@@ -231,6 +231,24 @@ def test_log_loss_and_probabilities():
     assert model.predict([(rng.normal(size=(400, 3)), *grid_edges(20, 20))])[0].shape == (400,)
 
 
+@pytest.mark.parametrize("method", ["relaxed", "expansion", "cut"])
+def test_temperatures_of_methods_without_sums(method):
+    """They are fitted with junction trees, where graphs have such: before training it is said that one has none."""
+    cycle = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    graphs, labels = [(rng.normal(size=(4, 2)), cycle) for _ in range(6)], [[0, 1, 0, 1]] * 6
+    model = GraphLabeler(C=1.0, method=method, probability=True).fit(graphs, labels)
+    assert model.temperature_ > 0.0 and np.allclose(model.predict_marginals(graphs)[0].sum(axis=1), 1.0)
+    later = GraphLabeler(C=1.0, method=method).fit(graphs, labels).calibrate(graphs, labels)
+    assert later.temperature_ > 0.0
+    with pytest.raises(ValueError, match="calibrate needs labelled examples, and there are none"):
+        later.calibrate([], [])
+    grids, labels = make_noisy_grids(2, size=20, random_state=0)
+    with pytest.raises(ValueError, match=r"probability=True: graph 0 of 400 nodes .* no sums over all labellings"):
+        GraphLabeler(C=0.1, method=method, probability=True).fit(grids, labels)
+    with pytest.raises(ValueError, match=r"graph 0 of 400 nodes .* no sums over all labellings"):
+        GraphLabeler(C=0.1, method=method, max_iter=1).fit(grids, labels).calibrate(grids, labels)
+
+
 def test_known_labels_are_completed_and_kept():
     """One large graph, of which a third of the labels are known: transductive."""
     grids, labels = make_noisy_grids(1, size=24, noise=1.0, random_state=0)

@@ -351,6 +351,12 @@ def test_pickles_and_clones():
     assert clone(model).get_params() == model.get_params()
 
 
+def test_probabilities_where_a_class_has_one_example():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), ["a"] * 15 + ["b"] * 14 + ["c"]
+    model = WestonWatkinsClassifier(C=1.0, gamma=0.5, probability=True).fit(X, y)
+    assert model.temperature_ > 0.0 and np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
 # ---- scikit-learn's contract ---------------------------------------------------------------------
 
 # SVC's own exemptions, and no others.

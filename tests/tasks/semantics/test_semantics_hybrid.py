@@ -357,6 +357,11 @@ def test_probabilities_of_scores_that_are_no_logarithms(tmp_path):
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.temperature_ == found.temperature_
     assert loaded.predict_kbest(test.sentences, 2) == found.predict_kbest(test.sentences, 2)
+    with pytest.raises(ValueError, match="calibrate needs labelled examples"):
+        loaded.calibrate([], [])
+    assert loaded.temperature_ == found.temperature_
+    with pytest.raises(ValueError, match="y must be a list of bags, got 3"):
+        loaded.calibrate(["anna runs"], 3)
     with pytest.raises(ValueError, match="calibrate is for models of method='hybrid'"):
         SemanticParser(method="ospas").fit(["anna runs"], ["run(anna)"]).calibrate(["anna runs"], ["run(anna)"])
 
