@@ -108,6 +108,7 @@ class LatentRun(DualRun):
         self.under: Any = None
         self.chosen: Any = None
         self.stays = False  # whether `under` is better than what the round has found
+        self.is_final = False  # whether completions stay
         self.online = ONLINE if solver.online else 0
         begin = time.perf_counter()
         self.is_soft = base is None and solver.is_soft_on(known)
@@ -208,12 +209,15 @@ class LatentRun(DualRun):
 
     def _is_solved(self) -> bool:
         """Whether the solver of the round would have ended here."""
+        return self._is_convex_solved() or self.n_iter - self.first >= self.inner.solver.n_passes
+
+    def _is_convex_solved(self) -> bool:
         solver = self.inner.solver
         if solver.tol is not None:
             self.checked_certify()
             if self.remaining <= solver.tol:
                 return True
-        return self.inner.is_solved or solver.is_settled(self.inner) or self.n_iter - self.first >= solver.n_passes
+        return bool(self.inner.is_solved or solver.is_settled(self.inner))
 
     def certify(self) -> None:
         """Compute the primal objective of the completed problem, unless that has been done since the last pass.
@@ -244,7 +248,7 @@ class LatentRun(DualRun):
         targets = self.rounds.completions(w)
         others: Any = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
         if not is_growing and not others.any():
-            self.status = "converged"
+            self._end()
             return
         problem = self.problem.with_targets(targets)
         if is_online:
@@ -260,7 +264,7 @@ class LatentRun(DualRun):
             fall = self.objective - objective
             if objective > self.primal or (np.isfinite(fall) and fall <= self.solver.tol * abs(self.objective)):
                 self.state.count_argmax(problem.n_samples)
-                self.status = "converged"
+                self._end()
                 return
         self.record()
         self.seconds += time.perf_counter() - begin
@@ -276,6 +280,11 @@ class LatentRun(DualRun):
         self.inner, self.first = inner, inner.n_iter
         self.under, self.objective, self.stays = w, objective, is_comparable
 
+    def _end(self) -> None:
+        """Set the status once the completions stay: that of the convex problem, which passes may have left unsolved."""
+        self.is_final = True
+        self.status = "converged" if self._is_convex_solved() else "max_iter"
+
     def _order(self, problem: Any, w: Any) -> Any:
         """The order in which examples join the round: by their loss under the weights, or any."""
         if self.solver.start_from != "easiest":
@@ -288,7 +297,7 @@ class LatentRun(DualRun):
 
     @property
     def is_solved(self) -> bool:
-        return self.status == "converged"  # which `advance` sets
+        return self.is_final
 
     @property
     def carries(self) -> bool:  # type: ignore[override]
@@ -428,7 +437,8 @@ class LatentSVM(Solver):
     Notes
     -----
     A fully known example is its own completion: if all are, training is that of the wrapped solver, bit for
-    bit. Multipliers of examples whose completions stay are kept from round to round (with `form="one_slack"`
+    bit. If completions stay, but passes have ended before the convex problem was solved, `result_.status` is
+    "max_iter". Multipliers of examples whose completions stay are kept from round to round (with `form="one_slack"`
     only the weights are). With inexact oracles, no objective is known, and training ends after `rounds` or with
     unchanged completions.
 

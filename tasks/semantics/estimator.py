@@ -57,7 +57,7 @@ class SemanticParser(StructureEstimator):
         perceptron, with steps for the best derivations instead. The others, names or objects, maximise a margin of
         the units that are wrong in their place (`structsvm.oracles.hybrid`), in a `structsvm.LatentSVM` that completes
         derivations and bags; an object has its own C, `max_iter`, `random_state` and `checkpoint`. By name: C = 3,
-        completed after each of 20 passes (`max_iter`: passes before each).
+        completed after each of at most 20 passes, until no completion changes (`max_iter`: passes before each).
     loss : {"hamming", "f1"}, default="hamming"
         Of solvers of the dual, inside inference: the number of units that are wrong in their place, or one less the F1
         of the units; and a part for words that belong to another unit than they should.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,16 @@ from python_oracles import Logistic, Multiclass
 from sklearn.base import clone
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe, LaRank, LatentSVM, OracleError, PassiveAggressive, Perceptron
+from structsvm import (
+    ConvergenceWarning,
+    CuttingPlane,
+    FrankWolfe,
+    LaRank,
+    LatentSVM,
+    OracleError,
+    PassiveAggressive,
+    Perceptron,
+)
 from structsvm.dual._rounds import completions
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
@@ -175,7 +185,19 @@ def test_what_is_known_whole_is_trained_on_as_ever(solver):
         for name in ("primal", "dual", "n_iter"):
             assert getattr(run, name) == getattr(ordinary, name)
         assert run.result().n_argmax == ordinary.result().n_argmax
-        assert run.status == "converged"
+        assert run.status == ("max_iter" if ordinary.status == "max_iter" else "converged")
+
+
+@pytest.mark.parametrize("solver", [LaRank(max_iter=1), LaRank(max_iter=1, tol=1e-9), PassiveAggressive(), LaRank()])
+def test_the_status_is_that_of_the_convex_problem(solver):
+    """Completions that stay are no optimum."""
+    oracle, X, _, Y = data(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ordinary = clone(solver).set_params(random_state=0).solve(oracle.bind(X, Y))
+        run = LatentSVM(clone(solver).set_params(random_state=0)).solve(oracle.bind(X, Y))
+    assert run.n_iter == ordinary.n_iter and (run.status == "max_iter") == (ordinary.status == "max_iter")
+    assert (run.status == "max_iter") == (solver.max_iter is not None)
 
 
 def test_a_random_state_is_drawn_from_as_ever():
