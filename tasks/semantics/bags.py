@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from structsvm.features.sources import load_text
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -22,7 +22,9 @@ def as_grammar(grammar: Any) -> Any:
         return grammar
     if isinstance(grammar, str) and "->" in grammar:
         return MeaningGrammar(grammar)
-    return MeaningGrammar(Path(grammar).read_text(encoding="utf-8"), os.fspath(grammar))
+    if not os.fspath(grammar):
+        raise ValueError("The 'grammar' parameter must be a grammar, or a path. Got '' instead.")
+    return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
 
 
 class BagModel(TaskModel):

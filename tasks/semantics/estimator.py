@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -160,6 +160,7 @@ class SemanticParser(StructureEstimator):
         "complete": FLAG,
         "fold_constants": FLAG,
         "abstain_below": (Interval(Real, 0.0, 1.0, closed="both"), Options(None)),
+        "executor": (Kind(Callable, "a callable"), Options(None)),
         "lexicon": (Kind(dict, "a dict from phrases to names"), Options(None)),
         "lowercase": FLAG,
     }
@@ -285,7 +286,18 @@ class SemanticParser(StructureEstimator):
             check_settled([("method", self.method, before.method)])
         model = BagModel.methods[self.method](self) if before is None else before
         model.follow(self)
-        return model, model.read(X, y), checked_sample_weight(sample_weight, len(X))
+        data, weight = model.read(X, y), checked_sample_weight(sample_weight, len(X))
+        if isinstance(model, HybridModel) and weight is not None and weight.any():  # what has none teaches no phrases
+            kept = np.flatnonzero(weight).tolist()
+            data, weight = tuple([of_all[i] for i in kept] for of_all in data), weight[kept]
+        return model, data, weight
+
+    def _fitted(self) -> Any:
+        """The model, with the parameters as they are now that prediction alone asks for."""
+        model = super()._fitted()
+        if isinstance(model, HybridModel):
+            model.executor, model.settings.abstain_below = self.executor, self.abstain_below
+        return model
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -83,8 +83,8 @@ def test_the_oracle_sees_no_negative_weight(name):
     seen = np.array(made.oracle.calls)
     assert (seen[:, MASK] >= 0.0).all() and (seen[:, ~MASK] < 0.0).any()
     # The last weights are projected. What is returned may be their average, which is 0 only where all of them were; of
-    # threads, where those that the first one saw were: it may see what another did in a pass at the end of it. After few
-    # passes of threads there may be no 0 among the weights; near the optimum there are two.
+    # threads, where those that the first one saw were: it may see what another did in a pass at the end of it. After a
+    # few passes of theirs there may be no 0 among the weights; near the optimum there are two.
     assert (run.state.weights[MASK] == 0.0).any() and (run.weights[MASK] >= 0.0).all() and run.dual <= run.primal
 
 

@@ -94,12 +94,38 @@ def test_derivations_say_which_words(parser):
     assert pairs[5] == ("new", "stateid('new york')") and len(pairs) == 8
 
 
-def test_an_executor_has_the_last_word(parser):
+def test_an_executor_has_the_last_word(parser, tmp_path):
     X, y = questions()
-    refusing = copy.deepcopy(parser)
-    refusing.model_.executor = lambda meaning: "capital" not in meaning
+    refusing = copy.deepcopy(parser).set_params(executor=lambda meaning: "capital" not in meaning)
     (best,) = refusing.predict_kbest(X[:1], 3)
     assert y[0] not in [meaning for meaning, _ in best] and refusing.predict(X[:1]) != [[y[0]]]
+    refusing.save(tmp_path / "m")  # without it
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(X[:1]) == parser.predict(X[:1])
+    assert loaded.set_params(executor=lambda meaning: False).predict(X[:1]) == [[]]
+    with pytest.raises(ValueError, match="'executor' parameter of SemanticParser must be a callable"):
+        SemanticParser(executor=3).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["likelihood", "perceptron", "larank"])
+def test_sentences_of_no_weight_teach_nothing(solver):
+    X, y = ["a b", "c d"] * 3, ["f(a)", "g(d)"] * 3
+    made = SemanticParser(solver=solver, random_state=0)
+    without = made.fit(X, y).predict_kbest(["zorks blarg", "a b"])
+    weight = [1.0] * len(X) + [0.0]
+    assert (
+        made.fit([*X, "zorks blarg"], [*y, "zork(blarg)"], sample_weight=weight).predict_kbest(["zorks blarg", "a b"])
+        == without
+    )
+
+
+def test_what_prediction_asks_for_may_change(parser, tmp_path):
+    X, _ = questions()
+    silent = copy.deepcopy(parser).set_params(abstain_below=1.0)
+    assert silent.predict(X) == [[]] * len(X)
+    silent.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").abstain_below == 1.0
+    assert silent.set_params(abstain_below=None).predict(X) == parser.predict(X)
 
 
 def test_files_and_copies(parser, tmp_path):
