@@ -89,7 +89,8 @@ def ranking_scores(
 def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
     """Return the normalised discounted cumulative gain of one ranking, of its first k places if k is given.
 
-    Gains are ``2^grade - 1``, discounts ``1 / log2(1 + place)``. NaN where no row is relevant.
+    Gains are ``2^grade - 1``, discounts ``1 / log2(1 + place)``. NaN where no row is relevant; ValueError for a grade
+    below 0.
 
     Examples
     --------
@@ -98,7 +99,10 @@ def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
     0.587
     """
     grades, scores = checked(y_true, y_score)
-    gains = np.exp2(grades) - 1.0
+    if (grades < 0.0).any():
+        raise ValueError(f"grades must be at least 0, got {grades.min():g}")
+    unit = max(grades.max(initial=0.0) - 1000.0, 0.0)  # where the largest gains are no floats
+    gains = np.exp2(grades - unit) - np.exp2(-unit)
     if not gains.any():
         return np.nan
     discounts = 1.0 / np.log2(np.arange(2.0, len(gains) + 2.0))

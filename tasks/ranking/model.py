@@ -267,8 +267,11 @@ def prepare(
         if params.standardize:
             model.set_units(X, weight)
     says = grades if params.loss != "map" else 1.0 * (grades > 0.0)
-    if (np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])).all():
+    are_equal = np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])
+    if are_equal.all():
         raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+    if params.loss == "ndcg":  # without gains a query adds nothing; with equal ones it would ask for equal scores
+        grades = np.where(np.repeat(are_equal, np.diff(bounds)), 0.0, grades)
     return model, (Groups(model.rows(X), bounds), grades)
 
 

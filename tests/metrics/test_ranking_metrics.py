@@ -64,3 +64,9 @@ def test_bad_input():
         ndcg([1, 0], [1.0])
     with pytest.raises(ValueError, match="finite"):
         ndcg([1, 0], [1.0, np.nan])
+
+
+def test_grades_that_have_no_gain_or_a_huge_one():
+    with pytest.raises(ValueError, match="grades must be at least 0, got -1"):
+        ndcg([-1, 2], [1.0, 2.0])
+    assert ndcg([0, 1000, 2000], [1.0, 2.0, 3.0]) == 1.0 and ndcg([0, 1000, 2000], [3.0, 2.0, 1.0]) == 0.5
