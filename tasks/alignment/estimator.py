@@ -336,6 +336,8 @@ class SequenceAligner(StructureEstimator):
 
     def rank(self, x: Any, candidates: Any) -> Any:
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
+        if isinstance(candidates, str):
+            raise ValueError(f"candidates must be a list of strings, got {candidates!r:.80}")
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
 
@@ -388,6 +390,8 @@ class SequenceAligner(StructureEstimator):
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
         if decoys is None:
             return q_score(y, self.predict(X))
+        if len(decoys) != len(X):
+            raise ValueError(f"X has {len(X)} pairs, decoys has {len(decoys)}")
         scores = self.decision_function(
             [x for x, _ in X], [[z, *others] for (_, z), others in zip(X, decoys, strict=True)]
         )

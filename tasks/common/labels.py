@@ -205,7 +205,8 @@ def check_no_classes(classes: Any, reason: str) -> None:
 def check_classes(classes: Any, labels: Any) -> None:
     """Raise ValueError if `partial_fit` is given other classes than those of the first call."""
     if classes is not None and set(listed(classes)) != set(labels):
-        raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {list(labels)}")
+        last = label_array(labels)
+        raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {last}")
 
 
 def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:

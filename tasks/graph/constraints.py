@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,15 @@ def rules_of(rules: Any, form: Form, labels: list[Any], i: int) -> Rules:
     """The rules of graph i."""
     id_of = {label: k for k, label in enumerate(labels)}
     found: list[Rule] = []
+    if not (rules is None or isinstance(rules, Iterable)):
+        raise ValueError(f"graph {i}: expected a list of constraints, got {rules!r:.80}")
     for r, rule in enumerate(() if rules is None else rules):
         where = f"graph {i}, constraint {r}"
         if not isinstance(rule, (tuple, list)) or len(rule) != 2 or rule[0] not in KINDS:
             raise ValueError(f"{where}: expected (kind, pairs), kind one of {', '.join(KINDS)}; got {rule!r:.80}")
         kind, pairs = rule
+        if not isinstance(pairs, Iterable):
+            raise ValueError(f"{where}: expected pairs (node, label), got {pairs!r:.80}")
         cells = []
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:

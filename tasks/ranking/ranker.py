@@ -214,7 +214,10 @@ class Ranker(TaskEstimator):
         says = ~np.isnan(values)
         if not says.any():
             return float("nan")
-        return float(np.average(values[says], weights=None if weight is None else weight[bounds[:-1]][says]))
+        share = np.ones(len(values)) if weight is None else weight[bounds[:-1]]
+        if not share[says].any():
+            return float("nan")
+        return float(np.average(values[says], weights=share[says]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

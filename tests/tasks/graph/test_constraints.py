@@ -157,6 +157,7 @@ def test_names_of_nodes():
     [
         (("xor", [(0, "a")]), r"graph 0, constraint 0: expected \(kind, pairs\), kind one of at_most_one"),
         (("or", [(0, "a", 1)]), r"graph 0, constraint 0: expected pairs \(node, label\)"),
+        (("or", 3), r"graph 0, constraint 0: expected pairs \(node, label\), got 3"),
         (("or", [(0, ["a"])]), "is not one of the model's labels"),
         (("or", [(0, "d")]), "graph 0, constraint 0: 'd' is not one of the model's labels"),
         (("or", [(5, "a")]), "graph 0, constraint 0: 5 is no node of 5"),
