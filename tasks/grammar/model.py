@@ -45,9 +45,6 @@ AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.4
 BATCH = 256  # sentences whose features are computed side by side
-# Where the path of C begins, in units of 1 / scale: smaller values take half of its time, as hardly anything is
-# unlikely under small weights, and they are reached from there if it is the best.
-LOWEST = 3.0
 # Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
 SPAN_BITS = (0, 8, 16)
 
@@ -148,11 +145,6 @@ class GrammarModel(CalibratedStructures):
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
         return Held("F1", *np.array(counts, dtype=np.float64).T)
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search(data, sample_weight, solver)
-        search.lowest = LOWEST
-        return search
 
     def scale(self, data: Any) -> float:
         return first_scale(self.oracle.bind(None, data))
