@@ -134,19 +134,19 @@ def writing(output: str | None) -> Iterator[Any]:
 def brief_warnings(quiet: bool = False) -> Iterator[None]:
     """Warnings in one line each on standard error, or not at all: one that cannot be written ends nothing."""
 
-    def show(message: Any, *where: Any) -> None:
+    def show(message: Any) -> None:
         with suppress(OSError):
             click.echo(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
         if quiet:
             warnings.simplefilter("ignore")
-        warnings.showwarning = show
+        warnings.showwarning = lambda message, *_: show(message)
         yield
 
 
 @contextmanager
-def held_interrupts() -> Iterator[list[int]]:
+def held_interrupts(wanted: bool = True) -> Iterator[list[int]]:
     """Finish what the first Ctrl-C comes upon; yields a list that is empty if none came. A second one is not held."""
     came: list[int] = []
     handler = signal.getsignal(signal.SIGINT)
@@ -155,7 +155,7 @@ def held_interrupts() -> Iterator[list[int]]:
         came.append(number)
         signal.signal(signal.SIGINT, handler)
 
-    if handler is not signal.default_int_handler:  # it is ignored, or somebody else's
+    if not wanted or handler is not signal.default_int_handler:  # it is ignored, or somebody else's
         yield came
         return
     signal.signal(signal.SIGINT, hold)

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
@@ -245,7 +245,7 @@ class Training:
         Where saving fails, the error says whether a checkpoint holds the work.
         """
         try:
-            with out.held_interrupts() if is_first else nullcontext([]) as came:
+            with out.held_interrupts(is_first) as came:
                 model.save(self.model_path)
         except (OSError, ValueError, MemoryError) as error:
             message = f"the model was not saved: {error or 'not enough memory'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import TRAINING, check_settled
+from structsvm.tasks.common.parameters import CALLABLE, TRAINING, check_settled
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.bags import BagModel
@@ -160,7 +160,7 @@ class SemanticParser(StructureEstimator):
         "complete": FLAG,
         "fold_constants": FLAG,
         "abstain_below": (Interval(Real, 0.0, 1.0, closed="both"), Options(None)),
-        "executor": (Kind(Callable, "a callable"), Options(None)),
+        "executor": (CALLABLE, Options(None)),
         "lexicon": (Kind(dict, "a dict from phrases to names"), Options(None)),
         "lowercase": FLAG,
     }
