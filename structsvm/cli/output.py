@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -135,8 +135,10 @@ def brief_warnings(quiet: bool = False) -> Iterator[None]:
     """Warnings in one line each on standard error, or not at all: one that cannot be written ends nothing."""
 
     def show(message: Any) -> None:
-        with suppress(OSError):
+        try:
             click.echo(f"warning: {message}", err=True)
+        except OSError:  # and what is in the buffer would be an error at exit
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (of the whole process)
 
     with warnings.catch_warnings():
         if quiet:

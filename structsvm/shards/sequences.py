@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -127,9 +127,8 @@ class SequenceShards(Shards):
         sources, each = (paths_of(source), spread) if several else ([source], here)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
             if several and columns is None:
-                found = chain.from_iterable(each(_column_names, [one]) for one in sources)
-                first: list[str] = next(filter(None, found), [])  # of the first table with rows
-                columns = [name for name in first if name != sequence] or None
+                found = each(_column_names, sources)
+                columns = next(([c for c in of_one if c != sequence] for of_one in found if of_one is not None), None)
             read = each(_read, sources, scratch, columns, sequence, names)
             texts = [text for text in read if text.n_columns]  # the others are tables without rows
             if not texts:
