@@ -145,6 +145,6 @@ def test_bad_input():
     with pytest.raises(ValueError, match="NaN"):
         Ranker(C=1.0).fit(np.where(X > 1.0, np.nan, X), y, group=SIZES)
     model = Ranker(C=1.0, random_state=0).fit(X, y)
-    assert np.isnan(model.score(X[:4], [1, 0, 1, 1], group=[2, 2], sample_weight=[0, 0, 0, 0]))
+    assert np.isnan(model.score(X[:4], [1, 0, 0, 0], group=[2, 2], sample_weight=[0, 0, 1, 1]))
     with pytest.raises(ValueError, match=r"X has 3 rows, y has \(2,\) grades"):
         model.score(X[:3], y[:2])
