@@ -29,6 +29,7 @@ from structsvm.cli.output import (
     check_files,
     chosen,
     drawable,
+    drop_errors,
     save,
     writing,
 )
@@ -67,7 +68,7 @@ class Friendly(Suggesting):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if sys.stderr is None:  # it is closed, and no other file may take its place
-            sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (of the whole process)
+            drop_errors()
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:

@@ -130,6 +130,11 @@ def writing(output: str | None) -> Iterator[Any]:
         yield stream
 
 
+def drop_errors() -> None:
+    """Let standard error lead nowhere, for the whole process."""
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
 @contextmanager
 def brief_warnings(quiet: bool = False) -> Iterator[None]:
     """Warnings in one line each on standard error, or not at all: one that cannot be written ends nothing."""
@@ -138,7 +143,7 @@ def brief_warnings(quiet: bool = False) -> Iterator[None]:
         try:
             click.echo(f"warning: {message}", err=True)
         except OSError:  # and what is in the buffer would be an error at exit
-            sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (of the whole process)
+            drop_errors()
 
     with warnings.catch_warnings():
         if quiet:

@@ -332,12 +332,13 @@ class SequenceAligner(StructureEstimator):
         model = self._fitted()
         if len(X) != len(candidates):
             raise ValueError(f"X has {len(X)} sequences, there are {len(candidates)} lists of candidates")
+        text = next((of_one for of_one in candidates if isinstance(of_one, str)), None)
+        if text is not None:
+            raise ValueError(f"candidates must be a list of strings, got {text!r:.80}")
         return model.scores(X, candidates, self._threads)
 
     def rank(self, x: Any, candidates: Any) -> Any:
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
-        if isinstance(candidates, str):
-            raise ValueError(f"candidates must be a list of strings, got {candidates!r:.80}")
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
 

@@ -89,9 +89,10 @@ class MachineModel(Calibrated, ChoosingModel):
 
     def held_out(self, problem: Any) -> Iterator[Any]:
         """As `Calibrated.held_out`, but for an example of each label that would have no other one."""
+        total = np.bincount(problem.y)
         for chosen in super().held_out(problem):
             ids, first, counts = np.unique(problem.y[chosen], return_index=True, return_counts=True)
-            kept = np.delete(chosen, first[counts == np.bincount(problem.y)[ids]])
+            kept = np.delete(chosen, first[counts == total[ids]])
             if len(kept):
                 yield kept
 

@@ -68,7 +68,7 @@ def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
     if found:
         alone = (label for label in flat if id(label) not in found)
         named = [*alone, *chain.from_iterable(some for some in found.values() if some is not None)]
-    if found and None in named:
+    if any(some is not None and None in some for some in found.values()):
         raise ValueError("y holds a set of labels with None in it; None alone: it may be any")
     try:
         used = list(dict.fromkeys(named))
