@@ -157,6 +157,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @optional(
     "--span-bits", click.IntRange(1, 24), "Rows of their weights, a power of two.  [default: by the trees' words]"
 )
+@choice("--prior", "pcfg", "none", text="Weights to start from and stay close to: relative frequencies.")
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
 @optional("--decode", click.Choice(["brackets", "tree"]), "Likely brackets, or the best tree.  [default: by the loss]")
 @optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
@@ -166,6 +167,8 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
     is_partial = params.pop("partial", False)
+    if params.get("prior") == "none":
+        params["prior"] = None
     before, settings = job.start(GrammarModel.load, DEFAULTS, params)
     generative = settings.solver == PCFG
     if generative and settings.span_features:

@@ -153,6 +153,10 @@ class Grammar:
         return {name: k for k, name in enumerate(self.terminals)}
 
     @cached_property
+    def feature_number(self) -> dict[Rule, int]:
+        return {rule: k for k, rule in enumerate(self.features)}
+
+    @cached_property
     def chain_number(self) -> dict[tuple[str, ...], int]:
         return {chain: k for k, chain in enumerate(self.chains)}
 
@@ -302,16 +306,26 @@ class Grammar:
         self, row: list[int], lhs: str, rhs: tuple[str | Terminal, ...], children: Any, k: int, stack: list[Any]
     ) -> None:
         """Set the binary rule over children k, k + 1, ... and push its two sides on the stack."""
+        row[4] = self._binary(lhs, rhs, k)
+        stack.append((children[-1],) if k + 2 == len(rhs) else (lhs, rhs, children, k + 1))
+        stack.append((children[k],))
+
+    def _binary(self, lhs: str, rhs: tuple[str | Terminal, ...], k: int) -> int:
+        """Number of the binary rule over children k, k + 1, ...; ValueError if there is none."""
         try:
-            left = self.symbol(rhs[k])
-            is_last = k + 2 == len(rhs)
+            left, is_last = self.symbol(rhs[k]), k + 2 == len(rhs)
             right = self.symbol(rhs[-1]) if is_last else self.intermediate_number[self.end_key(lhs, rhs, k + 1)]
             parent = self.node_number[lhs] if k == 0 else self.intermediate_number[self.end_key(lhs, rhs, k)]
-            row[4] = self.binary_number[parent, left, right]
+            return self.binary_number[parent, left, right]
         except KeyError:
             raise ValueError(f"the grammar has no rule {Rule(lhs, rhs)!s:.200}") from None
-        stack.append((children[-1],) if is_last else (lhs, rhs, children, k + 1))
-        stack.append((children[k],))
+
+    def features_of(self, rule: Rule) -> list[int]:
+        """Indices of the features of a rule, or of a start symbol: one, or with `h` one per binary rule."""
+        lhs, rhs = rule
+        if self.h is None or len(rhs) == 1:
+            return [self.feature_number[rule]]
+        return [int(self.arrays["rule_feature"][self._binary(lhs, rhs, k)]) for k in range(len(rhs) - 1)]
 
     @staticmethod
     def _splits(rows: NDArray[np.int32]) -> list[int]:

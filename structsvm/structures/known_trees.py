@@ -40,7 +40,7 @@ def is_partial(tree: Tree) -> bool:
     >>> is_partial(parse_tree("(S (_ (DT a) (NN cat)) (VP (VBZ is)))"))
     True
     """
-    return any(node.label in (UNKNOWN_LABEL, STRETCH) for node in tree.preorder())
+    return any(node.label in (UNKNOWN_LABEL, STRETCH) for node in tree.postorder())
 
 
 def known_rules(tree: Tree, v: int = 1) -> list[Rule]:

@@ -10,8 +10,10 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from html import escape
 from itertools import accumulate
+from operator import is_
 from typing import Any, BinaryIO
 
 from structsvm.features.sources import DamagedFileError, load_text
@@ -518,6 +520,8 @@ def merge_repeats(tree: Tree) -> Tree:
     >>> print(merge_repeats(parse_tree("(NP (S (NP ice)))")))
     (NP ice)
     """
+    if not _has_repeats(tree):
+        return tree
 
     def make(node: Tree, children: list[Any]) -> tuple[Tree, dict[str, Tree]]:
         """The node's tree, and by label the nodes of the chain below it (inclusive), lowest first."""
@@ -536,6 +540,23 @@ def merge_repeats(tree: Tree) -> Tree:
     return tree.map(make)[0]
 
 
+def _has_repeats(tree: Tree) -> bool:
+    """Whether a label stands twice in a chain of only children."""
+    stack = [tree]
+    while stack:
+        node, labels = stack.pop(), []
+        while len(node.children) == 1 and isinstance(node.children[0], Tree):
+            labels.append(node.label)
+            node = node.children[0]
+        if labels:
+            known = [label for label in (*labels, node.label) if label not in (UNKNOWN_LABEL, STRETCH)]
+            if len({*known}) < len(known):
+                return True
+        stack += [child for child in node.children if isinstance(child, Tree)]
+    return False
+
+
+@lru_cache(1 << 12)
 def clean_label(label: str) -> str:
     """The label without functions, see `clean_tree`."""
     return re.split("[-=]", label, maxsplit=1)[0] or label
@@ -563,7 +584,10 @@ def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
         kept = [child for child in children if child is not None]
         if node.label == "-NONE-" or not kept:
             return None
-        return Tree(clean_label(node.label), kept)
+        label = clean_label(node.label)
+        if label == node.label and len(kept) == len(node.children) and all(map(is_, kept, node.children)):
+            return node
+        return Tree.made(label, tuple(kept))
 
     cleaned = tree.map(make)
     if cleaned is None:

@@ -190,7 +190,7 @@ class AlignmentModel(ChoosingModel):
             problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
-    def prior(self) -> Any:
+    def prior(self, data: Any, sample_weight: Any) -> Any:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 

@@ -119,8 +119,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
-        choose, solver = is_to_choose(self, solver), model.completing(solver, data)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
+        choose, solver = is_to_choose(self, solver), model.completing(solver, data)
         n_passes = self._most_passes(solver) if passes is None else passes
         monitor: Monitor = CallbackMonitor(
             self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})

@@ -190,7 +190,7 @@ class TaskModel(ABC):
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
-            base = self.prior()
+            base = self.prior(data, sample_weight)
             run = self.begun(solver, problem, weight) if passes is None else None
         else:
             if passes is None:
@@ -241,8 +241,8 @@ class TaskModel(ABC):
         """The run that a first training resumes; None: a fresh one."""
         return
 
-    def prior(self) -> Any:
-        """The weights that a first training starts from and stays close to; None: 0."""
+    def prior(self, data: Any, sample_weight: Any) -> Any:
+        """The weights that a first training on encoded data starts from and stays close to; None: 0."""
         return
 
     def again(self) -> Any:

@@ -287,10 +287,12 @@ class Part:
     def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
         self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         self.held_out = others
-        self.model, self.base = model.again(), model.prior()
+        self.model = model.again()
         self.run: Any = None
         data, self.others = model.divide(data, self.rows, others)
-        self.problem, self.weight = self.model.bind(data, solver, None if weight is None else weight[self.rows])
+        known = None if weight is None else weight[self.rows]
+        self.base = model.prior(data, known)
+        self.problem, self.weight = self.model.bind(data, solver, known)
         self.weight_of_others = 1.0 if weight is None else weight[others]
         solver.check(self.problem)
 

@@ -56,8 +56,8 @@ class GrammarParser(StructureEstimator):
         are no classes, and no tree for a sentence with an unknown word.
     h : int, "auto" or None, default="auto"
         Horizontal Markovisation: so many children before it are known to a child. "auto": 0 where templates by rule see
-        what stands between children, as they do by default, otherwise 1. None: exactly the rules of the
-        treebank.
+        the tags between children, as they do by default with "tags" and "both", otherwise 1. None: exactly the rules of
+        the treebank.
     v : int, default=1
         Vertical Markovisation: labels include their v - 1 nearest ancestors.
     span_features : bool, str or sequence of str, optional
@@ -84,6 +84,9 @@ class GrammarParser(StructureEstimator):
         one per bracket (Goodman 1996): F1 is higher; the tree may have rules that the treebank does not have, and need
         not be the first of `predict_kbest`. None: "brackets", except without a temperature after another loss or slack
         rescaling.
+    prior : {"pcfg"} or None, default="pcfg"
+        Weights w0 that a first training starts from and stays close to, minimising ``1/2 |w - w0|^2 + C sum_i xi_i``:
+        half of the logarithms of the rules' relative frequencies, 0 for all other features. None: 0.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.
     max_length : int, default=500
@@ -91,7 +94,8 @@ class GrammarParser(StructureEstimator):
     max_chart_bytes : int, default=2**31
         Largest chart.
     max_iter, tol, random_state, checkpoint, checkpoint_every
-        As for the solver; None: the solver's own. LaRank without either of the first two makes four passes.
+        As for the solver; None: the solver's own. LaRank without either of the first two makes six passes, over 1,000
+        trees or more three.
     warm_start : bool, default=False
         Whether `fit` resumes from the current model, with its grammar: the same run on the same trees, around the
         current weights on others. "pcfg" always begins anew.
@@ -147,6 +151,7 @@ class GrammarParser(StructureEstimator):
         clean: bool = True,
         on_no_parse: str = "fragments",
         decode: str | None = None,
+        prior: str | None = PCFG,
         smoothing: float = 0.0,
         max_length: int = 500,
         max_chart_bytes: int = 2**31,
@@ -176,6 +181,7 @@ class GrammarParser(StructureEstimator):
         self.clean = clean
         self.on_no_parse = on_no_parse
         self.decode = decode
+        self.prior = prior
         self.smoothing = smoothing
         self.max_length = max_length
         self.max_chart_bytes = max_chart_bytes
@@ -207,6 +213,7 @@ class GrammarParser(StructureEstimator):
         "clean": FLAG,
         "on_no_parse": Options("fragments", "flat", "raise"),
         "decode": (Options(BRACKETS, TREE), Options(None)),
+        "prior": Options(PCFG, None),
         "smoothing": Interval(Real, 0.0),
         "max_length": Interval(Integral, 1),
         "max_chart_bytes": Interval(Integral, 1, 2**63 - 1, closed="both"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.solvers import ConditionalLikelihood, FrankWolfe, LaRank, Perceptron, Solver
+from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
 from structsvm.tasks.common.solver import check_alone, make_solver
 from structsvm.tasks.grammar.templates import default_templates, lines
 
 DEFAULT_C = 1.0
-# Passes of LaRank where nothing says how many: later ones raise the dual, and hardly F1.
-PASSES = 4
+# Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
+PASSES, MANY, PASSES_OF_MANY = 6, 1000, 3
 # What grammar and features depend on, beside the trees.
 SETTLED = (
     *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
@@ -29,8 +29,6 @@ def make_grammar_solver(params: Any) -> Any:
     if params.smoothing:
         raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
     solver = make_solver(params, DEFAULT_C)
-    if params.solver == "larank" and isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None:
-        solver.set_params(max_iter=PASSES)
     if isinstance(solver, ConditionalLikelihood) and (params.rescaling, params.penalty) != ("margin", "linear"):
         raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}

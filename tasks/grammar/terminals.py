@@ -131,12 +131,13 @@ class Terminals:
         own = self._own(tree.leaves())
         if self.kind == "words":
             return tree.map(
-                lambda node, children: Tree(
-                    node.label, (self.of_word(c, grammar, next(own)) if isinstance(c, str) else c for c in children)
+                lambda node, children: Tree.made(
+                    node.label,
+                    tuple([self.of_word(c, grammar, next(own)) if isinstance(c, str) else c for c in children]),
                 )
             )
         for word, tag in tree.tokens():
-            if tag in (None, UNKNOWN_LABEL, STRETCH):
+            if tag in (None, "", UNKNOWN_LABEL, STRETCH):
                 raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         if tree.is_preterminal:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
@@ -144,7 +145,7 @@ class Terminals:
             lambda node, children: (
                 self.of_pair(node.children[0], node.label, next(own))
                 if node.is_preterminal
-                else Tree(node.label, children)
+                else Tree.made(node.label, tuple(children))
             )
         )
 

@@ -155,7 +155,7 @@ class GraphModel(CalibratedStructures):
             self.first_weights = run.weights
         return super().solve(data, solver, sample_weight, monitor, resume, passes)
 
-    def prior(self) -> Any:
+    def prior(self, data: Any, sample_weight: Any) -> Any:
         return self.first_weights
 
     def incomplete(self, problem: Any) -> Any:

@@ -131,7 +131,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         """Derivations are hidden: a solver of the dual completes them."""
         return solver if isinstance(solver, BagLikelihood | LatentSVM) else LatentSVM(solver)
 
-    def prior(self) -> Any:
+    def prior(self, data: Any, sample_weight: Any) -> Any:
         return self.first
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:

@@ -122,4 +122,4 @@ def test_refusals(tmp_path):
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "g", "--solver", "larank", "-C", "1", "-m", "x")
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "x", "--loss", "f1", "-m", "y")
     first, second = structsvm.load(tmp_path / "x"), structsvm.load(tmp_path / "y")
-    assert first.n_iter_ == 4 and (second.loss, second.C) == ("f1", 1.0)
+    assert first.n_iter_ == 6 and (second.loss, second.C) == ("f1", 1.0)

@@ -121,6 +121,8 @@ def test_treebank_conventions():
     assert clean_tree(parse_tree("(S (-NONE- *))")) is None
     assert str(merge_repeats(parse_tree("(A (B (A (A a))))"))) == "(A a)"
     assert str(merge_repeats(parse_tree("(A (B (A a) (A b)))"))) == "(A (B (A a) (A b)))"
+    same = parse_tree("(A (B (A a) (A b)))")
+    assert merge_repeats(same) is same and clean_tree(same) is same
 
 
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA does not name a data folder")
