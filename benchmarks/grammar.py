@@ -2,10 +2,10 @@
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
 cross-validated), whole (the parser as it comes, all lengths), peers (the same beside other programs, which
-`grammar/commands.py` finds; their rows are kept and reused, unless --fresh), curves, choices, -brackets, -rules,
--rules-both, -rules-words, -starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried), vectors (of
-words), cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against length), solvers
-(to one optimum), trees (brute force).
+`grammar/commands.py` finds; their rows are kept and reused, unless --fresh), curves, choices, -brackets, -rules and
+-priors (each also with -both and -words), -starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried),
+vectors (of words), cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against
+length), solvers (to one optimum), trees (brute force).
 
     python benchmarks/grammar.py [--part table5-10] [--fresh] [--quick]
 """
@@ -27,6 +27,9 @@ PARTS = (
     "choices-rules",
     "choices-rules-both",
     "choices-rules-words",
+    "choices-priors",
+    "choices-priors-both",
+    "choices-priors-words",
     "choices-starts",
     "choices-whole",
     "mixtures",

@@ -342,7 +342,7 @@ class CKYOracle(Oracle):
 
         With a `cost`: under p(tree) ~ exp(score), the labelled spans whose probabilities less it have the largest sum,
         and this sum (Goodman 1996). Such a tree may have rules that the grammar does not have. What is in no tree
-        at least e^-5 as probable as the best one has no probability.
+        at least e^-3 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
         numbers = [self.grammar.sentence(x) for x in X]

@@ -12,11 +12,12 @@ from grammar.data import treebank
 from structsvm import Perceptron
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import GrammarParser
+from structsvm.tasks.grammar.parameters import PASSES_OF_MANY
 from structsvm.tasks.grammar.templates import default_templates, rule_templates
 
 LONGEST = 25
-# As it came before features by rule, but for rows that say otherwise.
-USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "h": 1}
+# As it came before features by rule and relative frequencies, but for rows that say otherwise.
+USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "h": 1, "prior": None, "max_iter": 4}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
@@ -61,9 +62,21 @@ def of_rules(kind, C=0.1):
     }
 
 
+def of_priors(kind, C=0.1):
+    """From zero and from relative frequencies, for the children that an intermediate knows (h)."""
+    usual = {"C": C, "decode": "brackets", "terminals": kind, "span_features": None, "max_iter": PASSES_OF_MANY}
+    return {
+        f"from {name}, h = {h}": usual | {"h": h, "prior": prior}
+        for name, prior in (("zero", None), ("frequencies", "pcfg"))
+        for h in (0, 1)
+    }
+
+
 PARTS = {"choices": CHOICES, "choices-starts": STARTS, "choices-brackets": LIKELY}
 PARTS |= {"choices-rules": of_rules("tags"), "choices-rules-both": of_rules("both")}
 PARTS |= {"choices-rules-words": of_rules("words", C=1.0)}
+PARTS |= {"choices-priors": of_priors("tags"), "choices-priors-both": of_priors("both")}
+PARTS |= {"choices-priors-words": of_priors("words", C=1.0)}
 CHOSEN = "C = 0.1, after the PCFG, 8 passes"
 ALL = 70
 WHOLE = {"choice": ("choice", ""), "f1": ("test F1 %", ".2f"), "cpu": ("training, CPU s", ".1f")}

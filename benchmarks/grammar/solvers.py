@@ -13,7 +13,7 @@ C, TOL = 0.1, 0.01
 def run(options):
     trees, _ = treebank(10, options.quick)
     table = Table(f"To one optimum: {len(trees)} trees of up to 10 words", COLUMNS, notes=notes(NOTES))
-    for row in rows(C, TOL, lambda solver: GrammarParser(None, solver=solver).fit(trees)):
+    for row in rows(C, TOL, lambda solver: GrammarParser(None, solver=solver, h=1, prior=None).fit(trees)):
         table.rows.append(row)
         yield table
 

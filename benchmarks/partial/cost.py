@@ -214,7 +214,7 @@ def trees(n):
     whole = [t for t in as_trees(fetch_treebank_sample().train, True) if 1 < len(t.leaves()) <= 15][:n]
     known = [tree if rng.random() < 0.5 else half(tree, rng) for tree in whole]
     for loss, C in (("hamming", 0.1), ("log", 1.0)):
-        fit = lambda y, C=C, loss=loss: GrammarParser(C, loss=loss, h=0, random_state=SEED).fit(y)  # noqa: E731
+        fit = lambda y, C=C, loss=loss: GrammarParser(C, loss=loss, h=0, prior=None, random_state=SEED).fit(y)  # noqa: E731
         yield f"trees: {len(whole)}", "half of them, and half of the others' brackets", loss, both(fit, whole, known)
 
 

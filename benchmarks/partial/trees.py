@@ -63,7 +63,7 @@ def compared(folds, n):
             for method, loss in METHODS.items():
                 trees = train if method == "all trees whole" else whole if loss and "whole" in method else known
                 trees = whole if method == "the same, margin" else trees
-                parser = GrammarParser(C[loss], loss=loss, h=H, random_state=SEED)
+                parser = GrammarParser(C[loss], loss=loss, h=H, prior=None, random_state=SEED)
                 with warnings.catch_warnings(), Clock() as clock:
                     warnings.simplefilter("ignore", AdviceWarning)
                     parser.fit(trees)

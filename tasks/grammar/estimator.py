@@ -32,7 +32,7 @@ class GrammarParser(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen on held-out trees (`validation_`), of at most 500, see
+        Weight of the sum of slacks. "auto": chosen on held-out trees (`validation_`), of at most 800, see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"} or Solver
@@ -56,8 +56,8 @@ class GrammarParser(StructureEstimator):
         are no classes, and no tree for a sentence with an unknown word.
     h : int, "auto" or None, default="auto"
         Horizontal Markovisation: so many children before it are known to a child. "auto": 0 where templates by rule see
-        the tags between children, as they do by default with "tags" and "both", otherwise 1. None: exactly the rules of
-        the treebank.
+        what stands between children, as they do by default, otherwise 1. None: exactly the rules of the
+        treebank.
     v : int, default=1
         Vertical Markovisation: labels include their v - 1 nearest ancestors.
     span_features : bool, str or sequence of str, optional

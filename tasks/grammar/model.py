@@ -32,7 +32,7 @@ from structsvm.structures.trees import (
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
-from structsvm.tasks.common.selection import Held, first_scale
+from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY, SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.templates import sees_rules
@@ -49,6 +49,7 @@ COST = 0.4
 # part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on the
 # largest, and worse on the small ones.
 SCALE, SMOOTHING = 0.5, 0.5
+TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
 BATCH = 256  # sentences whose features are computed side by side
 # Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
@@ -60,6 +61,18 @@ RULES = {
     "rule_sizes": Array("i4", ("n_rules",), within=(2, None)),
 }
 WEIGHTS = {"weights": Array("f8", ("n_features",))}
+
+
+class TreeSearch(Search):
+    """The choice of C for trees: of many, as many are held out as are trained on, which takes far longer."""
+
+    def _divisions(self) -> Iterator[Any]:
+        if len(self.data) < 2 * TRAINED:
+            yield from super()._divisions()
+            return
+        held_out = np.ones(len(self.data), dtype=bool)
+        held_out[np.random.default_rng(self.seed).permutation(len(self.data))[:TRAINED]] = False
+        yield held_out
 
 
 class GrammarModel(CalibratedStructures):
@@ -78,7 +91,7 @@ class GrammarModel(CalibratedStructures):
 
     kind = "grammar"
     estimator = "GrammarParser"
-    most_examples = 500  # beyond that C hardly depends on their number
+    most_examples = 2 * TRAINED
     sums_over_known = True
 
     def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
@@ -158,6 +171,9 @@ class GrammarModel(CalibratedStructures):
             chosen = np.flatnonzero(lengths <= np.quantile(lengths, SHORT))
             data, sample_weight = self.some(data, sample_weight, chosen)
         return super().drawn(data, sample_weight)
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        return TreeSearch(self, *self.drawn(data, sample_weight), solver)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return [data[i] for i in train], [data[i] for i in test]
@@ -544,7 +560,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
             "no tree is known with its root, or no node with its children: there is no grammar to read off"
         )
     longest = max(_longest_chain(tree) for tree in encoded)
-    by_rule = params.terminals != "words" and sees_rules(make_templates(params, terminals))
+    by_rule = sees_rules(make_templates(params, terminals))
     grammar = Grammar(
         rules,
         starts,

@@ -121,7 +121,7 @@ def test_brackets_by_hand():
     assert str(both[0]) in ("(S (A (B x x)) (C (D x)))", "(S (B (A x x)) (C (D x)))")
     (none,) = oracle.parse_all(["xxx"], w, cost=0.7)
     assert str(none[0]) == "(S x x (C (D x)))"
-    w[rule("A -> 'x' 'x'")] = 6.0  # beyond e^-5 of the best tree there is nothing
+    w[rule("A -> 'x' 'x'")] = 6.0  # beyond e^-3 of the best tree there is nothing
     (found,) = oracle.parse_all(["xxx"], w, cost=0.0)
     assert (str(found[0]), found[1]) == ("(S (A x x) (C (D x)))", 4.0)
     with pytest.raises(ValueError, match="too large for probabilities; decode='tree'"):

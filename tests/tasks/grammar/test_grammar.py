@@ -372,8 +372,7 @@ def test_the_memory_of_children_is_chosen_by_what_templates_see():
     def order(**params):
         return GrammarParser(C=0.1, max_iter=1, **params).fit(TRAIN[:5]).model_.oracle.grammar.h
 
-    assert order() == order(terminals="both") == 0
-    assert order(terminals="words") == 1  # whose templates by rule see no tags
+    assert order() == order(terminals="both") == order(terminals="words") == 0
     assert order(span_features="rule split.terminal") == 0
     assert order(span_features=True, loss="log") == order(span_features=False) == 1
     assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).model_.oracle.grammar.h == 1

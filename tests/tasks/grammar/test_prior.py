@@ -7,7 +7,7 @@ import structsvm
 from structsvm.datasets import make_treebank
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import GrammarParser
-from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, prepare
+from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch, prepare
 from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY
 
 TREES = make_treebank(120, max_length=12, random_state=0)
@@ -92,6 +92,24 @@ def test_the_longest_of_many_trees_do_not_choose_c(monkeypatch):
     drawn, weight = model.drawn(encoded, np.arange(len(encoded)))
     assert len(drawn) == 50 and max(len(tree.leaves()) for tree in drawn) == np.quantile(lengths, SHORT) < lengths.max()
     assert all(encoded[k] is tree for k, tree in zip(weight, drawn, strict=True))
+
+
+def test_of_many_trees_as_many_are_held_out_as_are_trained_on(monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.grammar.model.TRAINED", 40)
+    monkeypatch.setattr(GrammarModel, "most_examples", 80)
+    searched = []
+    true = TreeSearch._divisions
+
+    def divisions(search):
+        for held_out in true(search):
+            searched.append((len(held_out), int(held_out.sum())))
+            yield held_out
+
+    monkeypatch.setattr(TreeSearch, "_divisions", divisions)
+    parser = GrammarParser(max_iter=1, random_state=0).fit(TREES)
+    assert searched == [(80, 40)] and parser.validation_["n_held_out"] == 40
+    GrammarParser(max_iter=1, random_state=0).fit(TREES[:60])
+    assert searched[1:] == [(60, 20)] * 3
 
 
 def test_passes_are_fewer_over_many_trees():
