@@ -80,7 +80,7 @@ class GrammarParser(StructureEstimator):
         symbol, and of these the best; its words there; or a `NoParseError`.
     decode : {"brackets", "tree"}, optional
         What `predict` looks for. "tree": the tree with the best score. "brackets": those that are probably right, each
-        over 0.4 or so, with P(tree) ~ exp(score / `temperature_`), or exp(score) for the Hamming loss, whose margin is
+        over 0.45 or so, with P(tree) ~ exp(score / `temperature_`), or exp(score) for the Hamming loss, whose margin is
         one per bracket (Goodman 1996): F1 is higher; the tree may have rules that the treebank does not have, and need
         not be the first of `predict_kbest`. None: "brackets", except without a temperature after another loss or slack
         rescaling.
