@@ -422,17 +422,8 @@ class GrammarModel(CalibratedStructures):
             "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
         }
 
-    def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().training_to_file()
-        if "state.base" in arrays:  # of frequencies, which only the rules before all other features have
-            arrays["state.base"] = np.trim_zeros(arrays["state.base"], "b")
-        return header, arrays
-
     def set_training(self, file: Any) -> None:
         super().set_training(file)
-        n_features = self.oracle.n_features
-        if self.state is not None and len(base := self.state.get("base", np.zeros(n_features))) < n_features:
-            self.state = self.state | {"base": np.pad(base, (0, n_features - len(base)))}
         places = None if self.state is None else old_places(self.oracle, file.meta)
         if places is not None:
             self.state = moved_state(self.state, places)
