@@ -212,10 +212,11 @@ class Training:
     ) -> int:
         """Train a model as `TaskModel.train` does, with a bar on terminals; returns the exit status of `end`."""
         model.params = params
+        choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
+        solver = model.completing(solver, data)  # which knows its passes
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with out.brief_warnings(self.quiet):
-            choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
             run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
         return self.end(model, f"{run.progress:.1f} passes" if run.status == "interrupted" else None, **options)
 

@@ -230,14 +230,9 @@ class GrammarModel(CalibratedStructures):
     def _decoding(self, decode: Any) -> tuple[Any, float | None]:
         """Weights, and what a bracket costs (None: the best tree), for a value of `decode`; see `GrammarParser`."""
         decode = decode or self.params.get("decode")
-        if decode == TREE or (decode is None and not self._is_probable):
+        if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
             return self.weights, None
         return self.weights if self._is_sum else self.probable_weights("decode='brackets'"), COST
-
-    @property
-    def _is_probable(self) -> bool:
-        """Whether scores make probabilities."""
-        return self.temperature is not None or self._is_sum
 
     @property
     def _is_sum(self) -> bool:
