@@ -17,7 +17,7 @@ part                    sees
 
 A template's value selects a row of weights, one per category, or with ``rule`` one per rule. ``length`` alone, and one
 part of the column "terminal", have a row per value; all other values are hashed into the rows that all templates share:
-one lot for categories, and another, of a 32nd as many, for rules. Row numbers are sums,
+one lot for categories, and another, of a 64th as many, for rules. Row numbers are sums,
 
     row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
 
@@ -321,7 +321,7 @@ class SpanTemplates:
         return self.first_row[first:end].astype(np.int64) + seen.astype(np.int64)
 
 
-RULE_BITS = 5  # a row by rule is some 32 times as long as one by category
+RULE_BITS = 6  # a row by rule is some 50 times as long as one by category
 PIECE = 256  # positions at a time: what is computed of them stays in the cache
 
 

@@ -346,10 +346,14 @@ class Search:
     ----------
     lowest : float
         Where the path begins, in units of 1 / scale.
+    step : int
+        From one value to the next, in half decades.
     longest : int
         Maximum number of values on the path.
     patience : int
         Values that may be worse than the best so far before the path ends.
+    leeway : float
+        The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     turns : int
         Parts of many examples that are held out in turn.
     part : Part or None
@@ -358,7 +362,7 @@ class Search:
         How the held-out examples were predicted at the best value.
     """
 
-    lowest, longest, patience, turns = LOWEST, LONGEST, PATIENCE, 1
+    lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
@@ -386,10 +390,10 @@ class Search:
             return self.choice
         scale = self.model.scale(self.data)
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
-        values: Iterable[float] = islice(round_values(first), self.longest)
+        values: Iterable[float] = islice(round_values(first, self.step), self.longest)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
-            self._walk(islice(round_values(first, -1), 1, self.longest), monitor)
+            self._walk(islice(round_values(first, -self.step), 1, self.longest), monitor)
         return self.choice
 
     def _walk(self, values: Iterable[float], monitor: Any) -> None:
@@ -404,8 +408,10 @@ class Search:
                 break
 
     def choice_of(self, C: float) -> Choice:
-        """The choice of a value."""
-        return Choice(C, self.metric, sorted(self.table), self.n_held_out)
+        """The choice where this value is the best."""
+        best, error = next(row[1:3] for row in self.table if row[0] == C)
+        least = min(row[0] for row in self.table if abs(row[1] - best) <= self.leeway * error)
+        return Choice(least, self.metric, sorted(self.table), self.n_held_out)
 
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
@@ -491,8 +497,8 @@ def path_solver(solver: Any, seed: int) -> Any:
 
 
 def round_values(first: float, step: int = 1) -> Iterator[float]:
-    """1 and 3 times powers of ten, up or down from the greatest that is no more than `first`."""
-    return map(round_value, count(half_decades(first), step))
+    """1 and 3 times powers of ten (step 2: powers alone), up or down from the greatest that is no more than `first`."""
+    return map(round_value, count(half_decades(first) // abs(step) * abs(step), step))
 
 
 def half_decades(value: float) -> int:

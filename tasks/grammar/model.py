@@ -64,10 +64,20 @@ WEIGHTS = {"weights": Array("f8", ("n_features",))}
 
 
 class TreeSearch(Search):
-    """The choice of C for trees: of many, as many are held out as are trained on, which takes far longer."""
+    """The choice of C for trees: of many, as many are held out as are trained on, which takes far longer.
+
+    These cannot tell values half a decade apart: powers of ten are tried, and the least within a standard error of the
+    best is chosen (Breiman et al. 1984).
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.is_of_many = len(self.data) >= 2 * TRAINED
+        if self.is_of_many:
+            self.lowest, self.step, self.patience, self.leeway = 3.0, 2, 1, 1.0
 
     def _divisions(self) -> Iterator[Any]:
-        if len(self.data) < 2 * TRAINED:
+        if not self.is_of_many:
             yield from super()._divisions()
             return
         held_out = np.ones(len(self.data), dtype=bool)

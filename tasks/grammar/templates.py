@@ -67,22 +67,37 @@ split-1.word split.terminal
 
 # Of the tags between the children of a rule.
 OF_RULES = """
+rule split-2.terminal
 rule split-1.terminal
 rule split.terminal
+rule split+1.terminal
 rule split-1.terminal split.terminal
 rule first-1.terminal
 rule first.terminal
 rule first-1.terminal first.terminal
 """
 
+# Of words beside tags.
+OF_RULES_OF_BOTH = """
+rule split-1.word
+rule split.word
+rule first.word
+"""
+
 # From words, of the endings that stand there instead.
 OF_RULES_OF_WORDS = """
+rule split-1.word
+rule split.word
+rule split-2.end2
 rule split-1.end2
 rule split.end2
+rule split+1.end2
 rule first-1.end2
 rule first.end2
+rule split-2.end3
 rule split-1.end3
 rule split.end3
+rule split+1.end3
 rule first-1.end3
 rule first.end3
 """
@@ -129,7 +144,9 @@ def default_templates(
 
 def rule_templates(kind: str) -> tuple[str, ...]:
     """Those by rule, for terminals of a kind."""
-    return lines(OF_RULES_OF_WORDS if kind == "words" else OF_RULES)
+    if kind == "words":
+        return lines(OF_RULES_OF_WORDS)
+    return lines(OF_RULES) if kind == "tags" else lines(OF_RULES) + lines(OF_RULES_OF_BOTH)
 
 
 def sees_rules(texts: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.solvers.kernel.huller import Huller
-from structsvm.tasks.kernel.binary import BinaryKernelClassifier
+from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 
 class HullerClassifier(BinaryKernelClassifier):

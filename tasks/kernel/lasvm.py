@@ -14,7 +14,7 @@ from structsvm.solvers.kernel.lasvm import LaSVM
 from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.solver import is_to_choose
-from structsvm.tasks.kernel.binary import BinaryKernelClassifier
+from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 
 class LaSVMClassifier(BinaryKernelClassifier):

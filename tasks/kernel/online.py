@@ -1,14 +1,16 @@
-"""Kernel classifiers that learn from streams."""
+"""Kernel classifiers that learn from streams, and what those of two classes share."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.kernel.classifier import KernelClassifier
+from structsvm.tasks.kernel.model import BinaryKernelModel
 
 
 class OnlineKernelClassifier(KernelClassifier):
@@ -42,3 +44,25 @@ class OnlineKernelClassifier(KernelClassifier):
         check_stream_weight(self.class_weight)
         if self.kernel == "precomputed":
             raise ValueError("partial_fit cannot work with kernel='precomputed': the kernel of two batches is unknown")
+
+
+class BinaryKernelClassifier(OnlineKernelClassifier):
+    """Base of the kernel classifiers for two classes; the second one is y = 1."""
+
+    _model_class = BinaryKernelModel
+    _is_binary = True
+
+    @property
+    def dual_coef_(self) -> Any:
+        """alpha: array (1, n_SV)."""
+        return self._fitted().coef[[1]].toarray()
+
+    @property
+    def intercept_(self) -> Any:
+        """b: array (1,)."""
+        return self._fitted().intercept[1:]
+
+    @property
+    def n_support_(self) -> Any:
+        model = self._fitted()
+        return np.bincount(model.support_labels[self.dual_coef_[0] != 0.0], minlength=2)

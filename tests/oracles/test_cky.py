@@ -232,7 +232,7 @@ def test_features_of_rules(h):
     templates = ["rule split-1.terminal split.terminal", "rule first.terminal"]
     oracle, x, rng = CKYOracle(grammar, span_features=templates, span_bits=16), list("abbab"), np.random.default_rng(0)
     n_rules, w = len(grammar.features), rng.normal(size=oracle.n_features)
-    assert oracle.n_features == n_rules + 2**11 * len(grammar.arrays["pair_left"])
+    assert oracle.n_features == n_rules + 2**10 * len(grammar.arrays["pair_left"])
     ranked = list(oracle.kbest(x, w))
     psi = np.array([oracle.joint_feature(x, tree) for tree, _ in ranked])
     counts = [rule_features(tree, x, h) for tree, _ in ranked]

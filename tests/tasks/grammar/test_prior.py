@@ -112,6 +112,28 @@ def test_of_many_trees_as_many_are_held_out_as_are_trained_on(monkeypatch):
     assert searched[1:] == [(60, 20)] * 3
 
 
+def test_of_many_trees_powers_of_ten_are_tried_and_the_least_is_chosen_that_is_about_as_good(monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.grammar.model.TRAINED", 40)
+    monkeypatch.setattr(GrammarModel, "most_examples", 80)
+    monkeypatch.setattr(GrammarModel, "scale", lambda model, data: 100.0)
+    monkeypatch.setattr(TreeSearch, "tried", lambda search, parts, C, monitor: scored(search, C))
+    scores = {0.01: 0.70, 0.1: 0.79, 1.0: 0.80, 10.0: 0.79}
+
+    def scored(search, C):
+        search.last, search.metric, search.n_held_out = None, "F1", 40
+        return C, scores.get(C, C / 100.0), errors[-1], 1
+
+    errors = []
+    for error, chosen in ((0.005, 1.0), (0.02, 0.1)):
+        errors.append(error)
+        parser = GrammarParser(max_iter=1, random_state=0).fit(TREES)
+        assert [C for C in parser.validation_["C"] if C > 1e-6] == list(scores)
+        assert parser.validation_["C"][list(scores).index(chosen) - len(scores)] == parser.C_
+    scores[1.0] = 0.785
+    parser = GrammarParser(max_iter=1, random_state=0).fit(TREES[:60])
+    assert 0.003 in parser.validation_["C"] and parser.C_ == 0.1
+
+
 def test_passes_are_fewer_over_many_trees():
     few = TREES[:10]
     assert GrammarParser(C=0.1).fit(few).n_iter_ == PASSES
