@@ -403,15 +403,14 @@ class Search:
             best = ranking(self.metric, self.table)[0]
             if best is self.table[-1]:
                 self.keep()
-            self.choice = self.choice_of(best[0])
+            least = min(row[0] for row in self.table if abs(row[1] - best[1]) <= self.leeway * best[2])
+            self.choice = self.choice_of(least)
             if len(self.table) - self.table.index(best) > self.patience:
                 break
 
     def choice_of(self, C: float) -> Choice:
-        """The choice where this value is the best."""
-        best, error = next(row[1:3] for row in self.table if row[0] == C)
-        least = min(row[0] for row in self.table if abs(row[1] - best) <= self.leeway * error)
-        return Choice(least, self.metric, sorted(self.table), self.n_held_out)
+        """The choice of a value."""
+        return Choice(C, self.metric, sorted(self.table), self.n_held_out)
 
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
