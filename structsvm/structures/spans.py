@@ -7,6 +7,8 @@ part                    sees
 ======================  ========================================================================================
 ``first.COLUMN``        that column of the span's first word; ``first-1.COLUMN``, ``first+1.COLUMN`` of words beside it
 ``last.COLUMN``         the same of the span's last word
+``all.COLUMN``          the same of all its words, in any order; parts of ``all`` are conjoined word by word, so that
+                        ``all.COLUMN all+1.COLUMN`` sees pairs of neighbours
 ``length``              the number of words: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 to 14, 15 to 19, more
 ``split.COLUMN``        of a node's second child (of a rule made binary: all but the first) the first word; the word
                         before it is ``split-1``. A template of splits has no other parts.
@@ -21,7 +23,8 @@ one lot for categories, and another, of a 64th as many, for rules. Row numbers a
 
     row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
 
-so the terms of i and of j are computed once per position.
+so the terms of i and of j are computed once per position. What all words of a span have is the difference of two sums
+over the words before j and before i.
 
 A column may have vectors instead of values. A template of one stands alone, ``last+1.COLUMN``: it has a row of weights
 per number of the vector, and the score is their sum, each times its number; beyond the sentence there are zeros.
@@ -39,7 +42,7 @@ from numpy.typing import NDArray
 TERMINAL = "terminal"
 LENGTHS = (2, 3, 4, 5, 7, 10, 15, 20)  # where the next class of lengths begins, as in cky.h
 MOST_TEMPLATES, MOST_PARTS = 256, 16
-_PART = re.compile(r"(first|last|split)([+-][1-9])?\.(\w+)")
+_PART = re.compile(r"(first|last|split|all)([+-][1-9])?\.(\w+)")
 _SIDES = ("first", "last", "split")
 
 # The features of a grammar's own terminals: exact, and of as many rows as there are terminals.
@@ -68,14 +71,19 @@ class Template(NamedTuple):
     @property
     def is_table(self) -> bool:
         """Whether it has a row per value."""
-        is_terminal = len(self.parts) == 1 and self.parts[0].column == 0
+        is_terminal = len(self.parts) == 1 and self.parts[0].column == 0 and not self.sees_all
         return not self.rule and (not self.parts or (is_terminal and not self.length))
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether it sees all words of a span."""
+        return any(part.side == "all" for part in self.parts)
 
     @property
     def group(self) -> int:
         """What it depends on, as in cky.h."""
         sides = {part.side for part in self.parts}
-        if len(sides) == 2:
+        if self.sees_all or len(sides) == 2:
             return 4
         return ("last" in sides) + 2 * self.length
 
@@ -166,12 +174,16 @@ class SpanTemplates:
         of_span = [one.group for one in templates[: self.n_spans]]
         self.group = np.argsort(of_span, kind="stable").astype(np.int32)
         self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
-        # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more.
-        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(n_hashed)]
+        # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more. After them stand
+        # those of the word before a position, for templates of all words.
+        self._of_all = [t for t, one in enumerate(templates) if one.sees_all]
+        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(n_hashed + len(self._of_all))]
         for t, one in enumerate(templates):
             for k, part in enumerate(one.parts):
                 at = t + self.n_spans * (t >= self.n_spans or part.side != "first")
-                offset = part.offset - (part.side == "last")
+                if part.side == "all":
+                    at = n_hashed + self._of_all.index(t)
+                offset = part.offset - (part.side in ("last", "all"))
                 seed = 0 if one.is_table else int(seeds[t]) + 0x9E37 * (k + 1)
                 groups[at].append((offset, part.column, seed, one.is_table))
         nothing = (0, -1, 0, True)
@@ -196,6 +208,8 @@ class SpanTemplates:
             return None
         if len(text.split()) > 1:
             raise ValueError(f"template {text!r}: a vector stands alone, and {found[0][3]!r} has vectors")
+        if found[0][1] not in _SIDES:
+            raise ValueError(f"template {text!r}: 'all' sees no vectors, and {found[0][3]!r} has them")
         return _SIDES.index(found[0][1]), int(found[0][2] or 0), found[0][3]
 
     def _read(self, text: str) -> Template:
@@ -249,14 +263,22 @@ class SpanTemplates:
         padded[np.arange(len(words)) + border * (2 * sentence + 1), :-1] = words
         sentence = np.repeat(np.arange(len(sizes)), sizes + 1)
         at = np.arange(len(words) + len(sizes)) - sentence + border * (2 * sentence + 1)
+        n_hashed = self.n_keys - self.n_numbers
         found = np.empty((len(at), self.n_keys), dtype=np.uint32)
+        of_words = np.empty((len(at), len(self._of_all)), dtype=np.uint32)
         for first in range(0, len(at), PIECE):
             part = at[first : first + PIECE, None] + self._offset
             seen = padded[part, self._column]
             seen = np.where(self._is_table, seen, _mixed(seen + self._seed))
             if len(self._starts):
-                found[first : first + PIECE, : len(self._starts)] = np.add.reduceat(seen, self._starts, axis=1)
-        found[:, len(self._starts) :] = padded[at, 1 + len(self.columns) :][:, : self.n_numbers]
+                sums = np.add.reduceat(seen, self._starts, axis=1)
+                found[first : first + PIECE, :n_hashed] = sums[:, :n_hashed]
+                of_words[first : first + PIECE] = sums[:, n_hashed:]
+        before = np.cumsum(_mixed(of_words), axis=0, dtype=np.uint32)
+        for t, words_before in zip(self._of_all, before.T, strict=True):
+            found[:, t] -= words_before
+            found[:, self.n_spans + t] += words_before
+        found[:, n_hashed:] = padded[at, 1 + len(self.columns) :][:, : self.n_numbers]
         return found
 
     def sentences(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> tuple[Any, Any]:

@@ -180,10 +180,11 @@ def test_sentences_of_many_trees(seed, span_features):
     assert next(case.oracle.kbest(case.X[0], w))[1] == pytest.approx(best, **CLOSE)
 
 
-# What they see of a span: its begin, its end, each with its length, both, and its split.
+# What they see of a span: its begin, its end, each with its length, both, all its words, and its split.
 TEMPLATES = (
     *("length", "first.terminal", "last-1.terminal last.terminal length", "first-1.terminal first.terminal length"),
     *("last+1.terminal", "first.terminal last.terminal", "first+1.terminal last+1.terminal length", "split.terminal"),
+    "all.terminal all+1.terminal first-1.terminal",
     *("rule split-1.terminal split.terminal", "rule first-1.terminal first.terminal"),
 )
 

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from structsvm.structures.spans import LENGTHS, PLAIN, SpanTemplates, Token
 
-COLUMNS = ("form", "shape")
+COLUMNS, SIDES = ("form", "shape"), ("first", "last", "split")
 TEMPLATES = (
     *PLAIN,
     "first.terminal length",
     "first-1.terminal first.form",
     "last.shape last+2.form first.terminal length",
     "first+1.form",
+    "all.shape",
+    "all.form all+1.terminal last.form length",
     "split-1.form split.form",
     "split-2.terminal",
     "rule split.terminal",
@@ -24,20 +26,28 @@ TEMPLATES = (
 )
 
 
+def value_of(words, at, column):
+    """What a column has at a word; -1 beyond the sentence."""
+    return words[at][("terminal", *COLUMNS).index(column)] if 0 <= at < len(words) else -1
+
+
 def seen(text, words, i, j, k):
     """What a template sees: a tuple; None of a split where there is none."""
-    found = []
+    found, of_words = [], []
     for part in text.split():
         if part == "length":
             found.append(sum(j - i >= bound for bound in LENGTHS))
         if part in ("length", "rule"):
             continue
         side, _, column = part.partition(".")
-        name, offset = next((name, side.removeprefix(name)) for name in ("first", "last", "split") if name in side)
-        at = {"first": i, "last": j - 1, "split": k}[name] + int(offset or 0)
-        inside = 0 <= at < len(words)
-        found.append(words[at][("terminal", *COLUMNS).index(column)] if inside else None)
-    return (text, *found)
+        name, offset = next((name, side.removeprefix(name)) for name in (*SIDES, "all") if name in side)
+        words_at = range(i, j) if name == "all" else [{"first": i, "last": j - 1, "split": k}[name]]
+        values = [value_of(words, at + int(offset or 0), column) for at in words_at]
+        if name == "all":
+            of_words.append(values)
+        else:
+            found += values
+    return (text, *found, tuple(sorted(zip(*of_words, strict=True))))
 
 
 @settings(max_examples=30)
@@ -101,6 +111,8 @@ def test_numbers_stand_after_the_keys():
     with pytest.raises(ValueError, match="words need 0 codes and 3 numbers beside their terminals, got 0"):
         templates.checked(words[:, 0])
     assert SpanTemplates(["length"], (), n_terminals=3, vectors={"near": 1}).n_keys == 2  # no template sees any
+    with pytest.raises(ValueError, match="'all' sees no vectors, and 'far' has them"):
+        SpanTemplates(["all.far"], (), vectors={"far": 2})
     for text in ("first.near length", "first.near last.near", "rule split.near"):
         with pytest.raises(ValueError, match="a vector stands alone, and 'near' has vectors"):
             SpanTemplates([text], (), vectors={"near": 1})
@@ -135,6 +147,8 @@ def test_no_templates():
         ("rule first.form length", "beside 'rule' stand"),
         ("rule first.form last.form", "beside 'rule' stand"),
         ("rule first.form split.form", "what is seen of a split stands alone"),
+        ("split.form all.form", "what is seen of a split stands alone"),
+        ("rule all.form", "beside 'rule' stand parts of 'split' or of 'first', and no others"),
         ("", "template '': it sees nothing"),
     ],
 )
