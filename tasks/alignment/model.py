@@ -360,14 +360,19 @@ class AlignmentModel(ChoosingModel):
     def align_kbest(self, pair: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first.
 
-        With `probabilities` each has its probability among all alignments instead.
+        With `probabilities` each has its probability among all alignments instead. Rows that several alignments have (a
+        gap at an end of semi-global ones is free, or paid for) are found once, by the best of them.
         """
         k = checked_k(k)
         pair = as_pair(pair, 0)
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        ranked = list(islice(self.oracle.alignments(strings, self.weights), int(k)))
-        found = [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in ranked]
+        scores: dict[Any, float] = {}
+        for score, a in self.oracle.alignments(strings, self.weights):
+            scores.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), score)
+            if len(scores) == k:
+                break
+        found = list(scores.items())
         if not probabilities:
             return found
         if self.temperature is None:

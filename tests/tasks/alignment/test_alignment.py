@@ -352,6 +352,15 @@ def test_kbest():
     assert all(a[1] >= b[1] for a, b in zip([best, *others], others, strict=False))
 
 
+def test_kbest_are_different_rows():
+    model = SequenceAligner.from_costs(IDENTITY, -2.0, -1.0, mode="semi_global")
+    (found,) = model.predict_kbest([("AC", "DAC")], 1000)
+    rows = [rows for rows, _ in found]
+    assert len(set(rows)) == len(rows) == 21 and rows[0] == ("-AC", "DAC")  # by free gaps at the ends: once, not twice
+    assert {("---AC", "DAC--"), ("AC---", "--DAC")} < set(rows)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+
+
 def test_biopython_finds_the_same_scores():
     align = pytest.importorskip("Bio.Align")
     rng = np.random.default_rng(0)
