@@ -425,6 +425,8 @@ def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
         raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
     if hasattr(X, "to_pylist"):  # Arrow
         X = X.to_pylist()
+    elif hasattr(X, "to_list"):  # a column of a data frame, whose rows may be some, too
+        X = X.to_list()
     if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
         X = np.asarray(X)
     if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):

@@ -51,6 +51,7 @@ def check_sequences(y_true: LabelSequences, y_pred: LabelSequences) -> tuple[lis
     for name, columns in (("y_true", y_true), ("y_pred", y_pred)):
         if isinstance(columns, Columns) and columns.n_columns != 1:
             raise ValueError(f"{name} has {columns.n_columns} columns; select the one of the labels.")
+    y_true, y_pred = (y.to_pylist() if hasattr(y, "to_pylist") else y for y in (y_true, y_pred))  # Arrow's scalars
     y_true, y_pred = paired(y_true, y_pred, "sequences")
     for i, (true, pred) in enumerate(zip(y_true, y_pred, strict=True)):
         for name, labels in (("y_true", true), ("y_pred", pred)):

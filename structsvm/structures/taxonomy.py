@@ -178,7 +178,7 @@ class Taxonomy:
                 if graph.setdefault(node, {above: None}) != {above: None}:
                     raise ValueError(
                         f"{node!r} stands below both {next(iter(graph[node]))!r} and {above!r}; give a separator to "
-                        "call nodes by their whole paths"
+                        "call nodes by their whole paths, and edges as tuples (parent, child)"
                     )
                 above = node
         if len(graph) == 1:
@@ -358,14 +358,15 @@ def is_of_levels(y: Any) -> bool:
 
 
 def joined_levels(y: Any, separator: str) -> list[str]:
-    """Rows of levels, from the top, as paths; missing levels ("", None, NaN) at a row's end are left out.
+    """Rows of levels, from the top, as paths; missing levels ("", None, NaN, NA) at a row's end are left out.
 
-    Raises ValueError, naming the row, for a missing level before others, no level, or one with the separator in it.
+    Whole numbers are names without a point: a missing one makes floats of all in a data frame's column. Raises
+    ValueError, naming the row, for a missing level before others, no level, or one with the separator in it.
     """
     rows = y.to_numpy() if hasattr(y, "to_numpy") else y
     paths = []
     for i, row in enumerate(rows):
-        levels = ["" if level is None or level != level else str(level) for level in row]
+        levels = [_level_name(level) for level in row]
         while levels and not levels[-1]:
             levels.pop()
         if not levels or "" in levels:
@@ -375,6 +376,15 @@ def joined_levels(y: Any, separator: str) -> list[str]:
                 raise ValueError(f"y, row {i}: the level {level!r:.80} contains {separator!r}; give another taxonomy=")
         paths.append(separator.join(levels))
     return paths
+
+
+def _level_name(level: Any) -> str:
+    try:
+        if level is None or level != level:
+            return ""
+    except TypeError:  # NA of pandas is neither equal to itself nor not
+        return ""
+    return str(int(level) if isinstance(level, (float, np.floating)) and float(level).is_integer() else level)
 
 
 def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:

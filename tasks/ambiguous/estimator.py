@@ -159,7 +159,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             of annotators), which losses "mean" and "log" support; anything else is a known label. None is a
             row about which nothing is known, and so is -1 if three or more labels are integers and none is less. Or all
             weights as a matrix of shape (n_samples, n_classes): sparse, a data frame whose columns are labels, or an
-            array of floats or bools; columns without names are labels 0, 1, ...
+            array of floats, bools, or of 0 and 1 alone; columns without names are labels 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each row's C.
 

@@ -277,7 +277,8 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
-    if is_sparse(y) or (getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb")):
+    is_matrix = getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb" or is_indicator(y))
+    if is_sparse(y) or is_matrix:
         names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
         rows = csr_array(y, dtype=np.float64)
         ends = rows.indptr.tolist()
@@ -294,6 +295,12 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
         del found[-1]
         bags = [None if bag == [-1] else bag for bag in bags]
     return list(found), bags
+
+
+def is_indicator(y: Any) -> bool:
+    """Whether an array of integers says which columns are candidates, rather than their labels: 0 and 1 alone."""
+    is_binary = y.dtype.kind in "iu" and y.shape[1] > 1 and y.size > 0 and y.min() >= 0 and y.max() <= 1
+    return bool(is_binary and y.any(axis=1).all())
 
 
 def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:

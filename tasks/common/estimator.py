@@ -354,6 +354,12 @@ def checked_sample_weight(sample_weight: Any, n_samples: int) -> Any:
     return weight
 
 
+def share_of(right: Any, says: Any, sample_weight: Any) -> float:
+    """The share of samples that are right, among those of which something is known."""
+    weight = checked_sample_weight(sample_weight, len(says))
+    return float(np.average(right, weights=says if weight is None else weight * says))
+
+
 def weighted_by_class(weight: Any, class_weight: Any, labels: Any, label_ids: Any) -> Any:
     """Sample weights times the weight of each sample's class; None for 1."""
     costs = label_costs(class_weight, list(labels), label_ids)

@@ -21,7 +21,7 @@ from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import Calibrated, one_hot
-from structsvm.tasks.common.kernel_machine import precise
+from structsvm.tasks.common.kernel_machine import kernel_of, precise
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
@@ -104,9 +104,12 @@ class MachineModel(Calibrated, ChoosingModel):
 
         Without C nothing is chosen: gamma is that of "scale".
         """
-        is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(Settings(**self.params))
+        weight, params = options.get("sample_weight"), Settings(**self.params)
+        if not self.is_trained and isinstance(params.gamma, str) and weight is not None and weight.any():
+            self.machine.kernel = kernel_of(params, data[0][weight > 0.0])
+        is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(params)
         if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
-            (X, label_ids), _ = self.distinct(data, options.get("sample_weight"), solver)
+            (X, label_ids), _ = self.distinct(data, weight, solver)
             self.machine.suit(X, label_ids)
         choose = choose and "C" in solver.get_params()
         return super().train(data, solver, passes=passes, choose=choose, **options)
@@ -179,7 +182,7 @@ class KernelSearch(Search):
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
         self.monitor = monitor
         self._begin(held_out[0])
-        scale = self.model.scale(self.data)
+        scale = self.scale
         first = half_decades(2.0 / scale) if 0.0 < scale < np.inf else 0
         for j in FIRST if self.values is None else (0,):
             self._try(0, first + j)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from itertools import repeat
 from numbers import Real
@@ -28,6 +29,44 @@ def has_unlabelled(found: Any, labels: Any = None) -> bool:
     if -1 not in found or (labels is None and len(others) < 2):
         return False
     return all(type(label) is int and label >= 0 for label in others)
+
+
+def agreement(
+    y: Any, predicted: Any, labels: Any, collections: tuple[type, ...], allows: Any = operator.eq
+) -> tuple[Any, Any]:
+    """Which predictions agree with what y says, and of which it says something: two bool arrays.
+
+    Parameters
+    ----------
+    y : iterable
+        For each example a label, a collection of those that it may have, or None: any; so is -1, unless it is among
+        `labels`, the model's, or not all of these are integers from 0 on.
+    predicted : iterable of labels
+    collections : tuple of type
+        Those whose objects are no labels.
+    allows : callable
+        Whether the first argument, a label in y, admits the second one, a prediction.
+
+    Raises
+    ------
+    ValueError
+        Of another number of examples, or if y says nothing of any.
+    """
+    y, predicted = list(y), list(predicted)
+    if len(y) != len(predicted):
+        raise ValueError(f"X has {len(predicted)} samples, y has {len(y)}")
+    nothing = -1 if has_unlabelled([-1], labels) else None
+
+    def agrees(known: Any, label: Any) -> Any:
+        if isinstance(known, collections):
+            return any(agrees(one, label) for one in weights_of(known))
+        return known is None or allows(known, label)
+
+    says = np.array([known is not None and (nothing is None or known != nothing) for known in y], dtype=bool)
+    if not says.any():
+        raise ValueError("y tells nothing of any example")
+    right = [agrees(known, label) for known, label in zip(y, predicted, strict=True)]
+    return np.array(right, dtype=bool), says
 
 
 def weights_of(candidates: Any) -> dict[Any, float]:
@@ -151,11 +190,11 @@ def labels_from_json(values: Any, least: int = 0) -> Any:
 
 
 def listed(classes: Any) -> list[Any]:
-    """The argument `classes` of `partial_fit` as a list; ValueError unless it is a collection of labels."""
+    """Distinct labels of `classes`, an argument of `partial_fit`; ValueError unless it is a collection of labels."""
     try:
         found = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
         if not isinstance(classes, (str, bytes)) and all(map(is_hashable, found)):
-            return found
+            return list(dict.fromkeys(found))
     except TypeError:  # no collection
         pass
     raise ValueError(f"classes must be a list of labels, got {classes!r:.80}")

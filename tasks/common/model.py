@@ -295,7 +295,8 @@ class TaskModel(ABC):
     def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of the last training."""
         result = None if self.result is None else self.result.to_dict()
-        header = {"fingerprint": self.fingerprint, "C": self.C, "result": result}
+        C = self.C.item() if isinstance(self.C, np.generic) else self.C
+        header = {"fingerprint": self.fingerprint, "C": C, "result": result}
         return header, result_arrays(self.result, self.state)
 
     def set_training(self, file: ModelFile) -> None:

@@ -38,6 +38,10 @@ PARTS, PARTS_OF_FEW = 5, 3
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
 # holds it, and a larger C changes nothing.
 LOWEST, LONGEST = 0.3, 7
+# The least probability of which a loss is taken.
+TINY = 1e-12
+# A log loss goes on to change.
+LONGEST_OF_LOG = 11
 # In units of the path's first value: so small that nothing is learnt.
 NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
@@ -376,6 +380,14 @@ class Search:
         """What the training minimises, by name."""
         return self.model.loss
 
+    @property
+    def scale(self) -> float:
+        """That of the examples whose weight is not 0."""
+        data = self.data
+        if self.weight is not None and not self.weight.all():
+            data, _ = self.model.some(data, None, np.flatnonzero(self.weight))
+        return float(self.model.scale(data))
+
     def choose(self, monitor: Any) -> Choice | None:
         """Follow the path and choose the value with the best score; None if there are too few examples to split."""
         held_out = list(self._divisions())
@@ -388,7 +400,7 @@ class Search:
         if self.values is not None:
             self._walk(self.values, monitor)
             return self.choice
-        scale = self.model.scale(self.data)
+        scale = self.scale
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
         values: Iterable[float] = islice(round_values(first, self.step), self.longest)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)

@@ -13,7 +13,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.oracles.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.units import Units
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
@@ -260,13 +260,19 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         return self._fitted().predict(self._checked(X), self._threads)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of rows whose whole set is right, the subset accuracy."""
+        """Return the share of rows whose whole set is right, the subset accuracy.
+
+        Labels that y does not know are left out, and so are rows about which nothing is known.
+        """
         model = self._fitted()
         _, _, Y = read_sets(y, model.labels)
         found = model.indicators(self._checked(X), self._threads)
         if len(found) != len(Y):
             raise ValueError(f"X has {len(found)} samples, y has {len(Y)}")
-        return float(np.average((found == Y).all(axis=1), weights=checked_sample_weight(sample_weight, len(Y))))
+        says = (Y >= 0).any(axis=1)
+        if not says.any():
+            raise ValueError("y tells nothing of any example")
+        return share_of(((found == Y) | (Y < 0)).all(axis=1), says, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

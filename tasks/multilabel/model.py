@@ -25,7 +25,8 @@ from structsvm.tasks.common.labels import (
     sort_labels,
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.selection import LONGEST_OF_LOG, TINY, Held, total_variance
+from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 INTERACTIONS = ("auto", "none", "tree", "full")
@@ -94,9 +95,13 @@ class MultilabelModel(CalibratedStructures):
         return (rows.take(train), Y[train]), (rows.take(test), Y[test])
 
     def judged(self, data: Any) -> Held:
-        """What the loss is of."""
+        """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
         rows, Y = data
         right = Y > 0
+        if is_log(self.params.get("loss")):
+            p = self.unknown(rows).marginals(self.weights)
+            losses = -np.log(np.maximum(np.where(right, p, 1.0 - p), TINY))
+            return Held("log loss", losses.sum(axis=1), np.full(len(Y), float(Y.shape[1])))
         found = self.unknown(rows).decoded(self.weights) > 0
         if self.oracle.loss_name in ("hamming", "log"):
             return Held("Hamming loss", 1.0 * (found != right).sum(axis=1), np.full(len(Y), float(Y.shape[1])))
@@ -106,6 +111,12 @@ class MultilabelModel(CalibratedStructures):
         return Held(
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        search = super().search(data, sample_weight, solver)
+        if is_log(self.params.get("loss")):
+            search.longest = LONGEST_OF_LOG
+        return search
 
     def scale(self, data: Any) -> float:
         return total_variance(data[0])
@@ -230,7 +241,7 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
     labels : list, optional
         Those that are settled.
     classes : list, optional
-        Those that are to be.
+        Those that are to be; of a matrix without names of columns in their order.
 
     Raises
     ------
@@ -239,7 +250,7 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
     """
     if labels is not None:
         check_classes(classes, labels)
-    known = labels if labels is not None else None if classes is None else sort_labels(dict.fromkeys(listed(classes)))
+    known = labels if labels is not None or classes is None else listed(classes)
     names = getattr(y, "columns", None)
     if names is not None and hasattr(y, "to_numpy"):
         y = y.to_numpy()
@@ -264,6 +275,10 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
         found = list(range(matrix.shape[1])) if names is None else sort_free(names)
         if known is not None and len(known) != len(found):
             raise ValueError(f"y has {len(found)} columns, the labels are {len(known)}")
+        if known is not None and names is not None:
+            if set(found) != set(known):
+                raise ValueError(f"the columns of y are {label_array(found)}, the labels are {label_array(known)}")
+            values = values[:, [found.index(label) for label in known]]
         return found if known is None else known, form, values.astype(np.int8)
     if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
         raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
@@ -279,8 +294,7 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
         raise ValueError(
             "y is a list of rows of 0 and 1, which is taken as one of sets of labels: np.array(y) is a matrix"
         )
-    if known is None:
-        known = found
+    known = found if known is None else known if labels is not None else sort_labels(known)
     ids = {label: j for j, label in enumerate(known)}
     Y = np.zeros((len(y), len(known)), dtype=np.int8)
     for i, row in enumerate(y):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.metrics import token_accuracy
+from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
-from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
+from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of
 from structsvm.tasks.sequence.segments import MOST_TOKENS
@@ -288,7 +289,7 @@ class SequenceLabeler(StructureEstimator):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
     ) -> tuple[Any, Any, Any]:
-        model, tokens, label_ids = prepare(self, X, y, before, lengths=lengths, classes=classes)
+        model, tokens, label_ids = prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
         return model, (tokens, label_ids), checked_sample_weight(sample_weight, len(tokens))
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -357,15 +358,20 @@ class SequenceLabeler(StructureEstimator):
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
-        """Return the share of tokens whose label is right."""
+        """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
+        are left out.
+        """
         predicted = self.predict(X, lengths=lengths)
+        if lengths is not None:
+            y = by_sequence(y, [len(labels) for labels in predicted])
         if predicted and self._fitted().has_spans:
             y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
-        if sample_weight is None:
-            return token_accuracy(y, predicted)
         weight = checked_sample_weight(sample_weight, len(predicted))
-        right = np.array([sum(a == b for a, b in zip(s, t, strict=True)) for s, t in zip(y, predicted, strict=True)])
-        return float(weight @ right / (weight @ np.array([len(t) for t in predicted])))
+        y, predicted = check_sequences(y, predicted)
+        flat = (chain.from_iterable(y), chain.from_iterable(predicted), self._fitted().labels)
+        right, says = agreement(*flat, COLLECTIONS)
+        weights = 1.0 * says if weight is None else says * np.repeat(weight, [len(labels) for labels in predicted])
+        return float(np.average(right, weights=weights))
 
     # ---- views, files ---------------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
         bad = next(label for label in named if not is_hashable(label))
         raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
     if has_unlabelled(used, labels):
+        if any(some is not None and -1 in some for some in found.values()):
+            raise ValueError("y holds a set of labels with -1 in it; -1 alone: it may be any")
         flat = [None if type(label) is int and label == -1 else label for label in flat]
         used = [label for label in used if label != -1]
         found[id(None)] = None
@@ -148,6 +150,14 @@ def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
     return labels, label_ids
 
 
+def by_sequence(y: Any, lengths: Any) -> Any:
+    """Labels as lists, one per sequence, if they are one flat list or array of as many as there are tokens."""
+    flat = y.tolist() if isinstance(y, np.ndarray) else y
+    if not isinstance(flat, list) or len(flat) != sum(lengths) or len(flat) == len(lengths):
+        return y
+    return [flat[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
+
+
 def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
@@ -169,4 +179,4 @@ def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
             )
         lengths[i] = len(labels)
         flat.extend(labels)
-    return flat, lengths
+    return [label.item() if isinstance(label, np.generic) else label for label in flat], lengths

@@ -612,7 +612,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None
+    params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None, weight: Any = None
 ) -> tuple[Any, Any, Any]:
     """Return ``(model, tokens, label_ids)``: a model as parameters ask for it, X and y encoded.
 
@@ -625,11 +625,13 @@ def prepare(
     lengths : see `FeatureEncoder.fit_transform`
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
+    weight : array-like of shape (n_sequences,), optional
+        Sequences of weight 0 have no influence on the units of columns and the balance of classes.
     """
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes)
     if params.segments:
-        return prepare_segments(params, X, y, before, lengths=lengths, classes=classes)
+        return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
@@ -645,8 +647,9 @@ def prepare(
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    units = Units.of_tokens(tokens) if encoder.kind == "numeric" else None
-    oracle = make_oracle(params, encoder, labels, label_ids[label_ids < len(labels)])
+    seen, seen_ids = _of_weight(tokens, label_ids, weight)
+    units = Units.of_tokens(seen) if encoder.kind == "numeric" else None
+    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)])
     model = SequenceModel(encoder, labels, oracle, units=units)
     if len(sets):
         model.sets = sets
@@ -675,7 +678,18 @@ def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths:
     return model, shards.tokens, shards.label_ids
 
 
-def prepare_segments(params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any) -> tuple[Any, Any, Any]:
+def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
+    """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
+    weight = None if weight is None else np.asarray(weight)
+    if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
+        return tokens, label_ids
+    chosen = weight != 0.0
+    return tokens.take(chosen), label_ids[np.repeat(chosen, tokens.lengths)]
+
+
+def prepare_segments(
+    params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any, weight: Any
+) -> tuple[Any, Any, Any]:
     """As `prepare`, for whole segments."""
     check_segments(params)
     X = read(X)
@@ -700,8 +714,9 @@ def prepare_segments(params: Any, X: Any, y: Any, before: Any, *, lengths: Any, 
     segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
     tokens = dataclasses.replace(tokens, bigrams=phrases)
     labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))
-    units = Units.of_tokens(tokens) if encoder.kind == "numeric" else None
-    oracle = make_oracle(params, encoder, labels, label_ids[label_ids < len(labels)], segments=segments)
+    seen, seen_ids = _of_weight(tokens, label_ids, weight)
+    units = Units.of_tokens(seen) if encoder.kind == "numeric" else None
+    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
     if len(sets):
         model.sets = sets

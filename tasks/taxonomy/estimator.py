@@ -21,8 +21,8 @@ from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
-from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of, weighted_by_class
+from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import AUTO, is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
@@ -353,10 +353,18 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of documents whose node is right; y as in `fit`."""
-        separator = self.taxonomy_.separator or PATH_SEPARATOR
-        score: float = super().score(X, joined_levels(y, separator) if is_of_levels(y) else y, sample_weight)
-        return score
+        """Return the share of documents whose node is right; y as in `fit`.
+
+        Right is each node that y admits: one of a set, and with leaf_only=True a leaf below an inner node. Documents of
+        which y says nothing are left out.
+        """
+        taxonomy, predicted = self.taxonomy_, self.predict(X).tolist()
+        above = {name: taxonomy.ancestors(name) if self.leaf_only else {name} for name in set(predicted)}
+        y = joined_levels(y, taxonomy.separator or PATH_SEPARATOR) if is_of_levels(y) else y
+        y = y.tolist() if hasattr(y, "tolist") else y
+        labels = taxonomy.nodes if self.taxonomy is None else [0] if -1 not in taxonomy else [-1]
+        right, says = agreement(y, predicted, labels, SETS, lambda node, name: node == name or node in above[name])
+        return share_of(right, says, sample_weight)
 
     def predict_path(self, X: Any) -> list[Any]:
         """Return per document the nodes on the path from the root (excluded) to the predicted node.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._adapter import as_objects
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed, weights_of
 
@@ -92,6 +93,8 @@ def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
     if -1 not in alone or taxonomy is not None:
         return -1 in alone
     members = {member for label in y.tolist() if isinstance(label, SETS) for member in label}
+    if classes is None and alone | members == {-1, 0, 1}:
+        warn("y has -1 beside 0 and 1, which says that a label is not known; if it is one, use strings", AdviceWarning)
     return has_unlabelled(alone | members, None if classes is None else listed(classes))
 
 

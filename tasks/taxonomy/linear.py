@@ -20,7 +20,7 @@ from structsvm.tasks.common.inspection.weights import Contribution, Explanation,
 from structsvm.tasks.common.labels import label_array, summed
 from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import total_variance
+from structsvm.tasks.common.selection import LONGEST_OF_LOG, total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 from structsvm.tasks.taxonomy.known import known_labels
@@ -194,6 +194,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
 
     def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         search = super().search_for_loss(data, sample_weight, solver)
+        if is_log(self.params.get("loss")):
+            search.longest = LONGEST_OF_LOG
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
         if self.units is not None and is_cheap and len(search.data[1]) < MANY_ROWS:
             search.turns = TURNS

@@ -13,13 +13,13 @@ from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.common.calibration import Calibrated
+from structsvm.tasks.common.calibration import Calibrated, fit_temperature, one_hot, probabilities, softmax_loss
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import named
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection import Held
-from structsvm.tasks.common.solver import is_auto
+from structsvm.tasks.common.selection import TINY, Held
+from structsvm.tasks.common.solver import is_auto, is_log
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -121,14 +121,23 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         return data[1]
 
     def judged(self, data: Any) -> Held:
-        """The accuracy where leaves alone are predicted under a loss with a name, else the mean loss.
+        """The log loss where the user asks for it; under another loss with a name the accuracy where leaves alone are
+        predicted, else the mean loss.
 
         The losses "tree" and "path" follow the accuracy as C changes, and vary more.
         """
-        chosen = np.concatenate([np.empty(0, np.intp), *map(self.decide, self.blocks(data[0]))])
-        if self.leaf_only and isinstance(self.loss, str):
-            return Held("accuracy", 1.0 * (chosen == data[1]), np.ones(len(chosen)))
-        return Held("mean loss", self.losses[data[1], chosen].astype(np.float64), np.ones(len(chosen)))
+        blocks, n = list(self.blocks(data[0])), len(data[1])
+        if self.leaf_only and not is_log(self.params.get("loss")):
+            chosen = np.concatenate([np.empty(0, np.intp), *map(self.best, blocks)])
+            if isinstance(self.loss, str):
+                return Held("accuracy", 1.0 * (chosen == data[1]), np.ones(n))
+            return Held("mean loss", self.losses[data[1], chosen].astype(np.float64), np.ones(n))
+        scores = self._of_labels(np.concatenate([self.scores_of(block) for block in blocks]))
+        if is_log(self.loss):
+            p = probabilities(scores, 1.0)[np.arange(n), data[1]]
+            return Held("log loss", -np.log(np.maximum(p, TINY)), np.ones(n))
+        temperature = fit_temperature(softmax_loss(scores, one_hot(data[1], len(self.labels))))
+        return Held("mean loss", self.losses[data[1], self._safest(scores, temperature)], np.ones(n))
 
     @property
     def losses(self) -> Any:
@@ -158,33 +167,34 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     def decide(self, block: Any) -> Any:
         """Places in `classes` of the best nodes."""
-        return self.best(block) if self.leaf_only else self._nearest_safe(block)
+        if self.leaf_only:
+            return self.best(block)
+        return self._safest(self._of_labels(self.scores_of(block)), self.temperature)
 
     @property
     def classes(self) -> Any:
         """Names of what is predicted, sorted."""
         return self.labels if self.leaf_only else label_array(sort_labels(self.targets.taxonomy.nodes))
 
-    def _nearest_safe(self, block: Any) -> Any:
+    def _safest(self, scores: Any, temperature: float | None) -> Any:
         """For each document the place in `classes` of its best label, or of the node above that is safest.
 
-        Training asks that ``s(y) >= loss(y, y') + s(y')`` for the true y and all y'. So what node z risks is
-
-            max_y' loss(y', z) + s(y'),
-
-        which is s(z) itself for a label that keeps its margins; of the best label and its ancestors the one of least
-        risk is chosen, of several the lowest.
+        What node z risks is the loss to be expected, ``sum_y P(y) loss(y, z)``; of the best label and its ancestors the
+        one of least risk is chosen, of several the lowest. Without a temperature there are no probabilities. But
+        training asks that ``s(y) >= loss(y, y') + s(y')`` for the true y and all y', so z risks ``max_y loss(y, z) +
+        s(y)``, which is s(z) itself for a label that keeps its margins.
         """
         taxonomy, outputs = self.targets.taxonomy, self.targets.outputs
-        scores = self._of_labels(self.scores_of(block))
         best = scores.argmax(axis=1)
+        p = None if temperature is None else probabilities(scores, temperature)
         place = {name: k for k, name in enumerate(self.classes.tolist())}
         chosen = np.empty(len(best), dtype=np.intp)
         for k in np.unique(best):
             of_k = np.flatnonzero(best == k)
             label = self.labels.tolist()[k]
             above = sorted({*taxonomy.ancestors(label), taxonomy.root}, key=taxonomy.number)[::-1]
-            risks = [(scores[of_k] + self._losses_if(taxonomy.number(z))[outputs]).max(axis=1) for z in above]
+            losses = [self._losses_if(taxonomy.number(z))[outputs] for z in above]
+            risks = [(scores[of_k] + loss).max(axis=1) if p is None else p[of_k] @ loss for loss in losses]
             chosen[of_k] = np.array([place[z] for z in above])[np.argmin(risks, axis=0)]
         return chosen
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, is_of_levels, joined_levels
 from structsvm.tasks.taxonomy.known import SETS
 
@@ -43,4 +45,7 @@ def _of_paths(y: Any, separator: str) -> Taxonomy:
     for label in named:
         if not isinstance(label, str):
             raise ValueError(f"labels must be paths of levels between {separator!r}, got {label!r:.80}")
+    if named and not any(separator in label for label in named):
+        advice = ": a file's taxonomy is read_taxonomy(...)" if os.path.isfile(separator) else ""
+        warn(f"taxonomy={separator!r} stands in no label, so no node lies above the labels{advice}", AdviceWarning)
     return Taxonomy.from_paths([label.split(separator) for label in named], separator=separator)

@@ -467,3 +467,12 @@ def test_rows_of_which_nothing_is_known():
 def test_weights_that_do_not_fit(y, loss, message):
     with pytest.raises(ValueError, match=message):
         AmbiguousClassifier(loss=loss, C=1.0).fit(np.eye(2), y)
+
+
+def test_an_array_of_0_and_1_is_a_matrix():
+    X, bags, _ = clusters()
+    matrix = np.array([[name in bag for name in NAMES] for bag in bags])
+    one, other = (AmbiguousClassifier(C=1.0, random_state=0).fit(X, y) for y in (matrix, matrix.astype(int)))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    pairs = AmbiguousClassifier(C=1.0, random_state=0).fit(X, np.array([[k % 3, 3] for k in range(len(X))]))
+    assert pairs.classes_.tolist() == [0, 1, 2, 3]  # candidates by their labels

@@ -469,3 +469,20 @@ def test_scales():
     assert first_scale(problem) == pytest.approx(
         2.0 * (data[0].values.astype(float) ** 2).sum() / len(data[0]), rel=0.2
     )
+
+
+FAR = np.vstack([ROWS, np.full((40, 6), 1e3)])
+NONE = np.r_[np.ones(len(ROWS)), np.zeros(40)]
+
+
+@pytest.mark.parametrize(
+    "name", ["MultilabelClassifier", "AmbiguousClassifier", "LaRankClassifier", "TaxonomyClassifier"]
+)
+def test_what_has_no_weight_has_no_influence(name):
+    kind, params = getattr(tasks, name), {"random_state": 0} | ({"kernel": "rbf"} if name.startswith("Tax") else {})
+    y = np.eye(3, dtype=int)[CLASSES] if name.startswith("Multi") else CLASSES
+    y = BAGS if name.startswith("Amb") else y
+    more = [*y, *y[:40]] if isinstance(y, list) else np.concatenate([y, y[:40]])
+    one, other = kind(**params).fit(ROWS, y), kind(**params).fit(FAR, more, sample_weight=NONE)
+    assert np.log10(other.C_ / one.C_) == pytest.approx(0.0, abs=0.6)  # noise moves it by a step
+    assert getattr(other, "gamma_", None) == getattr(one, "gamma_", None)

@@ -254,3 +254,44 @@ def test_yeast():
     model = MultilabelClassifier(C=1.0, max_iter=3, random_state=0).fit(data.X_train, data.y_train)
     assert np.mean(model.predict(data.X_test) != data.y_test) < 0.205
     assert model.score(data.X_test, data.y_test) > 0.19
+
+
+class Frame:
+    """A data frame, as far as y is read."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, columns
+
+    def to_numpy(self):
+        return self.values
+
+
+def test_columns_go_by_their_names():
+    named, order = Frame(Y, list("dcba")), [3, 1, 0, 2]
+    other = Frame(Y[:, order], [named.columns[k] for k in order])
+    model = fitted(named)
+    assert model.classes_.tolist() == list("dcba") and model.score(X, other) == model.score(X, named) > 0.5
+    first, again = (MultilabelClassifier(C=1.0, random_state=0) for _ in range(2))
+    first.partial_fit(X, named, classes=list("dcba")).partial_fit(X, other)
+    again.partial_fit(X, named).partial_fit(X, named)
+    np.testing.assert_array_equal(first.coef_, again.coef_)
+    stream = MultilabelClassifier(C=1.0, random_state=0).partial_fit(X, Y, classes=list("dcba"))
+    assert stream.classes_.tolist() == list("dcba")
+    with pytest.raises(ValueError, match=r"the columns of y are .*'x'.*, the labels are .*'d'"):
+        model.score(X, Frame(Y, list("xyzw")))
+
+
+def test_score_leaves_out_what_is_not_known():
+    model, found = fitted(), fitted().predict(X)
+    known = np.where(np.arange(4) == 2, -1, Y)
+    right = (found == Y)[:, [0, 1, 3]].all(axis=1)
+    assert model.score(X, known) == right.mean()
+    known[:100] = -1
+    assert model.score(X, known) == right[100:].mean()
+    with pytest.raises(ValueError, match="y tells nothing of any example"):
+        model.score(X, np.full_like(Y, -1))
+
+
+def test_the_log_loss_chooses_by_itself():
+    model = fitted(C="auto", loss="log")
+    assert model.validation_["metric"] == "log loss"

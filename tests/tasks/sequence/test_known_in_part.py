@@ -305,3 +305,29 @@ def test_the_loss_is_the_likelihood_of_what_is_known():
     assert stream.partial_fit(X[50:], y[50:]).loss_ == "log"
     stream = SequenceLabeler(0.3, random_state=0).partial_fit(X[:50], y[:50], classes=LABELS)
     assert stream.partial_fit(X[50:], known[50:]).loss_ == "hamming"
+
+
+def test_score_is_of_what_is_known():
+    model = SequenceLabeler(C=0.1, loss="hamming", random_state=0).fit(X, y)
+    found = model.predict(X_test)
+    known = [[None if k % 2 else label for k, label in enumerate(labels)] for labels in y_test]
+    right = [a == b for s, t in zip(found, known, strict=True) for a, b in zip(s, t, strict=True) if b is not None]
+    assert model.score(X_test, known) == pytest.approx(np.mean(right))
+    assert model.score(X_test, [[{label, "other"} for label in labels] for labels in y_test]) == model.score(
+        X_test, y_test
+    )
+    lengths = [len(labels) for labels in y_test]
+    flat = [label for labels in y_test for label in labels]
+    numbers = [np.arange(3.0 * n).reshape(n, 3) for n in lengths]
+    other = SequenceLabeler(C=0.1, loss="hamming", random_state=0).fit(np.vstack(numbers), flat, lengths=lengths)
+    by_list = other.score(np.vstack(numbers), y_test, lengths=lengths)
+    assert other.score(np.vstack(numbers), flat, lengths=lengths) == by_list
+    assert other.score(np.vstack(numbers), flat, np.ones(len(lengths)), lengths=lengths) == pytest.approx(by_list)
+
+
+def test_minus_one_of_numpy():
+    words, of_numpy = [["a", "b", "c"]] * 9, [np.int64(0), np.int64(-1), np.int64(1)]
+    model = SequenceLabeler(1.0, loss="log").fit(words, [of_numpy] * 9)
+    assert model.classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="y holds a set of labels with -1 in it; -1 alone: it may be any"):
+        SequenceLabeler(1.0, loss="log").fit(words, [[0, {-1, 1}, 1]] * 9)

@@ -1013,3 +1013,33 @@ def test_input_of_sklearn_crfsuite():
         name for s in data for token in pycrfsuite.ItemSequence(s).items() for name, value in token.items() if value
     }
     assert set(fitted(data).feature_names_) == items
+
+
+def test_classes_that_stand_there_twice(tmp_path):
+    model = SequenceLabeler(random_state=0).partial_fit([["a", "b"]] * 5, [["A", "B"]] * 5, classes=["A", "B", "A"])
+    assert model.classes_.tolist() == ["A", "B"]
+
+
+def test_numbers_of_numpy_are_stored(tmp_path):
+    model = SequenceLabeler(C=np.float32(0.5), order=np.int64(1), end=np.bool_(True), random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    assert structsvm.load(tmp_path / "model").predict(X_test) == model.predict(X_test)
+
+
+def test_rows_of_no_weight_have_no_influence_on_units():
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(6, 4)) for _ in range(80)]
+    labels = [["ab"[int(row[0] > 0.0)] for row in sequence] for sequence in rows]
+    far, weight = [*rows, np.full((6, 4), 1e3)], [1.0] * 80 + [0.0]
+    params = {"C": 1.0, "class_weight": "balanced", "loss": "hamming", "random_state": 0}
+    one = SequenceLabeler(**params).fit(rows, labels)
+    other = SequenceLabeler(**params).fit(far, [*labels, list("aaabbb")], sample_weight=weight)
+    np.testing.assert_array_equal(other.model_.units.scale, one.model_.units.scale)
+    np.testing.assert_array_equal(other.model_.oracle.label_costs, one.model_.oracle.label_costs)
+
+
+def test_labels_of_arrow_are_scored():
+    pa = pytest.importorskip("pyarrow")
+    words, labels = ([[str(part) for part in s] for s in part] for part in (X, y))
+    model = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(pa.array(words), pa.array(labels))
+    assert model.score(pa.array(words), pa.array(labels)) == model.score(words, labels) > 0.5

@@ -347,3 +347,27 @@ def test_labels_that_are_not_known(unknown):
 def test_bad_votes(labels, message):
     with pytest.raises(ValueError, match=message):
         TaxonomyClassifier(PATHS, loss="log", C=1.0).fit(X, as_objects(list(labels)))
+
+
+def test_score_is_of_what_is_known():
+    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, y)
+    found, above = model.predict(X), [INNER[name] for name in y]
+    assert model.score(X, above) == np.mean([INNER[a] == b for a, b in zip(found, above, strict=True)]) > 0.9
+    sets = [{name, "hockey"} for name in y]
+    assert model.score(X, sets) == np.mean([a in some for a, some in zip(found, sets, strict=True)])
+    half = as_objects([None if k % 2 else name for k, name in enumerate(y.tolist())])
+    assert model.score(X, half) == np.mean((found == y)[::2])
+    weight = np.arange(len(y), dtype=float)
+    assert model.score(X, half, weight) == pytest.approx(np.average((found == y)[::2], weights=weight[::2]))
+    free = TaxonomyClassifier(PATHS, leaf_only=False, C=1.0, random_state=0).fit(X, y)
+    assert free.score(X, above) == np.mean(free.predict(X) == above)  # inner nodes are labels like others
+    with pytest.raises(ValueError, match="y tells nothing of any example"):
+        model.score(X, as_objects([None] * len(y)))
+    with pytest.raises(ValueError, match="X has 120 samples, y has 3"):
+        model.score(X, y[:3])
+
+
+def test_minus_one_beside_0_and_1():
+    signs = np.arange(len(X)) % 3 - 1
+    with pytest.warns(structsvm.AdviceWarning, match="y has -1 beside 0 and 1, which says that a label is not known"):
+        assert TaxonomyClassifier(C=1.0, random_state=0).fit(X, signs).classes_.tolist() == [0, 1]

@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from structsvm import load
+from structsvm import AdviceWarning, load
 from structsvm.metrics import (
     hierarchical_f1_scorer,
     hierarchical_scores,
@@ -15,7 +15,7 @@ from structsvm.metrics import (
     tree_loss,
     tree_loss_scorer,
 )
-from structsvm.structures.taxonomy import Taxonomy
+from structsvm.structures.taxonomy import Taxonomy, joined_levels
 from structsvm.tasks import TaxonomyClassifier
 
 TEXTS = ["a king and a rook", "five dice", "ball and goal", "ball and basket", "a novel", "king of dice"] * 5
@@ -131,3 +131,25 @@ def test_scorers_take_the_taxonomy_of_the_estimator(by_strings):
     search = GridSearchCV(classifier(), {"C": [1.0]}, scoring=tree_loss_scorer, cv=2)
     assert search.fit(TEXTS, np.array(LEVELS)).best_score_ == 0.0
     assert repr(tree_loss_scorer) == "tree_loss_scorer"
+
+
+def test_whole_numbers_and_missing_ones():
+    class Nothing:
+        """As pandas has it: comparisons have no truth value."""
+
+        def __ne__(self, other):
+            raise TypeError("boolean value of NA is ambiguous")
+
+        __hash__ = object.__hash__
+
+    levels = [[1.0, 2.0], [1.0, 3.0], [4.0, np.nan], [4.0, Nothing()], [np.float32(1.5), None]]
+    assert joined_levels(levels, ">") == ["1>2", "1>3", "4", "4", "1.5"]
+
+
+def test_a_separator_that_stands_nowhere(tmp_path):
+    with pytest.warns(AdviceWarning, match=r"taxonomy='/' stands in no label, so no node lies above the labels$"):
+        classifier(taxonomy="/").fit(TEXTS, PATHS)
+    edges = tmp_path / "edges.tsv"
+    edges.write_text("a\tb\n")
+    with pytest.warns(AdviceWarning, match=r"a file's taxonomy is read_taxonomy\(...\)"):
+        classifier(taxonomy=str(edges)).fit(TEXTS, PATHS)

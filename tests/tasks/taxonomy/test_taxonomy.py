@@ -486,10 +486,22 @@ def test_the_safest_node_above_the_best_label(loss):
     delta = np.array([[0.0 if loss == "matrix" else taxonomy.loss(loss, a, b) for b in nodes] for a in nodes])
     if loss == "matrix":
         delta = rng.uniform(0.5, 2.0, delta.shape) * (1.0 - np.eye(len(nodes)))
+        delta[:, [k for k, node in enumerate(nodes) if node not in NAMES]] *= 0.3
     given = {"loss": delta if loss == "matrix" else loss}
     model = TaxonomyClassifier(taxonomy, leaf_only=False, random_state=0, **given).fit(X, y)
     test = np.vstack([X, 0.3 * X, 0.0 * X])
-    scores, predicted, stops = model.node_scores(test), model.predict(test), 0
+    proba, predicted, stops = model.predict_proba(test), model.predict(test), 0
+    columns = [model.classes_.tolist().index(name) for name in NAMES]
+    for p, found in zip(proba[:, columns], predicted.tolist(), strict=True):
+        above = {*taxonomy.ancestors(NAMES[p.argmax()]), "ROOT"}
+        risk = {
+            z: sum(delta[nodes.index(t), nodes.index(z)] * p_t for t, p_t in zip(NAMES, p, strict=True)) for z in above
+        }
+        assert risk[found] == pytest.approx(min(risk.values()), abs=1e-5)
+        stops += found not in NAMES
+    assert (stops > 0) == (loss in ("path", "matrix"))
+    model.model_.temperature = None  # no probabilities: the margins that training asks for
+    scores, predicted = model.node_scores(test), model.predict(test)
     columns = [model.nodes_.tolist().index(name) for name in NAMES]
     for s, found in zip(scores[:, columns], predicted.tolist(), strict=True):
         above = {*taxonomy.ancestors(NAMES[s.argmax()]), "ROOT"}
@@ -497,8 +509,6 @@ def test_the_safest_node_above_the_best_label(loss):
             z: max(delta[nodes.index(t), nodes.index(z)] + s_t for t, s_t in zip(NAMES, s, strict=True)) for z in above
         }
         assert risk[found] == pytest.approx(min(risk.values()), abs=1e-5)
-        stops += found not in NAMES
-    assert (stops > 0) == (loss in ("path", "matrix"))
 
 
 def test_stopping_early_is_safer():
