@@ -724,8 +724,13 @@ def prepare_segments(
 
 
 def read(X: Any) -> Any:
-    """X, which may be an iterator, so that it can be read twice."""
-    return list(X) if isinstance(X, Iterator) else X
+    """X, which may be an iterator, of iterators, or a column of a table, so that it can be read twice."""
+    if isinstance(X, Columns):
+        return X
+    X = X.to_pylist() if hasattr(X, "to_pylist") else X.to_list() if hasattr(X, "to_list") else X
+    if isinstance(X, (Iterator, list, tuple)) or (isinstance(X, np.ndarray) and X.dtype == object):
+        X = [list(x) if isinstance(x, Iterator) else x for x in X]
+    return X
 
 
 def check_whole(sets: Any) -> None:

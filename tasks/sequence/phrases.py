@@ -8,7 +8,7 @@ so that a phrase is as likely to be a segment where it is met again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +25,8 @@ TAGS = ("pos", "postag", "tag", "upos", "pos[0]", "p[0]", "t[0]")
 KINDS = ("lower", "shape", "same")
 # Phrases are seen so often or more.
 LEAST = 2
+# Tokens that tell what features there are.
+FIRST = 1000
 
 
 class Phrases:
@@ -185,10 +187,10 @@ def _sources(X: Any, *, are_columns: bool) -> list[tuple[Any, str]]:
     """Where names are found: the first two columns, or the features that have usual names."""
     if isinstance(X, Columns):
         return _OF_COLUMNS[: 2 if X.n_columns == 1 else 3]
-    token = next(chain.from_iterable(X), None) if isinstance(X, (list, tuple)) else None
+    tokens = list(islice(chain.from_iterable(X), FIRST)) if isinstance(X, (list, tuple)) else []
     if are_columns:
-        return _OF_COLUMNS[: 2 if token is None or len(token) == 1 else 3]
-    names = {name for name, _ in _attributes(token)}
+        return _OF_COLUMNS[: 3 if tokens and isinstance(tokens[0], tuple) and len(tokens[0]) > 1 else 2]
+    names = {name for token in tokens for name, _ in _attributes(token)}
     word = next((name for name in WORDS if name in names), None)
     tag = next((name for name in TAGS if name in names), None)
     found = [] if word is None else [(word, "lower"), (word, "shape")]
@@ -226,7 +228,8 @@ def _names(X: Any, source: Any, n_tokens: int) -> tuple[NDArray[np.int64], list[
 def _text(token: Any, where: Any) -> str | None:
     """The text of a token in a column, or that of a feature."""
     if isinstance(where, int):
-        return token[where] if isinstance(token, tuple) and where < len(token) else None
+        parts = (token,) if isinstance(token, str) else token
+        return parts[where] if isinstance(parts, tuple) and where < len(parts) else None
     if isinstance(token, dict):
         text = token.get(where)
         return text if isinstance(text, str) else None

@@ -264,3 +264,42 @@ def test_what_is_settled():
         model.fit(X[:1], [[(0, 2, "ZZ")]])
     with pytest.raises(ValueError, match="predict_spans needs a model with segments=True"):
         SequenceLabeler(C=0.1, random_state=0).fit(X, BIO).predict_spans(X)
+
+
+def test_phrases_of_words_in_any_form():
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    sentences, y = make_sequences(100, random_state=0)
+    words = [[word for word, _ in sentence] for sentence in sentences]
+    every = np.empty(len(words), dtype=object)
+    every[:] = words
+    forms = {
+        "columns": Columns.from_sequences([[(word,) for word in sentence] for sentence in words]),
+        "lists": words,
+        "arrow": pa.array(words),
+        "series": pd.Series(words),
+        "objects": every,
+    }
+    models = {
+        name: SequenceLabeler(C=0.1, segments=True, loss="hamming", random_state=0).fit(X, y)
+        for name, X in forms.items()
+    }
+    models["iterators"] = SequenceLabeler(C=0.1, segments=True, loss="hamming", random_state=0).fit(
+        (iter(sentence) for sentence in words), y
+    )
+    counts = {model.model_.oracle.n_bigrams for model in models.values()}
+    assert len(counts) == 1 and counts.pop() > 0
+    predicted = [model.predict(X) for model in models.values() for X in forms.values()]
+    assert all(found == predicted[0] for found in predicted)
+
+
+def test_the_first_token_may_lack_a_word():
+    sentences, y = make_sequences(50, random_state=0)
+    X = [[{"word": word} for word, _ in sentence] for sentence in sentences]
+    whole = SequenceLabeler(C=0.1, segments=True, loss="hamming", random_state=0).fit(X, y)
+    X[0][0] = {"odd": "one"}
+    model = SequenceLabeler(C=0.1, segments=True, loss="hamming", random_state=0).fit(X, y)
+    assert (
+        model.model_.oracle.n_bigrams == pytest.approx(whole.model_.oracle.n_bigrams, abs=2)
+        and whole.model_.oracle.n_bigrams
+    )
