@@ -28,6 +28,7 @@ cdef struct Cut:
     double scale        # psi = scale * dPsi
     int64_t n_words     # 0: the zero constraint (the true output itself)
     int32_t* words      # dPsi in the problem's own encoding, canonical: equal words, equal dPsi
+    int32_t own[2]      # where a dual state stores words so few
 
 
 cdef struct Target:         # a true output, or the completion of one that is known in part

@@ -1,3 +1,4 @@
+from libc.math cimport INFINITY
 from libc.stdint cimport uint8_t
 
 from structsvm._problem cimport Cut, Problem, Target
@@ -5,22 +6,37 @@ from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._weights cimport WeightState
 
 
-cdef struct WorkingSet:
+cdef struct WorkingSet:     # half a cache line: steps on old examples find theirs anywhere in memory
     int32_t n
     int32_t capacity
     double total        # sum of alpha; LaRank's beta of the true output
-    Cut* cuts
-    double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
+    Cut* cuts           # so many as `capacity` says; behind them is `gram_of`
+    double bound        # of `total`; if negative there is none, but a ridge of -bound
 
 
 cdef enum:
     STAGES = 6          # of `DualState.fetch`
 
 
+cdef inline double* gram_of(const WorkingSet* s) noexcept nogil:
+    """A packed lower triangle: <psi_r, psi_c> stands at r (r + 1) / 2 + c, for c <= r."""
+    return <double*>(s.cuts + s.capacity)
+
+
 cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
     if r < 0 or c < 0:
         return 0.0
-    return s.gram[r * (r + 1) // 2 + c] if c <= r else s.gram[c * (c + 1) // 2 + r]
+    return gram_of(s)[r * (r + 1) // 2 + c] if c <= r else gram_of(s)[c * (c + 1) // 2 + r]
+
+
+cdef inline double box_of(const WorkingSet* s) noexcept nogil:
+    """The upper bound of the sum of alpha."""
+    return s.bound if s.bound >= 0.0 else INFINITY
+
+
+cdef inline double ridge_of(const WorkingSet* s) noexcept nogil:
+    """The curvature added along that sum."""
+    return -s.bound if s.bound < 0.0 else 0.0
 
 
 cdef class DualState(WeightState):
@@ -32,8 +48,7 @@ cdef class DualState(WeightState):
     cdef object base                        # None, or float64 weights that training started from
     cdef object average                     # in the place of its sum, after `end_average`; else None
     cdef object summed                      # what `sums` returns, if threads have summed; else None
-    cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
-    cdef double[::1] ridge                  # (n,) curvature added along that sum
+    cdef double[::1] weight                 # (n,) C of each example
     cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
     cdef int64_t[::1] position              # (n,) index into support, or -1
     cdef WorkingSet* sets
@@ -45,6 +60,7 @@ cdef class DualState(WeightState):
     cdef Target completion                  # words of this state's own
     cdef int64_t completion_capacity
 
+    cdef void set_bound(self, Py_ssize_t i) noexcept nogil
     cdef int complete(self, Py_ssize_t i) except -1 nogil
     cdef int drop(self, Py_ssize_t i) except -1 nogil
     cdef int process(self, Py_ssize_t i) except -1 nogil

@@ -54,6 +54,26 @@ cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
             and memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) == 0)
 
 
+cdef int store_words(Cut* cut, const int32_t* words) except -1 nogil:
+    """Copy the words of a constraint, a few into the cut itself."""
+    cut.words = &cut.own[0] if cut.n_words <= 2 else <int32_t*>malloc(cut.n_words * sizeof(int32_t))
+    if cut.words == NULL:
+        no_memory()
+    memcpy(cut.words, words, cut.n_words * sizeof(int32_t))
+    return 0
+
+
+cdef inline void free_words(Cut* cut) noexcept nogil:
+    if cut.n_words > 2:
+        free(cut.words)
+
+
+cdef inline void moved(Cut* cut) noexcept nogil:
+    """A cut has been copied to where it is now."""
+    if cut.n_words <= 2:
+        cut.words = &cut.own[0]
+
+
 cdef int no_memory() except -1 nogil:
     with gil:
         raise MemoryError("no memory for another constraint")
@@ -102,7 +122,7 @@ cdef class DualState(WeightState):
     def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, averaging=None, base=None,
                  int64_t patience=0, on=None):
         super().__init__(problem, seed=seed, averaging=averaging, base=base, on=on)
-        cdef Py_ssize_t n = problem.n_samples
+        cdef Py_ssize_t i, n = problem.n_samples
         self.patience = patience
         weight = np.array(C)
         if n != self.n_sets or C.shape[0] != n:
@@ -110,12 +130,9 @@ cdef class DualState(WeightState):
         if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
             raise ValueError("C must be finite and not negative")
         self.base = None if base is None else np.array(base, dtype=np.float64)
-        self.ridge = np.zeros(n)
-        if problem.penalty == PENALTY_QUADRATIC:
-            self.ridge = np.divide(1.0, weight, out=np.zeros(n), where=weight > 0.0)
-        if problem.penalty == PENALTY_QUADRATIC or problem.penalty == PENALTY_HARD:
-            weight[weight > 0.0] = np.inf
-        self.box = weight
+        self.weight = weight
+        for i in range(n):
+            self.set_bound(i)
         self.support = np.empty(n, dtype=np.int64)
         self.position = np.full(n, -1, dtype=np.int64)
         self.recompleted = np.empty(0, dtype=np.uint8)
@@ -203,6 +220,15 @@ cdef class DualState(WeightState):
         self.solve_set(i)
         return 0
 
+    cdef void set_bound(self, Py_ssize_t i) noexcept nogil:
+        """What the weight of example i means to its working set."""
+        cdef double C = self.weight[i]
+        if C > 0.0 and self.problem.penalty == PENALTY_QUADRATIC:
+            C = -1.0 / C
+        elif C > 0.0 and self.problem.penalty == PENALTY_HARD:
+            C = INFINITY
+        self.sets[i].bound = C
+
     cdef void fetch_old(self, int stage, int n) noexcept nogil:
         """Fetch into the caches what the steps on the next n old examples look at, unless the number of patterns
         changes."""
@@ -221,13 +247,11 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t k
         if stage == 0:
             prefetch(s)
-            prefetch(&self.box[i])
-            prefetch(&self.ridge[i])
             self.problem.c_prefetch(i, 0)
         elif stage == 1:
             prefetch(s.cuts)
             prefetch(&s.cuts[1])
-            prefetch(s.gram)
+            prefetch(gram_of(s))
             self.problem.c_prefetch(i, 1)
         elif stage == 2:
             for k in range(s.n):
@@ -245,7 +269,7 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t corner
         cdef double violation, high, gap
         self.decode(i, &cut, &violation)
-        if self.box[i] == 0.0:
+        if box_of(&self.sets[i]) == 0.0:
             return 0.0
         self.slopes(i, True)
         corner = self.highest(i, &high)
@@ -266,7 +290,7 @@ cdef class DualState(WeightState):
         self.slopes(i, False)
         corner = self.highest(i, &high)
         gap = self.restricted_gap(i)
-        if gap <= enough or gap <= self.tau * self.box[i]:
+        if gap <= enough or gap <= self.tau * box_of(&self.sets[i]):
             return False
         self.step_towards(i, corner, gap)
         return True
@@ -327,7 +351,7 @@ cdef class DualState(WeightState):
         cdef Target target
         cdef void* block
         cdef Py_ssize_t j
-        if self.group_end[i] < 0 or self.box[i] == 0.0:
+        if self.group_end[i] < 0 or box_of(&self.sets[i]) == 0.0:
             return 0
         self.problem.c_complete(i, self.w, &target)
         if target.n_words > self.completion_capacity:
@@ -357,7 +381,7 @@ cdef class DualState(WeightState):
         if s.n == 0:
             return 0
         self.slopes(i, False)
-        self.dual += 0.5 * self.ridge[i] * s.total * s.total
+        self.dual += 0.5 * ridge_of(s) * s.total * s.total
         for k in range(s.n):
             alpha = s.cuts[k].alpha
             self.dual -= alpha * self.slope[k] + 0.5 * alpha * alpha * gram_at(s, k, k)
@@ -381,30 +405,28 @@ cdef class DualState(WeightState):
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil:
         """Copy a cut with alpha = 0 to the end of example i's working set; return its place."""
         cdef WorkingSet* s = &self.sets[i]
-        cdef Py_ssize_t k = s.n, capacity
+        cdef Py_ssize_t c, k = s.n, capacity
         cdef Cut* new
         cdef void* block
         if s.n == s.capacity:
             capacity = 2 * s.capacity if s.capacity > 0 else 2
-            block = realloc(s.cuts, capacity * sizeof(Cut))
+            block = malloc(capacity * sizeof(Cut) + capacity * (capacity + 1) // 2 * sizeof(double))
             if block == NULL:
                 no_memory()
-            s.cuts = <Cut*>block
-            block = realloc(s.gram, capacity * (capacity + 1) // 2 * sizeof(double))
-            if block == NULL:
-                no_memory()
-            s.gram = <double*>block
-            s.capacity = <int32_t>capacity
+            if k > 0:
+                memcpy(block, s.cuts, k * sizeof(Cut))
+                memcpy(<Cut*>block + capacity, gram_of(s), k * (k + 1) // 2 * sizeof(double))
+            free(s.cuts)
+            s.cuts, s.capacity = <Cut*>block, <int32_t>capacity
+            for c in range(k):
+                moved(&s.cuts[c])
         self.make_room(k + 1)
         new = &s.cuts[k]
         new[0] = cut[0]
         new.alpha = new.drift = 0.0
         new.idle = 0
-        new.words = <int32_t*>malloc(cut.n_words * sizeof(int32_t))
-        if new.words == NULL:
-            no_memory()
-        memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
-        self.problem.c_inners(i, s.cuts, k + 1, new, s.gram + k * (k + 1) // 2)
+        store_words(new, cut.words)
+        self.problem.c_inners(i, s.cuts, k + 1, new, gram_of(s) + k * (k + 1) // 2)
         if k == 0:
             self.set_place(i, self.n_patterns)
             self.n_patterns += 1
@@ -430,16 +452,18 @@ cdef class DualState(WeightState):
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t last = s.n - 1, c
         cdef Py_ssize_t hole
+        cdef double* gram = gram_of(s)
         if s.cuts[k].drift != 0.0:
             self.problem.c_add(i, &s.cuts[k], s.cuts[k].drift, self.u)
-        free(s.cuts[k].words)
+        free_words(&s.cuts[k])
         if k != last:
             for c in range(k):
-                s.gram[k * (k + 1) // 2 + c] = s.gram[last * (last + 1) // 2 + c]
+                gram[k * (k + 1) // 2 + c] = gram[last * (last + 1) // 2 + c]
             for c in range(k + 1, last):
-                s.gram[c * (c + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + c]
-            s.gram[k * (k + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + last]
+                gram[c * (c + 1) // 2 + k] = gram[last * (last + 1) // 2 + c]
+            gram[k * (k + 1) // 2 + k] = gram[last * (last + 1) // 2 + last]
             s.cuts[k] = s.cuts[last]
+            moved(&s.cuts[k])
         s.n -= 1
         self.n_cuts -= 1
         if s.n == 0:
@@ -494,7 +518,7 @@ cdef class DualState(WeightState):
         """Where mass should go: the cut of highest slope, or ORIGIN."""
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k, best = ORIGIN
-        slope[0] = self.ridge[i] * s.total
+        slope[0] = ridge_of(s) * s.total
         for k in range(s.n):
             if self.slope[k] > slope[0]:
                 slope[0] = self.slope[k]
@@ -506,8 +530,8 @@ cdef class DualState(WeightState):
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k, best = NOTHING
         slope[0] = INFINITY
-        if s.total < self.box[i]:
-            slope[0] = self.ridge[i] * s.total
+        if s.total < box_of(s):
+            slope[0] = ridge_of(s) * s.total
             best = ORIGIN
         for k in range(s.n):
             if s.cuts[k].alpha > 0.0 and self.slope[k] < slope[0]:
@@ -526,8 +550,8 @@ cdef class DualState(WeightState):
         rounding = 1e-14 * curvature
         curvature -= 2.0 * gram_at(s, to, origin)
         if to == ORIGIN or origin == ORIGIN:
-            curvature += self.ridge[i]
-        room = s.cuts[origin].alpha if origin != ORIGIN else self.box[i] - s.total
+            curvature += ridge_of(s)
+        room = s.cuts[origin].alpha if origin != ORIGIN else box_of(s) - s.total
         # Two cuts with the same psi, but for rounding: all the mass goes to the better one.
         amount = slope / curvature if curvature > rounding else room
         if amount >= room:
@@ -537,7 +561,7 @@ cdef class DualState(WeightState):
         if origin != ORIGIN:
             s.cuts[origin].alpha = s.cuts[origin].alpha - amount if amount < room else 0.0
         else:
-            s.total = s.total + amount if amount < room else self.box[i]
+            s.total = s.total + amount if amount < room else box_of(s)
         if to != ORIGIN:
             s.cuts[to].alpha += amount
         else:
@@ -608,7 +632,7 @@ cdef class DualState(WeightState):
         psi_k a step of some length gains length g - length^2 |D|^2 / 2.
         """
         cdef WorkingSet* s = &self.sets[i]
-        cdef double C = self.box[i], curvature = 0.0, length = 1.0, row, change
+        cdef double C = box_of(s), curvature = 0.0, length = 1.0, row, change
         cdef Py_ssize_t k, m
         # |D|^2 from the Gram matrix; only the corner itself may have alpha = 0.
         for k in range(s.n):
@@ -663,10 +687,10 @@ cdef class DualState(WeightState):
         for k in range(s.n):
             slack = max(slack, self.slope[k])
             used += s.cuts[k].alpha * self.slope[k]
-        if self.ridge[i] > 0.0:
-            return 0.5 * slack * slack / self.ridge[i] + 0.5 * self.ridge[i] * s.total * s.total - used
-        if self.box[i] < INFINITY:
-            return self.box[i] * slack - used
+        if ridge_of(s) > 0.0:
+            return 0.5 * slack * slack / ridge_of(s) + 0.5 * ridge_of(s) * s.total * s.total - used
+        if box_of(s) < INFINITY:
+            return box_of(s) * slack - used
         return slack * (1.0 + s.total) - used
 
     # ---- the running average ----------------------------------------------------------------
@@ -778,8 +802,8 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         self.problem.lend(self.weights)
         for i in range(self.n_sets):
-            self.box[i] *= factor
-            self.ridge[i] /= factor
+            self.weight[i] *= factor
+            self.set_bound(i)
             for k in range(self.sets[i].n):
                 self.sets[i].cuts[k].alpha *= factor
             self.add_up(i)
@@ -796,8 +820,8 @@ cdef class DualState(WeightState):
         s.total = 0.0
         for k in range(s.n):
             s.total += s.cuts[k].alpha
-        if s.total > self.box[i] * (1.0 - 1e-12):
-            s.total = self.box[i]
+        if s.total > box_of(s) * (1.0 - 1e-12):
+            s.total = box_of(s)
 
     cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low):
         """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`.
@@ -818,7 +842,7 @@ cdef class DualState(WeightState):
                     linear += s.cuts[k].alpha * s.cuts[k].b
                     self.problem.c_accumulate_window(
                         i, &s.cuts[k], s.cuts[k].alpha, &exact[0], low, low + exact.shape[0])
-                ridge += self.ridge[i] * s.total * s.total
+                ridge += ridge_of(s) * s.total * s.total
                 poll(<int64_t>self.problem.c_cost(i))
         return np.asarray(exact), linear, ridge
 
@@ -855,7 +879,7 @@ cdef class DualState(WeightState):
         if violation is None:
             violation = violations(self.problem, weights)
             self.n_argmax += self.problem.n_samples
-        slack = np.where(np.asarray(self.box) > 0.0, np.maximum(violation, 0.0), 0.0)
+        slack = np.where(np.asarray(self.weight) > 0.0, np.maximum(violation, 0.0), 0.0)
         if self.problem.penalty == PENALTY_HARD:
             worst = slack.max(initial=0.0)
             if worst == 0.0:
@@ -865,11 +889,8 @@ cdef class DualState(WeightState):
                 return np.inf
             return norm / (1.0 - worst) ** 2
         if self.problem.penalty == PENALTY_QUADRATIC:
-            ridge = np.asarray(self.ridge)
-            losses = np.divide(0.5 * slack * slack, ridge, out=np.zeros_like(slack), where=ridge > 0.0)
-        else:
-            losses = np.multiply(self.box, slack)
-        return norm + float(losses.sum())
+            slack = 0.5 * slack * slack
+        return norm + float(np.multiply(self.weight, slack).sum())
 
     def half_norm(self, w):
         """1/2 |w - base|^2 (no base: 0), in float64."""
@@ -965,14 +986,14 @@ cdef class DualState(WeightState):
             if not self.problem.c_valid(i, &cut):
                 raise ValueError(f"array 'cut_words' of the training state: cut {c} is none of example {i}")
             if not (cut.alpha >= 0.0 and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
-                    and cut.b < LARGEST and min(cut.alpha, self.box[i]) * cut.scale < LARGEST):
+                    and cut.b < LARGEST and min(cut.alpha, box_of(&self.sets[i])) * cut.scale < LARGEST):
                 raise ValueError(f"array 'cut_numbers' of the training state: cut {c} has alpha {cut.alpha:g}, "
                                  f"b {cut.b:g} and scale {cut.scale:g}")
             if not 0 <= idle[c] <= self.patience:
                 raise ValueError(f"array 'cut_idle' of the training state: cut {c} has been idle {idle[c]} times")
-            if not (adapt or total[i] <= self.box[i] * (1.0 + 1e-9)):
+            if not (adapt or total[i] <= box_of(&self.sets[i]) * (1.0 + 1e-9)):
                 raise ValueError(f"array 'cut_numbers' of the training state: the alphas of example {i} exceed its box "
-                                 f"of {self.box[i]:g}")
+                                 f"of {box_of(&self.sets[i]):g}")
             look()
         if products > MANY_PRODUCTS + 1000 * n_cuts:
             raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
@@ -985,9 +1006,9 @@ cdef class DualState(WeightState):
             for c in range(n_cuts):
                 i = example[c]
                 alpha = numbers[c, 0]
-                if total[i] > self.box[i] * (1.0 + 1e-9):
-                    alpha *= self.box[i] / total[i]
-                if alpha == 0.0 and (self.patience == 0 or self.box[i] == 0.0):
+                if total[i] > box_of(&self.sets[i]) * (1.0 + 1e-9):
+                    alpha *= box_of(&self.sets[i]) / total[i]
+                if alpha == 0.0 and (self.patience == 0 or box_of(&self.sets[i]) == 0.0):
                     continue
                 cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
                 cut.n_words = bounds[c + 1] - bounds[c]
@@ -1018,13 +1039,11 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         for i in range(self.n_sets):
             for k in range(self.sets[i].n):
-                free(self.sets[i].cuts[k].words)
+                free_words(&self.sets[i].cuts[k])
             free(self.sets[i].cuts)
-            free(self.sets[i].gram)
             self.sets[i].n = self.sets[i].capacity = 0
             self.sets[i].total = 0.0
             self.sets[i].cuts = NULL
-            self.sets[i].gram = NULL
         self.n_cuts = self.n_patterns = self.n_near = 0
 
     def constraints(self):
