@@ -109,7 +109,7 @@ static SMALL int cky_chances(cky_chart *h, cky_fronts *f, double best) {
 static SMALL void cky_decide(cky_chart *h, cky_fronts *f, double cost) {
     const double least = cost * (1.0 + 1e-9) + 1e-300;
     cky_visit *root = f->visit, *end = f->visit + f->n_visits;
-    for (cky_visit *v = f->visit; v < end && v->chance > 0.0 && !v->is_base && v->j - v->i == h->n; v++)
+    for (cky_visit *v = f->visit; v < end && !v->is_base && v->j - v->i == h->n; v++)
         if (v->s < h->n_nodes && v->chance > root->chance) root = v;
     for (cky_visit *v = f->visit; v < end; v++) {
         cky_visit *first = v, *above = NULL;

@@ -128,7 +128,7 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     undrawn = task.undrawn.get(click.get_current_context().info_name or "")
     if plot and undrawn:
         raise ValueError(f"--plot {undrawn}")
-    return task, task.load(path, mmap=True)
+    return task, task.load(path)
 
 
 MODEL = click.argument("model", type=FILE)

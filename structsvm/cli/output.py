@@ -108,8 +108,8 @@ def _same_file(path: str, other: str) -> bool:
     """Whether two paths lead to the same file; "-" is standard input."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(sys.stdin.fileno()) if other == "-" else os.stat(other))
-    except (OSError, ValueError):  # one of them is not there, or standard input is no file
-        return False
+    except (OSError, ValueError):  # one of them is not there, but for what `realpath` makes of it; or a closed input
+        return other != "-" and os.path.exists(other) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def _is_stream(path: str) -> bool:

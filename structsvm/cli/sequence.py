@@ -84,7 +84,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     X, y = split_labels(model, read_columns(out.source(path)), path)
     if y is None:
         raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
-    gold, predicted = y.column(0), model.predict(X, n_jobs=jobs)
+    gold = y.column(0)
+    predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
     scores = chunk_scores(gold, predicted)
     found = out.named(scores, "accuracy", "f1", "precision", "recall") | {"n_sequences": len(X), "n_tokens": X.n_tokens}
     return found, scores.report(), lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)

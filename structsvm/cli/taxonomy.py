@@ -139,6 +139,10 @@ def documents(model: Any, path: str) -> Any:
 def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any]:
     """Return the shards that options ask for, and their labels; with the words of a model to resume."""
     given: dict[str, Any] = {}
+    if of_texts and in_shards.folder is None:
+        raise click.UsageError(
+            f"--{'ngrams' if 'ngrams' in of_texts else 'min-count'}: shards have the terms they have"
+        )
     if in_shards.folder is not None and holds_texts(in_shards.path):
         given = {"vectorizer": vectorizer([], **of_texts) if model is None else model.vectorizer}
     found = in_shards.of(DocumentShards, **given)

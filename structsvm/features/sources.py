@@ -64,6 +64,7 @@ def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[by
                 yield block, math.inf
             return
         counted = _Counted(file)
+        unfolding_limit(0)  # what is wrong with it is not wrong with the data
         with _undamaged(kind, name), importlib.import_module(module).open(counted) as unfolded:
             while block := unfolded.read(BLOCK):
                 yield block, unfolding_limit(counted.n)

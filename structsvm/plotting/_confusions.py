@@ -95,6 +95,7 @@ class ConfusionDisplay:
         """
         from structsvm.metrics import label_report
 
+        y_true, y_pred = list(y_true), list(y_pred)
         report = label_report(y_true, y_pred)
         if labels is None:
             labels = sorted(report, key=lambda label: -report[label].support)

@@ -50,8 +50,8 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
     """Batches of rows of a Parquet or Arrow file, or of an Arrow table, reader or data set; None for other sources."""
     if hasattr(source, "to_batches") or hasattr(source, "read_next_batch"):
         return iter(source.to_batches() if hasattr(source, "to_batches") else source)
-    if not isinstance(source, (str, os.PathLike)):
-        return None
+    if not isinstance(source, (str, os.PathLike)) or (os.path.exists(source) and not os.path.isfile(source)):
+        return None  # a pipe, which can be read once
     with open(source, "rb") as file:
         head = file.read(len(ARROW))
     kind = next((kind for kind in (PARQUET, ARROW, MESSAGES) if head.startswith(kind)), None)

@@ -222,7 +222,7 @@ class SpanTemplates:
             if found is None:
                 raise ValueError(
                     f"template {text!r}: {word!r} is no part of one; expected 'length', 'rule', or a column after "
-                    f"'first', 'last' or 'split', as in 'first.{TERMINAL}'"
+                    f"'first', 'last', 'all' or 'split', as in 'first.{TERMINAL}'"
                 )
             names = (TERMINAL, *self.columns, *self.vectors)
             if found[3] not in names:

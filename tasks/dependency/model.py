@@ -428,6 +428,16 @@ def outputs_of(arcs: Any, offsets: Any, labels: Any, subtypes: bool) -> Any:
     return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
 
+def cut_labels(classes: Any, params: Any) -> Any:
+    """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
+    if classes is None:
+        return None
+    found = listed(classes)
+    if not all(isinstance(label, str) for label in found):
+        raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
+    return found if params.subtypes else list(map(without_subtype, found))
+
+
 def without_subtype(label: str) -> str:
     """``acl`` of ``acl:relcl``."""
     return label.partition(":")[0]
@@ -453,7 +463,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     check_lengths(offsets, params.max_length)
     if before is not None:
         check_unchanged(params, before, SETTLED)
-        check_classes(classes, before.labels)
+        check_classes(cut_labels(classes, params), before.labels)
         codes, offsets = before.with_tags(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
@@ -461,9 +471,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
-        found = set(listed(classes))
-        if not all(isinstance(label, str) for label in found):
-            raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
+        found = set(cut_labels(classes, params))
     labels = sorted(found)
     if not labels:
         raise ValueError("no arc has a label")

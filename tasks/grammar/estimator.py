@@ -369,7 +369,8 @@ class GrammarParser(StructureEstimator):
         self._fitted()
         trees = trees_of(X, y, self)
         check_whole(trees, "score")
-        return bracket_scores(trees, self.predict([tree.tokens() for tree in trees])).f1
+        by_words = self.terminals == "words"
+        return bracket_scores(trees, self.predict([tree.leaves() if by_words else tree.tokens() for tree in trees])).f1
 
     # ---- views ---------------------------------------------------------------------------------
 
@@ -409,7 +410,7 @@ class GrammarParser(StructureEstimator):
 def warned_of(without: list[int], n: int, params: Any) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
-        advice = "h=0 makes more rules that were not seen, " * (params.h != 0)
+        advice = "h=0 makes more rules that were not seen, " * (params.model_.oracle.grammar.h != 0)
         if params.terminals != "words":
             advice += "terminals='words' with min_count=2 knows classes of unknown words, "
         warn(

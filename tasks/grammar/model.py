@@ -33,6 +33,7 @@ from structsvm.tasks.common.inspection.weights import Contribution, Explanation,
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY, SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.templates import sees_rules
@@ -247,7 +248,8 @@ class GrammarModel(CalibratedStructures):
     @property
     def _is_sum(self) -> bool:
         """Whether scores are logarithms of probabilities, about: untempered ones, by a margin of one per bracket."""
-        rescaling = getattr(self.params.get("solver"), "rescaling", self.params.get("rescaling", "margin"))
+        solver = inner_of(self.params.get("solver"))
+        rescaling = getattr(solver, "rescaling", self.params.get("rescaling", "margin"))
         return self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
 
     def predict(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -130,10 +130,16 @@ class Terminals:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         own = self._own(tree.leaves())
         if self.kind == "words":
+            values, places = list(own), _places(tree)
             return tree.map(
                 lambda node, children: Tree.made(
                     node.label,
-                    tuple([self.of_word(c, grammar, next(own)) if isinstance(c, str) else c for c in children]),
+                    tuple(
+                        [
+                            self.of_word(c, grammar, values[places[id(node)].popleft()]) if isinstance(c, str) else c
+                            for c in children
+                        ]
+                    ),
                 )
             )
         for word, tag in tree.tokens():
@@ -161,8 +167,9 @@ class Terminals:
             word, tag = token if isinstance(token, (tuple, list)) and len(token) == 2 else (token, token)
             if not (isinstance(word, str) and isinstance(tag, str)):
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
-            if self.kind == "both" and isinstance(token, str):
-                raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
+            if isinstance(token, str) and (self.kind == "both" or (self.kind == "tags" and self.own.sizes)):
+                what = "terminals='both'" if self.kind == "both" else "features of words"
+                raise ValueError(f"with {what} a token must be a pair (word, tag), got {token!r:.80}")
             if not word or not tag:
                 raise ValueError(f"a word and its tag must not be empty, got {token!r:.80}")
             if self.kind != "words" and tag not in grammar.terminal_number:
@@ -179,6 +186,20 @@ class Terminals:
         if self.kind != "words":
             _check_tags(words, grammar.terminal_number)
         return terminals, words
+
+
+def _places(tree: Any) -> dict[int, deque[int]]:
+    """Which words are a node's own children, by the node; of one that stands in the tree twice, both lots in order."""
+    found: dict[int, deque[int]] = defaultdict(deque)
+    n, stack = 0, [(tree, tree)]
+    while stack:
+        above, item = stack.pop()
+        if isinstance(item, str):
+            found[id(above)].append(n)
+            n += 1
+        else:
+            stack.extend((item, child) for child in reversed(item.children))
+    return found
 
 
 def _check_tags(nodes: Any, known: Any) -> None:

@@ -56,7 +56,7 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
     first = [line.rstrip("\r") for _, line in islice(numbered_lines(text), LOOK)]
     if not first:
         raise DocumentFileError(f"{name}: holds no documents")
-    rows = ((k, line.rstrip("\r")) for k, line in numbered_lines(text))
+    rows = ((k, _stripped(line, name, k)) for k, line in numbered_lines(text))
     if texts is None:
         texts = _are_texts(first)
     if not texts:
@@ -80,7 +80,7 @@ def document_pieces(source: Any) -> Iterator[tuple[Any, list[str]]]:
         except UnicodeDecodeError as wrong:
             place = line + data.count(b"\n", 0, wrong.start)
             raise DocumentFileError(f"{name}, line {place}: bytes that are not UTF-8") from None
-        rows = [(line + k - 1, row.rstrip("\r")) for k, row in numbered_lines(text)]
+        rows = [(line + k - 1, _stripped(row, name, line + k - 1)) for k, row in numbered_lines(text)]
         line += data.count(b"\n")
         if rows:
             if texts is None:
@@ -88,6 +88,14 @@ def document_pieces(source: Any) -> Iterator[tuple[Any, list[str]]]:
             yield (_labelled_texts if texts else _svmlight)(rows, name)
     if texts is None:
         raise DocumentFileError(f"{name}: holds no documents")
+
+
+def _stripped(line: str, name: str, k: int) -> str:
+    """A line without the carriage return of its end; DocumentFileError if there are others."""
+    line = line.rstrip("\r")
+    if "\r" in line:
+        raise DocumentFileError(f"{name}, line {k}: a carriage return within a line")
+    return line
 
 
 def _whole_lines(source: Any, name: str) -> Iterator[bytes]:

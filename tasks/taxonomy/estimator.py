@@ -322,6 +322,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         elif self.vectorizer is not None:
             vectorizer = clone(self.vectorizer)
             X = vectorizer.fit_transform(as_texts(X))
+        elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+            raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)

@@ -266,7 +266,9 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
 
 
 def holds_texts(path: Any) -> bool:
-    """Whether the documents of a file are texts."""
+    """Whether the documents of a file are texts; ValueError for a pipe, which can be read once."""
+    if isinstance(path, (str, os.PathLike)) and os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{path}: shards of documents are made of a file, which is read twice, and this is none")
     X, _ = next(_pieces(path, None))
     return isinstance(X, list)
 

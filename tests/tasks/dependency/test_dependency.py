@@ -352,3 +352,10 @@ def test_when_there_is_no_second_stage(monkeypatch):
 
 def parser_labels():
     return sorted({label for tree in TRAIN for _, label in tree.arcs} - {"root"})
+
+
+def test_classes_with_subtypes_that_are_left_out():
+    X, y = [["a", "b"]] * 5, [[(2, "acl:relcl"), (0, "root")]] * 5
+    parser = DependencyParser(C=1.0, subtypes=False).partial_fit(X, y, classes=["acl:relcl", "root"])
+    parser.partial_fit(X, y, classes=["acl:relcl", "root"])
+    assert parser.classes_.tolist() == ["acl", "root"]

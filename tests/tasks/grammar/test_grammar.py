@@ -952,3 +952,33 @@ def test_trees_of_nltk_in_and_out():
 
 
 BANK_TREES = list(map(parse_tree, BANK))
+
+
+def test_the_likeliest_of_several_start_symbols():
+    trees = ["(S (NP (NN ice)) (VP (VBZ is)))"] * 100 + ["(FRAG (NP (NN ice)) (VP (VBZ is)))"]
+    for order in (1, -1):
+        parser = GrammarParser(solver="pcfg", decode="brackets").fit(trees[::order])
+        assert parser.predict([["NN", "VBZ"]])[0].label == "S"
+        (found,) = parser.predict_kbest([["NN", "VBZ"]], 3, probabilities=True)
+        assert found[0][0].label == "S" and found[0][1] > 0.95
+
+
+def test_own_columns_of_words_beside_nodes():
+    """What a callable makes of words is what the columns of words are: the same model."""
+    trees = ["(S a (X (N b) (N p)))", "(S (X a (N b)) (N q))"] * 10
+    params = {"terminals": "words", "min_count": 1, "C": 1.0, "prior": None, "h": None, "random_state": 0}
+    whole = "last.{0}\nlast+1.{0}\nfirst.{0}"
+    one = GrammarParser(span_features=whole.format("word"), **params).fit(trees)
+    other = GrammarParser(
+        span_features=whole.format("own1"), features=lambda words: [word.lower() for word in words], **params
+    ).fit(trees)
+    assert other.result_.primal == pytest.approx(one.result_.primal)
+    assert one.score(trees) == other.score(trees) == 1.0  # words without tags
+
+
+def test_features_of_words_need_words():
+    pairs = [["DT", "NN", "VBZ"]] * 5, ["(S (NP (DT the) (NN cat)) (VP (VBZ eats)))"] * 5
+    parser = GrammarParser(terminals="tags", features=lambda words: list(words), C=1.0, random_state=0).fit(*pairs)
+    assert parser.predict([[("the", "DT"), ("cat", "NN"), ("eats", "VBZ")]])[0].label == "S"
+    with pytest.raises(ValueError, match=r"with features of words a token must be a pair \(word, tag\), got 'DT'"):
+        parser.predict([["DT", "NN", "VBZ"]])
