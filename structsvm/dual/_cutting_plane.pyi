@@ -1,6 +1,10 @@
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm._problem import Problem
 from structsvm.dual._dual import DualState
 
 class WorkingSets:
@@ -14,3 +18,16 @@ class WorkingSets:
         epsilon: float,
     ) -> int: ...
     def optimize(self, enough: float, max_sweeps: int) -> float: ...
+
+class OneSlackProblem(Problem):
+    def __init__(self, problem: Problem) -> None: ...
+
+class ConstraintCache:
+    def __init__(self, problem: Problem, C: NDArray[np.float64], n_rounds: int) -> None: ...
+    def clear(self) -> None: ...
+    def put(
+        self, answers: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]]
+    ) -> None: ...
+    def most_violated(self, weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual._cutting_plane import WorkingSets
-from structsvm.dual._one_slack import ConstraintCache
+from structsvm.dual._cutting_plane import ConstraintCache, WorkingSets
 from structsvm.dual._rounds import collect
 from structsvm.dual._weights import checked_array
 

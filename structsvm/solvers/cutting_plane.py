@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual._dual import DualState
-from structsvm.dual._one_slack import OneSlackProblem
+from structsvm.dual._cutting_plane import OneSlackProblem
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
 from structsvm.solvers.base import DualSolver

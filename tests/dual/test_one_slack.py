@@ -8,7 +8,7 @@ from python_oracles import Data
 
 from structsvm import CuttingPlane
 from structsvm.dual import cutting_plane_schedules
-from structsvm.dual._one_slack import ConstraintCache
+from structsvm.dual._cutting_plane import ConstraintCache
 from structsvm.dual._rounds import collect
 from structsvm.oracles.viterbi import ViterbiOracle
 
