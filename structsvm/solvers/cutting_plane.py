@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual._dual import DualState
 from structsvm.dual._cutting_plane import OneSlackProblem
+from structsvm.dual._dual import DualState
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
 from structsvm.solvers.base import DualSolver
