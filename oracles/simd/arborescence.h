@@ -125,82 +125,111 @@ static int arborescence_best(int64_t n, const float *scores, void *memory, int32
 /* ---- sums ---- */
 
 /* Doubles that `arborescence_sums` needs. */
-static inline int64_t arborescence_sums_size(int64_t n) { return 2 * n * n + n; }
+static inline int64_t arborescence_sums_size(int64_t n) { return 2 * n * n + 4 * n; }
 
-/* log sum over all trees of exp(score), and the probability of each arc. Row and column k of the Laplacian are word k + 1,
- * the first row holds the scores of the root; each column is divided by the exponential of its greatest score. Returns 0,
- * or -1 once `stop_poll` has; log_sum is -inf where there is no tree. */
+/* Let two words change places. */
+static void arborescence_swap(int64_t n, double *A, double *R, double *word, int64_t i, int64_t k) {
+    double held;
+    if (i == k) return;
+    for (int64_t j = 0; j < n; j++) held = A[i * n + j], A[i * n + j] = A[k * n + j], A[k * n + j] = held;
+    for (int64_t j = 0; j < n; j++) held = A[j * n + i], A[j * n + i] = A[j * n + k], A[j * n + k] = held;
+    held = R[i], R[i] = R[k], R[k] = held;
+    held = word[i], word[i] = word[k], word[k] = held;
+}
+
+/* log sum over all trees of exp(score), and the probability of each arc, by elimination without subtraction (Grassmann,
+ * Taksar and Heyman 1985), which the matrix-tree theorem for Markov chains allows: the sum over the trees with root r is
+ * proportional to how often a chain that steps from word to head is at r. With A[i, j] the weight of word i's head j, and
+ * R[i] that of the root, word k is taken out of those that are left:
+ *
+ *     sum(A, R) = s_k sum(A', R'),   s_k = sum_j A[k, j],   A'[i, j] = A[i, j] + A[i, k] A[k, j] / s_k   (R' likewise)
+ *
+ * up to the last word, whose sum is R. The word of the largest s_k goes next, so that A[i, k] / s_k <= 1. Probabilities
+ * are usages of arcs: backwards, an arc's usage is shared between its own weight and the way by k,
+ *
+ *     u[i, k] = sum_j via[i, j],   u[k, j] = sum_i via[i, j] + A[k, j] / s_k (1 - sum_ij via[i, j]).
+ *
+ * Where weights are restored by subtraction, what is lost is no more than a rounding of a probability. Each word's
+ * weights are divided by the greatest. Returns 0, or -1 once `stop_poll` has; log_sum is -inf where there is no tree. */
 static int arborescence_sums(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs) {
     int64_t N = n + 1, work = 0;
-    double *L = memory, *inverse = L + n * n, *top = inverse + n * n;
+    double *A = memory, *use = A + n * n, *R = use + n * n, *root_use = R + n, *leaves = root_use + n, *word = leaves + n;
     *log_sum = 0.0;
     for (int64_t m = 1; m <= n; m++) {
-        double most = -INFINITY, diagonal = 0.0;
+        double most = -INFINITY;
         for (int64_t h = 0; h <= n; h++)
             if (h != m) most = fmax(most, scores[h * N + m]);
         if (!(most > -INFINITY)) {
             *log_sum = -INFINITY;
             return 0;
         }
-        top[m - 1] = most;
         *log_sum += most;
-        for (int64_t h = 1; h <= n; h++) {
-            double a = h == m ? 0.0 : exp(scores[h * N + m] - most);
-            L[(h - 1) * n + m - 1] = -a;
-            diagonal += a;
-        }
-        L[(m - 1) * n + m - 1] = diagonal;
-        L[m - 1] = exp(scores[m] - most);
+        for (int64_t h = 1; h <= n; h++) A[(m - 1) * n + h - 1] = h == m ? 0.0 : exp(scores[h * N + m] - most);
+        R[m - 1] = exp(scores[m] - most);
+        word[m - 1] = (double)m;
         if (stop_count(&work, 20 * n) < 0) return -1;
     }
-    /* Gauss and Jordan, with the greatest pivot of each column. */
-    for (int64_t k = 0; k < n; k++) {
-        memset(inverse + k * n, 0, n * sizeof(double));
-        inverse[k * n + k] = 1.0;
-        if (stop_count(&work, n) < 0) return -1;
-    }
-    for (int64_t k = 0; k < n; k++) {
-        int64_t pivot = k;
-        for (int64_t i = k + 1; i < n; i++)
-            if (fabs(L[i * n + k]) > fabs(L[pivot * n + k])) pivot = i;
-        if (L[pivot * n + k] == 0.0) {
+    for (int64_t r = n; r > 1; r--) {
+        double most = 0.0;
+        int64_t pick = 0, k = r - 1;
+        double *out = A + k * n;
+        for (int64_t a = 0; a < r; a++) {
+            double sum = 0.0;
+            for (int64_t b = 0; b < r; b++) sum += A[a * n + b];
+            if (sum > most) most = sum, pick = a;
+        }
+        if (!(most > 0.0)) {
             *log_sum = -INFINITY;
             return 0;
         }
-        for (int64_t j = 0; j < n && pivot != k; j++) {
-            double a = L[k * n + j], b = inverse[k * n + j];
-            L[k * n + j] = L[pivot * n + j];
-            inverse[k * n + j] = inverse[pivot * n + j];
-            L[pivot * n + j] = a;
-            inverse[pivot * n + j] = b;
+        arborescence_swap(n, A, R, word, pick, k);
+        leaves[k] = most;
+        *log_sum += log(most);
+        for (int64_t a = 0; a < k; a++) {
+            double *row = A + a * n, x = row[k] / most;
+            if (x == 0.0) continue;
+            for (int64_t b = 0; b < k; b++) row[b] += x * out[b];
+            row[a] = 0.0;
+            R[a] += x * R[k];
         }
-        double factor = 1.0 / L[k * n + k];
-        *log_sum += log(fabs(L[k * n + k]));
-        for (int64_t j = 0; j < n; j++) {
-            L[k * n + j] *= factor;
-            inverse[k * n + j] *= factor;
-        }
-        for (int64_t i = 0; i < n; i++) {
-            double a = L[i * n + k];
-            if (i == k || a == 0.0) continue;
-            for (int64_t j = 0; j < n; j++) {
-                L[i * n + j] -= a * L[k * n + j];
-                inverse[i * n + j] -= a * inverse[k * n + j];
-            }
-            if (stop_count(&work, 2 * n) < 0) return -1;
-        }
+        if (stop_count(&work, 2 * r * r) < 0) return -1;
     }
-    for (int64_t k = 0; k < N; k++) arcs[k * N] = arcs[k * N + k] = 0.0;
-    for (int64_t m = 1; m <= n; m++) {
-        arcs[m] = exp(scores[m] - top[m - 1]) * inverse[(m - 1) * n];
-        for (int64_t h = 1; h <= n; h++) {
-            if (h == m) continue;
-            double a = exp(scores[h * N + m] - top[m - 1]), p = 0.0;
-            if (m > 1) p += a * inverse[(m - 1) * n + m - 1];
-            if (h > 1) p -= a * inverse[(m - 1) * n + h - 1];
-            arcs[h * N + m] = p;
+    *log_sum += log(R[0]);
+    if (!(*log_sum > -INFINITY)) return 0;
+    memset(use, 0, n * n * sizeof(double));
+    root_use[0] = 1.0;
+    for (int64_t k = 1; k < n; k++) {
+        double all = 0.0, root = 0.0, *out = A + k * n, *its = use + k * n;
+        for (int64_t a = 0; a < k; a++) {
+            double *row = A + a * n, *own = use + a * n, x = row[k] / leaves[k], via = 0.0, share;
+            if (x == 0.0) continue;
+            for (int64_t b = 0; b < k; b++) {
+                double more = x * out[b], part = more / row[b];
+                part = own[b] * (part < 1.0 ? part : 1.0);  /* what is never used has a share of 0, or 0 / 0 */
+                own[b] -= part;
+                its[b] += part;
+                via += part;
+                more = row[b] - more;
+                row[b] = more > 0.0 ? more : 0.0;
+            }
+            share = x * R[k] / R[a];
+            share = root_use[a] * (share < 1.0 ? share : 1.0);
+            root_use[a] -= share;
+            root += share;
+            R[a] = fmax(R[a] - x * R[k], 0.0);
+            own[k] = via + share;
+            all += via + share;
         }
-        if (stop_count(&work, 20 * n) < 0) return -1;
+        root_use[k] = root;
+        for (int64_t b = 0; b < k; b++) its[b] = fmax(its[b] + out[b] / leaves[k] * (1.0 - all), 0.0);
+        if (stop_count(&work, 8 * k * k) < 0) return -1;
+    }
+    for (int64_t m = 0; m < N; m++) arcs[m * N] = arcs[m * N + m] = 0.0;
+    for (int64_t a = 0; a < n; a++) {
+        int64_t m = (int64_t)word[a];
+        arcs[m] = root_use[a];
+        for (int64_t b = 0; b < n; b++)
+            if (a != b) arcs[(int64_t)word[b] * N + m] = use[a * n + b];
     }
     return 0;
 }
