@@ -35,6 +35,12 @@ class LikelihoodRun(DualRun):
         gap = float(self.schedule.get_state().sum())
         return gap / (self.dual + gap) if gap > 0.0 else 0.0
 
+    def checked_certify(self) -> None:
+        """As in `DualRun`. Moments are float32: a dual that they lift above the primal is lowered by what that may be."""
+        super().checked_certify()
+        if self.dual > self.primal:
+            self.dual -= max(self.slack_rounding, self.dual - self.primal)
+
     def primal_found_at(self, w: Any) -> float:
         """Nothing: no constraints are found."""
         return np.nan

@@ -359,3 +359,10 @@ def test_classes_with_subtypes_that_are_left_out():
     parser = DependencyParser(C=1.0, subtypes=False).partial_fit(X, y, classes=["acl:relcl", "root"])
     parser.partial_fit(X, y, classes=["acl:relcl", "root"])
     assert parser.classes_.tolist() == ["acl", "root"]
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+def test_a_dual_is_below_its_primal_whatever_rounding_does(C):
+    trees = make_dependency_trees(60, max_length=8, random_state=0)
+    parser = DependencyParser(loss="log", C=C, order=1, max_iter=100, projective=True, random_state=0).fit(trees)
+    assert parser.result_.dual <= parser.result_.primal
