@@ -36,7 +36,7 @@ class LikelihoodRun(DualRun):
         return gap / (self.dual + gap) if gap > 0.0 else 0.0
 
     def checked_certify(self) -> None:
-        """As in `DualRun`. A dual that float32 moments lift above the primal is lowered by what their rounding may be."""
+        """As in `DualRun`; a dual that float32 moments lift above the primal is lowered by what rounding may be."""
         super().checked_certify()
         if self.dual > self.primal:
             self.dual -= max(self.slack_rounding, self.dual - self.primal)
