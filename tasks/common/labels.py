@@ -32,16 +32,17 @@ def has_unlabelled(found: Any, labels: Any = None) -> bool:
 
 
 def agreement(
-    y: Any, predicted: Any, labels: Any, collections: tuple[type, ...], allows: Any = operator.eq
+    y: Any, predicted: Any, nothing: Any, collections: tuple[type, ...], allows: Any = operator.eq
 ) -> tuple[Any, Any]:
     """Which predictions agree with what y says, and of which it says something: two bool arrays.
 
     Parameters
     ----------
     y : iterable
-        For each example a label, a collection of those that it may have, or None: any; so is -1, unless it is among
-        `labels`, the model's, or not all of these are integers from 0 on.
+        For each example a label, a collection of those that it may have, or None: any.
     predicted : iterable of labels
+    nothing : int or None
+        What else means any label.
     collections : tuple of type
         Those whose objects are no labels.
     allows : callable
@@ -55,7 +56,6 @@ def agreement(
     y, predicted = list(y), list(predicted)
     if len(y) != len(predicted):
         raise ValueError(f"X has {len(predicted)} samples, y has {len(y)}")
-    nothing = -1 if has_unlabelled([-1], labels) else None
 
     def agrees(known: Any, label: Any) -> Any:
         if isinstance(known, collections):

@@ -17,7 +17,7 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
-from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.labels import agreement, check_stream_weight, has_unlabelled
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
@@ -368,8 +368,8 @@ class SequenceLabeler(StructureEstimator):
             y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
-        flat = (chain.from_iterable(y), chain.from_iterable(predicted), self._fitted().labels)
-        right, says = agreement(*flat, COLLECTIONS)
+        nothing = -1 if has_unlabelled([-1], self._fitted().labels) else None
+        right, says = agreement(chain.from_iterable(y), chain.from_iterable(predicted), nothing, COLLECTIONS)
         weights = 1.0 * says if weight is None else says * np.repeat(weight, [len(labels) for labels in predicted])
         return float(np.average(right, weights=weights))
 

@@ -22,7 +22,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of, weighted_by_class
-from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
+from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets, has_unlabelled
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import AUTO, is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
@@ -364,8 +364,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         above = {name: taxonomy.ancestors(name) if self.leaf_only else {name} for name in set(predicted)}
         y = joined_levels(y, taxonomy.separator or PATH_SEPARATOR) if is_of_levels(y) else y
         y = y.tolist() if hasattr(y, "tolist") else y
-        labels = taxonomy.nodes if self.taxonomy is None else [0] if -1 not in taxonomy else [-1]
-        right, says = agreement(y, predicted, labels, SETS, lambda node, name: node == name or node in above[name])
+        is_open = has_unlabelled([-1], self.classes_.tolist()) if self.taxonomy is None else -1 not in taxonomy
+        right, says = agreement(
+            y, predicted, -1 if is_open else None, SETS, lambda node, name: node == name or node in above[name]
+        )
         return share_of(right, says, sample_weight)
 
     def predict_path(self, X: Any) -> list[Any]:
