@@ -8,10 +8,12 @@ import sys
 import time
 
 import pytest
-from command_line import COMMAND, run
+from command_line import COMMAND, run, run_process
 
 import structsvm
 from structsvm.datasets import make_sequences, write_columns
+from structsvm.features.columns import Columns
+from structsvm.tasks import SequenceLabeler
 
 TRAIN = {
     "sequence": "the D B\ndog N I\n\na D B\ncat N I\n",
@@ -256,3 +258,56 @@ def test_a_second_ctrl_c_leaves_no_half_of_a_file(tmp_path):
         process.kill()
     assert (process.returncode, err) == (130, "interrupted\n")
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", ["nosuch/../d", "d/../d"])
+def test_a_path_by_way_of_what_is_no_folder(work, place):
+    refused(work, "train", "sequence", "d", "-m", place)
+    refused(work, "predict", "m", "d", "--output", place)
+
+
+def test_a_model_with_other_weights_than_were_stored(work):
+    data = bytearray((work / "m").read_bytes())
+    at = 16 + int.from_bytes(data[8:12], "little")
+    data[at : at + 8] = bytes(b ^ 255 for b in data[at : at + 8])
+    (work / "m").write_bytes(data)
+    for args in (("predict", "m", "d"), ("evaluate", "m", "d")):
+        assert "checksum" in run(work, *args, status=1)[1]
+
+
+def test_labels_that_are_numbers_are_evaluated(tmp_path):
+    columns = Columns.from_sequences([[("a",), ("b",)]] * 5)
+    SequenceLabeler(C=1.0, random_state=0).fit(columns, [[0, 1]] * 5).save(tmp_path / "m")
+    (tmp_path / "d").write_text("a 0\nb 1\n\n")
+    assert '"accuracy": 1.0' in run(tmp_path, "evaluate", "m", "d", "--json")[0]
+
+
+def test_a_pipe_to_shards(tmp_path):
+    write_columns(tmp_path / "d", *make_sequences(200, random_state=0))
+    shards = ("--shards", "folder", "-m", "m", "-C", "0.1", "--max-iter", "1", "-q")
+    whole = run_process(tmp_path, "train", "sequence", "d", "--shards", "other", *shards[2:])
+    command = [*COMMAND, "train", "sequence", "/dev/stdin", *shards]
+    with subprocess.Popen(["cat", "d"], cwd=tmp_path, stdout=subprocess.PIPE) as source:
+        done = subprocess.run(command, cwd=tmp_path, stdin=source.stdout, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert whole is not None and structsvm.SequenceShards.open(tmp_path / "folder").n_tokens == (
+        structsvm.SequenceShards.open(tmp_path / "other").n_tokens
+    )
+    (tmp_path / "texts").write_text(TRAIN["taxonomy"])
+    command = [*COMMAND, "train", "taxonomy", "/dev/stdin", *shards]
+    with subprocess.Popen(["cat", "texts"], cwd=tmp_path, stdout=subprocess.PIPE) as source:
+        done = subprocess.run(command, cwd=tmp_path, stdin=source.stdout, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "made of a file, which is read twice" in done.stderr, done.stderr
+
+
+def test_terms_of_shards_stay(tmp_path):
+    (tmp_path / "d").write_text(TRAIN["taxonomy"])
+    run(tmp_path, "train", "taxonomy", "d", "--shards", "folder", "-m", "m", "-C", "1", "-q")
+    error = run(tmp_path, "train", "taxonomy", "folder", "--ngrams", "2", "-m", "other", "-q", status=2)[1]
+    assert "--ngrams: shards have the terms they have" in error
+
+
+def test_a_carriage_return_within_a_document(tmp_path):
+    (tmp_path / "d").write_bytes(b"a\tgreen tree\rb\tblue sky\r")
+    error = run(tmp_path, "train", "taxonomy", "d", "-m", "m", "-q", status=1)[1]
+    assert "d, line 1: a carriage return within a line" in error

@@ -276,3 +276,10 @@ def test_results_are_compared_by_their_relative_gaps():
         HistoryDisplay.from_results({"a": one}, colors={"b": "red"})
     with pytest.raises(ValueError, match="none of the results has a gap"):
         HistoryDisplay.from_results({"a": result_of(seconds=[1.0], primal=[nan], gap=[nan])})
+
+
+def test_confusions_of_iterators():
+    lists = [["a", "b"]], [["a", "a"]]
+    display = ConfusionDisplay.from_predictions(*map(iter, lists))
+    np.testing.assert_array_equal(display.matrix, ConfusionDisplay.from_predictions(*lists).matrix)
+    assert display.matrix.sum() == 2

@@ -1043,3 +1043,12 @@ def test_labels_of_arrow_are_scored():
     words, labels = ([[str(part) for part in s] for s in part] for part in (X, y))
     model = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(pa.array(words), pa.array(labels))
     assert model.score(pa.array(words), pa.array(labels)) == model.score(words, labels) > 0.5
+
+
+def test_columns_of_polars():
+    pl = pytest.importorskip("polars")
+    words = [[str(word) for word, _ in s] for s in X]
+    frame = pl.DataFrame({"words": words, "tags": y})
+    one = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(words, y)
+    other = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(frame["words"], frame["tags"])
+    assert other.predict(frame["words"]) == one.predict(words)

@@ -153,3 +153,8 @@ def test_a_separator_that_stands_nowhere(tmp_path):
     edges.write_text("a\tb\n")
     with pytest.warns(AdviceWarning, match=r"a file's taxonomy is read_taxonomy\(...\)"):
         classifier(taxonomy=str(edges)).fit(TEXTS, PATHS)
+
+
+def test_texts_need_a_vectorizer():
+    with pytest.raises(ValueError, match=r"texts need a vectorizer: TaxonomyClassifier\(..., vectorizer="):
+        TaxonomyClassifier(C=1.0).fit(TEXTS, PATHS)
