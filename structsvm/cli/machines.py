@@ -128,12 +128,12 @@ def describe(model: Any) -> str:
     return f"{text}\n{vectors}{model.n_kernel / 1e6:.4g} million kernel values, {rows}"
 
 
-def load(path: str, *, mmap: bool = False) -> Any:
+def load(path: str) -> Any:
     """The model of a file, linear or with a kernel."""
     file = read_model(path, mmap=True)
     linear = file.meta.get("estimator") in LINEAR
     kind = LinearModel if linear else BinaryKernelModel if file.kind == BinaryKernelModel.kind else KernelModel
-    return kind.load(path, mmap=mmap)
+    return kind.load(path)
 
 
 def examples(model: Any, path: str) -> Any:

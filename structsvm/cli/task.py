@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
 class Task(NamedTuple):
     """The commands of a task.
 
-    `train` is that of ``structsvm train``. ``load(path, mmap=...)`` returns a model; ``predict(model, path, wanted)``
+    `train` is that of ``structsvm train``. ``load(path)`` returns a model; ``predict(model, path, wanted)``
     yields text; ``evaluate(model, path, jobs)`` returns the scores for --json, their text, and a function that draws
     them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
     figure. `undrawn` has the reasons of the commands that have no figure, by their names. With `has_queries`,
