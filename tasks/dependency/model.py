@@ -222,7 +222,8 @@ class DependencyModel(CalibratedStructures):
         def work(a: int, b: int) -> Any:
             words, places = codes[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a]
             if self.pairs is not None:
-                return self.pairs.parse(words, places, candidates_of(self.oracle, self.weights, words, places))
+                found = candidates_of(self.oracle, self.weights, words, places, self.pairs.unit)
+                return self.pairs.parse(words, places, found)
             decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
             return decoder.parse(words, places, self.weights)[0]
 

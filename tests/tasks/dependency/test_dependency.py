@@ -14,7 +14,7 @@ from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
 from structsvm.tasks import DependencyParser
 from structsvm.tasks.dependency.model import outputs_of
-from structsvm.tasks.dependency.pairs import Halves
+from structsvm.tasks.dependency.pairs import Halves, Sentences, turning_point
 
 TRAIN, TEST = (make_dependency_trees(120, max_length=12, random_state=k) for k in range(2))
 MOVED = make_dependency_trees(120, max_length=12, crossing=0.6, random_state=2)
@@ -298,6 +298,34 @@ def test_pairs_of_arcs(tmp_path):
     assert any(one.feature == "pairs of arcs" for one in told.contributions)
     scores = [score for _, score in second.predict_kbest(TEST[:1], 2)[0]]
     assert sum(one.value for one in told.contributions) == pytest.approx(scores[0] - scores[1], abs=1e-4)
+
+
+def test_a_perceptron_s_scores_are_put_into_units_of_the_loss(tmp_path):
+    """Without that all candidates but the best were too far away, and arcs outweighed all pairs."""
+    first, second = (trained(solver="perceptron", C=None, order=order) for order in (1, 2))
+    assert second.model_.pairs.unit > 5.0 and second.model_.pairs.arc_unit > 0.0
+    assert dependency_scores(TEST, second.predict(TEST)).las > dependency_scores(TEST, first.predict(TEST)).las
+    second.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").predict(TEST) == second.predict(TEST)
+    assert trained().model_.pairs.unit == 1.0
+
+
+def test_the_hinge_loss_is_least_at_the_turning_point():
+    model = trained(order=1, solver="perceptron", C=None).model_
+    codes, offsets = model.encode(TEST)
+    outputs = outputs_of([tree.arcs for tree in TEST], offsets, model.labels, model.subtypes)
+    margins = []
+    for a, b in pairwise(offsets.tolist()):
+        table = model.oracle.decoder(b - a).table(codes[a:b], model.weights)
+        for m, (head, label) in enumerate(outputs[a:b].tolist()):
+            true, table[head, m, label] = table[head, m, label], -np.inf
+            margins.append(float(true) - float(table[:, m].max()))
+    margins = np.array(margins)
+    scales = np.geomspace(0.1, 1000.0, 2000)
+    losses = [np.maximum(0.0, 1.0 - margins / t).sum() for t in scales]
+    t = turning_point(model.oracle, model.weights, Sentences(codes, offsets, outputs, None))
+    assert np.maximum(0.0, 1.0 - margins / t).sum() <= min(losses) * (1.0 + 1e-9)
+    assert turning_point(model.oracle, 0.0 * model.weights, Sentences(codes, offsets, outputs, None)) == 0.0
 
 
 def test_the_first_stage_starts_from_halves():
