@@ -81,7 +81,7 @@ class Pairs(NamedTuple):
 def candidates_of(
     oracle: DependencyOracle, weights: Any, codes: Any, offsets: Any, unit: float, outputs: Any = None
 ) -> TreeCandidates:
-    """The candidates of sentences, where the loss has this unit; with their true `outputs`, these arcs are among them."""
+    """The candidates of sentences, in this unit of the loss; with their true `outputs`, these arcs are among them."""
     decoder = oracle.decoder(int(np.diff(offsets).max(initial=1)))
     found = TreeCandidates(*decoder.candidates(codes, offsets, weights, GAP * unit, outputs))
     found.arcs["score"] *= SCALE / unit
