@@ -18,6 +18,7 @@ has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound res
 """
 
 from libc.math cimport INFINITY, NAN, isfinite
+from libc.stdlib cimport free, realloc
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -208,7 +209,7 @@ cdef class Parser:
     cdef cky_grammar grammar
     cdef cky_chart chart
     cdef cky_sums sums
-    cdef cky_fronts fronts              # of `brackets`
+    cdef cky_fronts fronts              # of brackets
     cdef int64_t longest_chain
     cdef int32_t[::1] nodes             # of a derivation
     cdef int32_t[::1] stack
@@ -220,6 +221,8 @@ cdef class Parser:
     cdef const int32_t[::1] category, vectors
     cdef const uint8_t[::1] is_wide
     cdef double[::1] seen               # of derivations, see cky_see
+    cdef int32_t* rows                  # what the sentences of `parse_read` have
+    cdef int64_t n_rows, room_rows
 
     def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
@@ -263,6 +266,7 @@ cdef class Parser:
         cky_free(&self.chart)
         cky_sums_free(&self.sums)
         cky_fronts_free(&self.fronts)
+        free(self.rows)
 
     def __reduce__(self):
         raise TypeError("a Parser holds charts: make another one where it is needed")
@@ -321,7 +325,7 @@ cdef class Parser:
         return len(words)
 
     def read(self, words, const int64_t[::1] offsets):
-        """Make sentences the present ones, for `best`: words of all as `parse` takes them, and where each begins."""
+        """Make sentences the present ones, for `parse_read`: words of all as `parse` takes them, and where each begins."""
         self.words, self.keys = self.templates.checked(words, np.asarray(offsets))
         self.offsets = offsets
 
@@ -349,65 +353,95 @@ cdef class Parser:
         score : float
         """
         self.read(words, np.array([0, len(words)]))
-        return self.best(0, w)
+        return self.parse_read(0, 1, w)[0]
 
-    cdef int64_t fill_read(self, Py_ssize_t k, const double[::1] w, double* best) except -2:
-        """Fill the chart of a sentence that has been read; returns the best root, -1 if there is no tree."""
-        cdef const double* weights = self.weights(w)
-        cdef int64_t first = self.offsets[k], n = self.offsets[k + 1] - first
-        cdef const uint32_t* keys = self.key()
-        cdef cky_choice other
-        self.reserve(n)
-        if keys != NULL:
-            keys += (first + k) * self.grammar.n_keys
-        with nogil:
-            self.prepare(&self.words[first], keys, n, weights)
-            KERNELS.inside(&self.chart)
-            return cky_root(&self.chart, best, &other)
+    def parse_read(self, Py_ssize_t first, Py_ssize_t stop, const double[::1] w, cost=None, double beam=BEAM):
+        """Parse sentences that have been read, from `first` to before `stop`, in one call without the interpreter.
 
-    def best(self, Py_ssize_t k, const double[::1] w):
-        """`parse` of a sentence that has been read."""
-        cdef double best
-        cdef int64_t root = self.fill_read(k, w, &best), size
-        if root < 0:
-            return None
-        with nogil:
-            size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
-        return np.asarray(self.nodes)[:NODE_WORDS * size].reshape(-1, NODE_WORDS).copy(), best
-
-    def brackets(self, Py_ssize_t k, const double[::1] w, double cost, double beam=BEAM):
-        """The brackets of a sentence that has been read whose probabilities less `cost` have the largest sum.
-
-        An int32 array (n_brackets, 3) of category, begin and end, and that sum; None where the grammar has no tree.
-        What is in no tree whose score is within `beam` of the best has no probability.
+        Returns a list with an entry for each, or for those before one that fails, which must not be the first: what
+        `parse` returns; or with a `cost` the brackets whose probabilities less it have the largest sum, an int32 array
+        (n_brackets, 3) of category, begin and end, and that sum. What is in no tree whose score is within `beam` of the
+        best has no probability. None where the grammar has no tree.
         """
+        cdef const double* weights = self.weights(w)
+        cdef Py_ssize_t k, n, width = NODE_WORDS if cost is None else 3, longest = 0
+        cdef double price = INFINITY if cost is None else cost
+        for k in range(first, stop):
+            n = self.offsets[k + 1] - self.offsets[k]
+            if n > self.max_length and k > first:
+                stop = k
+                break
+            longest = max(longest, n)
+        self.reserve(longest)
+        cdef int64_t[::1] ends = np.zeros(stop - first + 1, dtype=np.int64)
+        cdef double[::1] value = np.empty(stop - first)
+        self.n_rows, k = 0, first
+        try:
+            with nogil:
+                while k < stop:
+                    self.parse_one(k, weights, price, beam, &value[k - first])
+                    ends[k + 1 - first] = self.n_rows
+                    k += 1
+        except (MemoryError, ValueError):
+            if k == first:
+                raise
+        cdef int32_t[::1] rows = np.empty(max(self.n_rows, 1), dtype=np.int32)
+        memcpy(&rows[0], self.rows, self.n_rows * sizeof(int32_t))
+        each = np.split(np.asarray(rows), ends[1:k + 1 - first])
+        return [(own.reshape(-1, width), x) if len(own) else None for own, x in zip(each, value[:k - first])]
+
+    cdef int parse_one(self, Py_ssize_t k, const double* w, double cost, double beam, double* value) except -1 nogil:
+        """Append the nodes, or brackets, of a sentence that has been read to the rows, and set what they are worth."""
         cdef cky_chart* h = &self.chart
         cdef cky_fronts* f = &self.fronts
+        cdef int64_t i, j, begin, root, first = self.offsets[k], n = self.offsets[k + 1] - first
+        cdef const uint32_t* keys = self.key()
+        cdef cky_choice other
         cdef double best
-        cdef int64_t i, j, begin
-        if self.fill_read(k, w, &best) < 0:
-            return None
-        with nogil:
-            f.theta = best - beam - ROUNDING * (1.0 + abs(best))
-            begin = cky_fronts_prepare(f, h, 1, 1)
-            if begin == 0:
-                cky_outside_root(h, f)
-            for i in range(h.n):
-                for j in range(h.n, i, -1):
-                    if begin == 0:
-                        begin = cky_outside(h, f, i, j)
-            if begin == 0:
-                begin = cky_brackets(h, f, best, cost, <cky_item*>&self.stack[0])
-            if begin < 0 and begin != CKY_STOPPED:
-                self.failed(begin, h.n, cky_bytes(h) + cky_fronts_bytes(h, f))
-            if begin < 0:
-                poll(0)
+        if keys != NULL:
+            keys += (first + k) * self.grammar.n_keys
+        self.prepare(&self.words[first], keys, n, w)
+        KERNELS.inside(h)
+        root = cky_root(h, &best, &other)
+        if root < 0:
+            return 0
+        if cost == INFINITY:
+            value[0] = best
+            n = cky_derive(h, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
+            return self.append(&self.nodes[0], NODE_WORDS * n)
+        f.theta = best - beam - ROUNDING * (1.0 + abs(best))
+        begin = cky_fronts_prepare(f, h, 1, 1)
+        if begin == 0:
+            cky_outside_root(h, f)
+        for i in range(h.n):
+            for j in range(h.n, i, -1):
+                if begin == 0:
+                    begin = cky_outside(h, f, i, j)
+        if begin == 0:
+            begin = cky_brackets(h, f, best, cost, <cky_item*>&self.stack[0])
+        if begin < 0 and begin != CKY_STOPPED:
+            self.failed(begin, h.n, cky_bytes(h) + cky_fronts_bytes(h, f))
+        if begin < 0:
+            poll(0)
         if f.size == begin:
-            raise ValueError("the scores of a sentence are too large for probabilities; decode='tree' needs none")
-        cdef int32_t[::1] rows = np.empty(3 * (f.size - begin), dtype=np.int32)
-        for i in range(f.size - begin):
-            memcpy(&rows[3 * i], &f.pool[begin + i].rule, 3 * sizeof(int32_t))
-        return np.asarray(rows).reshape(-1, 3), f.out[cky_span(0, h.n)]
+            with gil:
+                raise ValueError("the scores of a sentence are too large for probabilities; decode='tree' needs none")
+        for i in range(begin, f.size):
+            self.append(&f.pool[i].rule, 3)
+        value[0] = f.out[cky_span(0, h.n)]
+        return 0
+
+    cdef int append(self, const int32_t* numbers, int64_t n) except -1 nogil:
+        cdef void* block
+        if self.n_rows + n > self.room_rows:
+            block = realloc(self.rows, 2 * (self.n_rows + n) * sizeof(int32_t))
+            if block == NULL:
+                with gil:
+                    raise MemoryError("no memory for parses")
+            self.rows, self.room_rows = <int32_t*>block, 2 * (self.n_rows + n)
+        memcpy(self.rows + self.n_rows, numbers, n * sizeof(int32_t))
+        self.n_rows += n
+        return 0
 
     # ---- sums over all trees -----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,8 @@ from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial
 from structsvm.structures.rules import category_of
 from structsvm.structures.spans import PLAIN, SpanTemplates
 from structsvm.structures.trees import Tree
+
+BATCH = 400  # words of sentences that are parsed in one call
 
 
 class NoParseError(ValueError):
@@ -345,17 +348,21 @@ class CKYOracle(Oracle):
         at least e^-3 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
+        parsed: list[Any] = []  # of the batch at work, the next one last
         numbers = [self.grammar.sentence(x) for x in X]
         known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
+        made = self.grammar.decode if cost is None else self.grammar.tree_of
         if known:
             joined, offsets = _joined([found for _, found in known], (0,))
             parser.read(self._coded([word for x, _ in known for word in x], joined), offsets)
         for number, shown in zip(numbers, X if words is None else words, strict=True):
             found = None
             if number is not None:
-                found = parser.best(read, weights) if cost is None else parser.brackets(read, weights, cost)
-            made = self.grammar.decode if cost is None else self.grammar.tree_of
-            read += number is not None
+                if not parsed:
+                    stop = int(np.searchsorted(offsets, offsets[read] + BATCH, side="right")) - 1
+                    parsed = parser.parse_read(read, max(stop, read + 1), weights, cost)[::-1]
+                    read += len(parsed)
+                found = parsed.pop()
             yield None if found is None else (made(found[0], shown), found[1])
 
     def kbest(

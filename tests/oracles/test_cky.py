@@ -99,7 +99,7 @@ def test_the_likeliest_brackets(case, cost):
 
     parser = oracle.parser()
     parser.read(oracle.words(case.x), np.array([0, n]))
-    rows, total = parser.brackets(0, oracle.check_weights(case.w), cost, 200.0)
+    ((rows, total),) = parser.parse_read(0, 1, oracle.check_weights(case.w), cost, 200.0)
     close = {"rel": 1e-7, "abs": 1e-7}
     assert total == pytest.approx(worth(0, n), **close)
     found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
@@ -153,7 +153,7 @@ def test_of_one_tree_all_brackets_are_likely(seed):
     w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.permutation(list("abcdef"))), oracle.parser()
     tree, _ = oracle.parse(x, w)
     parser.read(oracle.words(x), np.array([0, len(x)]))
-    rows, _ = parser.brackets(0, w, 0.5, 1e-9)
+    ((rows, _),) = parser.parse_read(0, 1, w, 0.5, 1e-9)
     found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
     assert sorted(found) == sorted(tree.spans())
 
@@ -660,3 +660,28 @@ def test_a_deep_tree():
     unary = "\n".join(f"N{k} -> N{k + 1}" for k in range(50)) + "\nN50 -> 'a'"
     with pytest.raises(ValueError, match="no chain N0 -> N1"):
         Grammar(unary).encode(parse_tree("".join(f"(N{k} " for k in range(51)) + "a" + ")" * 51))
+
+
+def test_a_batch_ends_before_a_sentence_that_fails():
+    """What comes before it is parsed; it is the first of the next batch, whose error is its own."""
+    oracle = CKYOracle("S -> S S | 'a'\nS -> 'b'", max_length=40)
+    w, X = oracle.check_weights(np.zeros(oracle.n_features)), [list("ab"), list("aba"), ["a"] * 41, list("a")]
+    found = oracle.parse_all(X, w)
+    assert [len(next(found)[0].leaves()) for _ in range(2)] == [2, 3]
+    with pytest.raises(ValueError, match="a sentence of 41 words is longer than the cap max_length=40"):
+        next(found)
+    parser = oracle.parser()
+    parser.read(np.concatenate([oracle.words(x) for x in (X[0], X[1], X[3])]), np.array([0, 2, 5, 6]))
+    for cost in (None, 0.5):
+        alone = [parser.parse_read(k, k + 1, w, cost) for k in range(3)]
+        assert [len(one) for one in alone] == [1, 1, 1]
+        for (rows, value), ((own, own_value),) in zip(parser.parse_read(0, 3, w, cost), alone, strict=True):
+            assert np.array_equal(rows, own) and value == own_value
+    small = CKYOracle("S -> S S | 'a'", max_chart_bytes=20_000)
+    numbers = small.words(["a"] * 60)
+    parser = small.parser()
+    parser.read(np.concatenate([small.words(["a"] * 2), numbers]), np.array([0, 2, 62]))
+    w = small.check_weights(np.zeros(small.n_features))
+    assert len(parser.parse_read(0, 2, w)) == 1
+    with pytest.raises(ValueError, match=r"needs .* bytes or more, above the cap max_chart_bytes=20000"):
+        parser.parse_read(1, 2, w)
