@@ -325,7 +325,7 @@ cdef class Parser:
         return len(words)
 
     def read(self, words, const int64_t[::1] offsets):
-        """Make sentences the present ones, for `parse_read`: words of all as `parse` takes them, and where each begins."""
+        """Take sentences for `parse_read`: words of all as `parse` takes them, and where each begins."""
         self.words, self.keys = self.templates.checked(words, np.asarray(offsets))
         self.offsets = offsets
 
