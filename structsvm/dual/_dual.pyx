@@ -23,7 +23,7 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
-from structsvm._prefetch cimport prefetch
+from structsvm._prefetch cimport in_large_pages, prefetch
 from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem, Target
 from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
@@ -110,6 +110,7 @@ cdef class DualState(WeightState):
         self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
         if self.sets == NULL:
             raise MemoryError()
+        in_large_pages(self.sets, problem.n_samples * sizeof(WorkingSet))
         self.n_sets = problem.n_samples
 
     def __dealloc__(self):
