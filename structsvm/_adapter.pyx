@@ -378,17 +378,19 @@ cdef class PythonProblem(Problem):
         return np.array([self._loss(i, y) != 0.0 for i, y in enumerate(targets[1])], dtype=bool)
 
     def fingerprint(self):
-        """Of the true outputs' joint features of some examples: completed under no weights if the oracle completes."""
-        some = np.unique(np.linspace(0, self.n_samples - 1, 16).astype(int)).tolist() if self.n_samples else []
-        outputs, w = [self.Y[i] for i in some], np.zeros(self.n_features)
-        if self.oracle.has_complete:
-            known = self.Y if self.known is None else self.known
-            outputs = [self.oracle.complete(self.X[i], known[i], w) for i in some]
-        elif self.is_open:
-            return checksum([np.array([self.n_samples]), *(array for i in some for array in self._of_known(i, w)[1])])
-        features = [sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
-                                   self._where("joint_feature", i)) for i, y in zip(some, outputs, strict=True)]
-        return checksum([np.array([self.n_samples]), *(array for pair in features for array in pair)])
+        """Of the true outputs' joint features: completed under no weights if the oracle completes."""
+        cdef Py_ssize_t i
+        cdef int64_t value = self.n_samples
+        w, known = np.zeros(self.n_features), self.Y if self.known is None else self.known
+        for i in range(self.n_samples):
+            if self.is_open and not self.oracle.has_complete:
+                pair = self._of_known(i, w)[1]
+            else:
+                y = self.oracle.complete(self.X[i], known[i], w) if self.oracle.has_complete else self.Y[i]
+                pair = sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
+                                      partial(self._where, "joint_feature", i))
+            value = checksum([np.array([value]), *pair])
+        return value
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         rows = [None if all_rows is None else [all_rows[i] for i in range(start, stop)]

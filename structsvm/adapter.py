@@ -1,4 +1,4 @@
-"""What oracles written in Python return, checked and brought into one form."""
+"""What oracles written in Python are given and return, checked and brought into one form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.protocol import OracleError
+
+
+def by_place(examples: Any) -> Any:
+    """Examples that [k] gives by their place: of data frames, series and Arrow's arrays, rows of an array."""
+    if hasattr(examples, "tocsr"):
+        raise ValueError("a sparse matrix is no list of examples: give a list of its rows")
+    of_table = any(hasattr(examples, name) for name in ("iloc", "__arrow_c_array__", "__arrow_c_stream__"))
+    return np.asarray(examples) if of_table else examples
 
 
 def feature_arrays(

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import FLAG, Kind, Options
@@ -170,7 +171,8 @@ class StructuredSVM(TaskEstimator):
 
     def predict(self, X: Any) -> list[Any]:
         """Return the oracle's argmax for each input, as a list."""
-        weights = self._fitted().weights
+        weights = self._fitted().weights.view()
+        weights.flags.writeable = False
         if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
             raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
         return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
@@ -209,11 +211,6 @@ class StructuredSVM(TaskEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def by_place(examples: Any) -> Any:
-    """Examples that [k] gives by their place: of a data frame or a series, its rows as an array."""
-    return np.asarray(examples) if hasattr(examples, "iloc") else examples
 
 
 def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm._problem import Problem
 from structsvm._warnings import warn
-from structsvm.adapter import checked_expect, sparse_feature
+from structsvm.adapter import by_place, checked_expect, sparse_feature
 from structsvm.protocol import INFERENCES, Oracle, OracleError, Penalty, Rescaling, sign_constrained
 
 __all__ = ["check_oracle"]
@@ -44,8 +44,8 @@ def check_oracle(
       (weights that are `nonnegative` are tried as such);
     - `joint_feature` returns finite values for indices in range, the same each time, in arrays that no later call
       changes; nor does a later `argmax` change an output that was returned (threads would overwrite each other's);
-    - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;
-    - `argmax` does not modify the weights, is deterministic, and, unless its inference is ``"approximate"``,
+    - `loss` is finite, the same each time, 0 for the true output and positive for outputs with another joint feature;
+    - `argmax` modifies neither weights nor input, is deterministic, and, unless its inference is ``"approximate"``,
       no other output found has a higher score: in plain inference, and in the loss-augmented problem of every
       rescaling and penalty that the oracle declares. With ``"relaxed"`` inference fractional outputs are among them;
     - `expect`, if the class implements it, returns the same each time, a log-sum that is not below that of the outputs
@@ -89,6 +89,7 @@ def check_oracle(
     >>> from structsvm.testing import check_oracle
     >>> check_oracle(ViterbiOracle(n_labels=2, n_token_features=1), [np.array([[1.0], [2.0]])], [[0, 1]])
     """
+    X, Y, known = by_place(X), by_place(Y), by_place(known)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
     if known is not None and len(known) != len(X):
@@ -144,7 +145,7 @@ def _check_declarations(oracle: Oracle) -> None:
     )
     for attribute, known in declared:
         value = getattr(oracle, attribute)
-        if isinstance(value, str) or not set(value) <= set(known):
+        if not isinstance(value, (tuple, list)) or not set(value) <= set(known):
             raise OracleError(f"{name}.{attribute} must be a tuple of names among {known}, got {value!r}")
 
 
@@ -209,6 +210,12 @@ class _Trial:
             number = np.nan
         if not (np.isfinite(number) and number >= 0.0):
             raise OracleError(f"{self.where('loss')} returned {loss!r:.80}, expected a finite number >= 0")
+        again = self.oracle.loss(self.y, y)
+        if again != loss:
+            raise OracleError(
+                f"{self.where('loss')} returned {loss!r:.80}, then {again!r:.80} for the same outputs: it must depend on "
+                "nothing else"
+            )
         feature = self.feature(y)
         if number == 0.0 and self.outputs and not _equal(feature, self.outputs[0][1]):
             raise OracleError(
@@ -247,6 +254,8 @@ class _Trial:
                 return None
             if not np.array_equal(given, w):
                 raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
+            if not _equal(self.feature(self.y), self.outputs[0][1]):
+                raise OracleError(f"{where} modified the input, or the true output: work on a copy")
             answers.append(self.found(y))
         if not _equal(answers[0][1], answers[1][1]):
             raise OracleError(

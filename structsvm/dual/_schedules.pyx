@@ -216,25 +216,27 @@ cdef class AdaptiveSchedule(Schedule):
         self.rates[0], self.rates[1], self.rates[2] = self._carried(numbers, 3)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        """One operation; the visit ends with the ProcessNew."""
+        """One operation; the visit ends with the ProcessNew, or with another in place of one that finds i not new."""
         cdef int s = 0
         cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
-        cdef double new = max(self.rates[0], least), old = max(self.rates[1], least)
-        cdef double pick = random_unit(&self.state.random) * (new + old + max(self.rates[2], least))
-        cdef double dual = self.state.dual, begin = self.now()
-        if pick < new:
-            s = 0
+        cdef double new = max(self.rates[0], least), old = max(self.rates[1], least), rest = max(self.rates[2], least)
+        cdef double pick = random_unit(&self.state.random) * (new + old + rest)
+        cdef double dual = self.state.dual, begin = self.now(), cost = self.state.cost
+        cdef bint ends = pick < new
+        if ends:
             self.state.process_new(i)
-        elif pick < new + old:
-            s = 1
-            self.state.process_old()
-        else:
+            if self.state.cost == cost:
+                pick = new + random_unit(&self.state.random) * (old + rest)
+        if pick >= new + old:
             s = 2
             self.state.optimize(10)
+        elif pick >= new:
+            s = 1
+            self.state.process_old()
         self.rates[s] = max(
             0.05 * (self.state.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
             self.floor)
-        return 1 if s != 0 else 0
+        return 0 if ends else 1
 
 
 cdef class SolveSchedule(Schedule):

@@ -16,6 +16,10 @@ from structsvm.dual._weights import checked_array
 # While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
 FIRST_PORTIONS = 32
 
+# Where no constraint joins: the share of the dual that its distance to the optimum over the working sets may be; it may
+# be what `epsilon` admits, too.
+SOLVED = 1e-5
+
 # one_slack: rounds of the oracle that its cache keeps, and steps out of the cache after each round, as long as a
 # constraint is violated by this share of the duality gap.
 CACHED_ROUNDS = 10
@@ -26,8 +30,9 @@ CACHED_SHARE = 0.2
 class RoundSchedule(ABC):
     """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
 
-    def __init__(self, solver: Any, state: Any, rounds: Any) -> None:
+    def __init__(self, solver: Any, state: Any, rounds: Any, box: float) -> None:
         self.solver, self.state, self.rounds = solver, state, rounds
+        self.box = box  # the sum of what each working set's alphas may add up to
         self.sets = WorkingSets(state)
         self.n_samples = self.next = rounds.problem.n_samples
         self.answers: Any = None  # the most violated constraints at the current weights, once computed
@@ -35,7 +40,7 @@ class RoundSchedule(ABC):
         self.primal = np.nan  # the primal objective at the current weights, once computed
         self.gap = 0.0  # the duality gap there; 0: not known
         self.joined: int | None = None  # constraints that joined in the last round
-        self.is_optimal = False  # whether the dual over the working sets was then solved to `qp_tol`
+        self.is_optimal = False  # whether the dual over the working sets was then solved, see `SOLVED`
 
     def get_state(self) -> Any:
         return np.array([self.asked], dtype=np.float64)
@@ -89,12 +94,17 @@ class RoundSchedule(ABC):
         self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
 
     def optimize(self) -> None:
-        gap, dual = self.gap if self.solver.tol is not None else 0.0, self.state.dual
+        gap, dual, solved = self.gap, self.state.dual, SOLVED * self.state.dual
         enough = self.solver.qp_tol * (gap or dual)
         if self.solver.penalty is None:
             # The gap says little while a constraint is violated by nearly its b = 1, which `enough` bounds as well.
             enough = self.solver.qp_tol * min(dual, 1.0) * (min(gap / dual, 1.0) if gap and dual else 1.0)
-        self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
+            solved = SOLVED * min(dual, 1.0)
+        elif self.solver.penalty == "linear":
+            solved = max(solved, self.solver.epsilon * self.box)
+        if self.solver.tol is None:
+            enough = max(enough, solved)
+        self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= solved
 
     def join(self, answers: Any) -> Any:
         epsilon = self.solver.epsilon
@@ -149,7 +159,7 @@ class OneSlackSchedule(RoundSchedule):
     """
 
     def __init__(self, solver: Any, state: Any, rounds: Any, C: Any) -> None:
-        super().__init__(solver, state, rounds)
+        super().__init__(solver, state, rounds, 1.0)
         self.C = C
         self.cache = ConstraintCache(rounds.problem, C, CACHED_ROUNDS)
 

@@ -88,8 +88,8 @@ class CuttingPlane(DualSolver):
     penalty : {"linear", "quadratic", None}, default="linear"
         Slack penalty; None means a hard margin.
     epsilon : float, default=0.0
-        Violations up to the slack plus epsilon are tolerated (in units of the loss); when no constraint has more,
-        training ends.
+        Violations up to the slack plus epsilon are tolerated (in units of the loss); without a `tol` training ends when
+        no constraint has more, and the dual over the working sets is solved to 1e-5, or to what epsilon admits.
     optimize : {"round", "constraint"}, default="round"
         When the dual is optimised over all working sets: after each round (an example's own set is optimised as soon
         as a constraint joins it), or, as in algorithm 1, after each constraint.
@@ -186,7 +186,7 @@ class CuttingPlane(DualSolver):
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         if self.form == "n_slack":
-            return NSlackSchedule(self, state, rounds)
+            return NSlackSchedule(self, state, rounds, float(np.sum(C)))
         return OneSlackSchedule(self, state, rounds, C)
 
 

@@ -197,6 +197,19 @@ def test_epsilon_ends_training_and_bounds_the_objective():
     assert run.primal - run.dual <= 6 * 1.0 * 0.1 + 1e-6
 
 
+@pytest.mark.parametrize("form", ["n_slack", "one_slack"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.01])
+def test_without_a_tolerance_the_working_sets_are_solved(form, epsilon):
+    """Where no constraint joins but the dual over those that have may rise: with C = 100 by a third."""
+    data, C = Data(1, n=8, n_classes=5), 100.0
+    solver = CuttingPlane(C, form=form, epsilon=epsilon, tol=None, max_iter=100_000, random_state=0)
+    run = solver.solve(data.bind())
+    expected = solve_dual(data.oracle.constraints(data.X, data.Y, "margin"), np.full(8, C), "linear")
+    assert run.status == "converged"
+    allowed = 2e-4 * expected + 8 * C * epsilon
+    assert run.dual == pytest.approx(expected, abs=allowed) and run.primal == pytest.approx(expected, abs=allowed)
+
+
 def test_the_number_of_oracle_calls_is_true():
     data = Data(3, n=8, n_inputs=6)
     for solver in (

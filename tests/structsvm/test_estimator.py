@@ -389,3 +389,27 @@ def test_models_of_unknown_tasks(kind, meta, tmp_path):
     write_model(tmp_path / "m", kind, meta, {})
     with pytest.raises(ModelFileError, match=f"a model of the task '{kind}', which this version does not know"):
         structsvm.load(tmp_path / "m")
+
+
+def test_one_changed_label_makes_other_data():
+    """Whichever example it is: cuts of the label before would stay in the dual of a warm start, or of a checkpoint."""
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60).tolist()
+    same = Multiclass().bind(X, y).fingerprint()
+    assert same == Multiclass().bind(X.copy(), list(y)).fingerprint()
+    found = {Multiclass().bind(X, [*y[:i], (y[i] + 1) % 3, *y[i + 1 :]]).fingerprint() for i in range(60)}
+    assert len(found) == 60 and same not in found
+
+
+def test_an_oracle_cannot_write_to_the_model():
+    class Greedy(Multiclass):
+        def argmax(self, x, w, y_true=None, rescaling=None):
+            if y_true is None:
+                w *= 0.5
+            return super().argmax(x, w, y_true, rescaling)
+
+    X, y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20).tolist()
+    model = StructuredSVM(Multiclass(), LaRank(random_state=0)).fit(X, y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        model.set_params(oracle=Greedy()).predict(X)
+    assert np.array_equal(model.coef_, before)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from python_oracles import FORMS, Data, Logistic, Multiclass
+from scipy.sparse import csr_array
 
 import structsvm
 from structsvm import OracleError
@@ -93,6 +94,12 @@ def moody(self, x, w, y_true=None, rescaling=None):
     return int(RNG.integers(0, 3))
 
 
+def clumsy(self, x, w, y_true=None, rescaling=None):
+    y = Multiclass.argmax(self, x, w, y_true, rescaling)
+    x *= 1.5
+    return y
+
+
 def lazy(self, x, w, y_true=None, rescaling=None):
     if rescaling == "slack":
         raise NotImplementedError("one day")
@@ -129,6 +136,10 @@ def lazy(self, x, w, y_true=None, rescaling=None):
         ),
         (broken("loss", lambda self, y, z: None), r"Broken.loss \(example \d\) returned None"),
         (
+            broken("loss", lambda self, y, z: (y != z) * RNG.random()),
+            r"Broken.loss \(example \d\) returned .*, then .* for the same outputs",
+        ),
+        (
             broken("argmax", worst),
             r"Broken.argmax \(example \d\) returned an output with the score .* set inference = 'approximate'",
         ),
@@ -138,6 +149,7 @@ def lazy(self, x, w, y_true=None, rescaling=None):
         ),
         (broken("argmax", margin_only, costs=np.arange(9.0)), None),
         (broken("argmax", greedy_hands), r"Broken.argmax \(example \d\) modified the weights"),
+        (broken("argmax", clumsy), r"Broken.argmax \(example \d\) modified the input, or the true output"),
         (broken("argmax", moody), r"Broken.argmax \(example \d\) returned two different outputs"),
         (
             broken("argmax", lazy),
@@ -145,6 +157,7 @@ def lazy(self, x, w, y_true=None, rescaling=None):
         ),
         (broken(None, None, rescalings="margin"), "Broken.rescalings must be a tuple of names among"),
         (broken(None, None, penalties=("none",)), "Broken.penalties must be a tuple"),
+        (broken(None, None, penalties=None), "Broken.penalties must be a tuple"),
     ],
 )
 def test_broken_oracles(oracle, message):
@@ -271,3 +284,23 @@ def test_sound_expectations():
     assert not Multiclass(3, 4).has_expect
     with pytest.raises(NotImplementedError, match="Multiclass does not implement expect"):
         Multiclass(3, 4).expect(None, None)
+
+
+def test_data_of_any_library_go_by_place():
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    data = Data(0, n=6, costs=False)
+    frame = pd.DataFrame(np.array(data.X), columns=list("abcd"), index=range(6, 0, -1))
+    solver = structsvm.LaRank(tol=1e-3, max_iter=500, random_state=0)
+    expected = structsvm.StructuredSVM(data.oracle, solver).fit(data.X, data.Y).predict(data.X)
+    for X in (frame, pl.DataFrame(np.array(data.X)), pa.Table.from_pandas(frame, preserve_index=False)):
+        for Y in (
+            pd.Series(data.Y, index=frame.index),
+            pl.Series(data.Y),
+            pa.array(data.Y),
+            pa.chunked_array([data.Y]),
+        ):
+            check_oracle(data.oracle, X, Y, n_trials=2)
+            model = structsvm.StructuredSVM(data.oracle, solver).fit(X, Y)
+            assert model.predict(X) == expected and model.score(X, Y) == model.score(data.X, data.Y)
+    with pytest.raises(ValueError, match="a sparse matrix is no list of examples"):
+        check_oracle(data.oracle, csr_array(np.array(data.X)), data.Y)
