@@ -213,8 +213,8 @@ class _Trial:
         again = self.oracle.loss(self.y, y)
         if again != loss:
             raise OracleError(
-                f"{self.where('loss')} returned {loss!r:.80}, then {again!r:.80} for the same outputs: it must depend on "
-                "nothing else"
+                f"{self.where('loss')} returned {loss!r:.80}, then {again!r:.80} for the same outputs: it must depend "
+                "on nothing else"
             )
         feature = self.feature(y)
         if number == 0.0 and self.outputs and not _equal(feature, self.outputs[0][1]):
