@@ -542,7 +542,8 @@ def total_variance(rows: Any) -> float:
     if isinstance(rows, DenseRows):
         mean, variances = column_moments(rows.values)
         variance, square = float(variances.sum()), float((variances + mean**2).sum())
-        return variance if variance > 1e-9 * square else square + rows.has_intercept
+        rounding = (64.0 * float(np.finfo(rows.values.dtype).eps)) ** 2
+        return variance if variance > rounding * square else square + rows.has_intercept
     n, square, mean = max(len(rows.indptr) - 1, 1), 0.0, np.zeros(rows.n_features)
     for first in range(0, len(rows.indices), PIECE):
         indices = rows.indices[first : first + PIECE]

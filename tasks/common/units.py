@@ -33,8 +33,8 @@ ARRAYS = optional({
     "units.shift": Array("f8", ("n_columns",)),
     "units.factor": Array("f8", ("n_columns",), within=(TINY, None)),
 })  # fmt: skip
-# A column whose deviation is less than this share of its mean is constant but for rounding.
-CONSTANT, SMALLEST = 1e-6, 1e-30
+# A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
+CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # Rows so many that copies among them hardly move a mean, and take long to find.
@@ -55,22 +55,25 @@ class Units(NamedTuple):
     centre: NDArray[Any] | None = None
 
     @classmethod
-    def of_rows(cls, rows: Any, *, short: bool = False) -> Self | None:
+    def of_rows(cls, rows: Any, *, short: bool = False, alike: bool = False) -> Self | None:
         """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
         Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a whole row has
-        variance 1, so that it weighs as much as the model's other features.
+        variance 1, so that it weighs as much as other features of the model. `alike`: columns have one unit, in which
+        the mean of their variances is 1.
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
         mean, size = moments(rows.values)
+        if alike and size.any():
+            size = np.where(size > 0.0, math.sqrt(float(np.mean(size[size > 0.0] ** 2))), 0.0)
         length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
         return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
-    def of_matrix(cls, X: Any, has_intercept: Any, weight: Any = None, *, short: bool = False) -> Self | None:
+    def of_matrix(cls, X: Any, has_intercept: Any, weight: Any = None, **options: bool) -> Self | None:
         """`of_rows` of a matrix, with each distinct row of nonzero weight once: copies and weights do not matter."""
-        return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), short=short)
+        return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
     @classmethod
     def of_tokens(cls, tokens: Any) -> Self:
@@ -178,7 +181,8 @@ def moments(values: Any) -> tuple[Any, Any]:
     """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
     mean, variance = column_moments(values)
     size = np.sqrt(variance)
-    return mean, np.where(size > np.maximum(CONSTANT * np.abs(mean), SMALLEST), size, 0.0)
+    least = CONSTANT[values.dtype.itemsize] * np.abs(mean)
+    return mean, np.where(size > np.maximum(least, SMALLEST), size, 0.0)
 
 
 def table(tokens: Any) -> NDArray[np.float32]:

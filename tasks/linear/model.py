@@ -65,8 +65,9 @@ class LinearModel(Calibrated):
         # The command line has no such option.
         if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
             check_squares(X)
-            if deviations_bring_labels_together(X, label_ids):
-                self.units = Units.of_matrix(X, solver.has_intercept, options.get("sample_weight"), short=True)
+            alike = not deviations_bring_labels_together(X, label_ids)
+            weight = options.get("sample_weight")
+            self.units = Units.of_matrix(X, solver.has_intercept, weight, short=True, alike=alike)
         return super().train(data, solver, **options)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:

@@ -31,10 +31,10 @@ class SGDQNClassifier(Classifier):
     class_weight : dict or "balanced", optional
         Factor on the loss by class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     standardize : bool, default=True
-        Train on dense columns, those of mostly nonzero arrays, with mean 0 and equal variances that sum to 1,
-        if that brings examples of one class together (by nearest neighbours): `coef_` and `intercept_` are for
-        the columns as given, alpha and `result_` for the scaled ones. The first `fit` or batch decides; with fewer than
-        20 rows columns are used as given.
+        Train on dense columns, those of mostly nonzero arrays, with mean 0 and variances that sum to 1: equal ones if
+        that brings examples of one class together (by nearest neighbours), otherwise in the given proportions. `coef_`
+        and `intercept_` are for the columns as given, alpha and `result_` for the scaled ones. The first `fit` or batch
+        decides; with fewer than 20 rows columns are used as given.
     random_state : int, RandomState or None
         Seeds the order of examples.
     warm_start : bool, default=False

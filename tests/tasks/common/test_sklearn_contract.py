@@ -117,8 +117,6 @@ EXEMPT = {
     },
     "StructuredSVM": {
         "check_complex_data": ANY_INPUT,
-        "check_estimator_sparse_array": ANY_INPUT,
-        "check_estimator_sparse_matrix": ANY_INPUT,
         "check_estimators_empty_data_messages": ANY_INPUT,
         "check_estimators_nan_inf": ANY_INPUT,
         "check_fit1d": ANY_INPUT,

@@ -20,7 +20,7 @@ from structsvm.tasks import (
     TaxonomyClassifier,
     TrackingClassifier,
 )
-from structsvm.tasks.common.selection import LEAST
+from structsvm.tasks.common.selection import LEAST, total_variance
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy import linear
 
@@ -56,6 +56,35 @@ def test_units():
     for name, wrong in (("units.scale", -units.scale), ("units.centre", units.centre[:6])):
         with pytest.raises(ValueError, match="units"):
             units_from(units.to_arrays() | {name: wrong}, 7)
+
+
+def test_one_unit_for_all_columns():
+    units = Units.of_rows(DenseRows(X * FACTORS, has_intercept=True), short=True, alike=True)
+    assert (units.scale == units.scale[0]).all()
+    values = (X * FACTORS - units.centre) / units.scale
+    assert values.var(axis=0).sum() == pytest.approx(1.0, rel=1e-4)
+    np.testing.assert_allclose(values.var(axis=0), (X * FACTORS).var(axis=0) / units.scale**2, rtol=1e-4)
+
+
+def test_columns_far_from_0_are_constant_only_by_rounding():
+    """float64 has more digits than float32."""
+    for offset in (1e7, 1e10):
+        units = Units.of_rows(DenseRows(X.astype(float) + offset, has_intercept=True))
+        np.testing.assert_allclose(units.scale, X.std(axis=0), rtol=1e-4)
+        assert total_variance(DenseRows(X.astype(float) + offset)) == pytest.approx(X.var(axis=0).sum(), rel=1e-4)
+        constant = DenseRows(np.full((50, 1), offset + 0.1), has_intercept=True)
+        assert Units.of_rows(constant).scale[0] == 1.0 and total_variance(constant) > 0.9 * offset**2
+
+
+@pytest.mark.parametrize("estimator", [SGDQNClassifier(random_state=0), TrackingClassifier(random_state=0)])
+@pytest.mark.parametrize(("offset", "factor"), [(0.0, 1e-6), (0.0, 1e4), (1e3, 1.0)])
+def test_a_common_unit_or_offset_makes_no_difference(estimator, offset, factor):
+    """Nearest neighbours see neither; with columns as given accuracy was that of chance."""
+    rows = X.astype(float)
+    labels = (rows @ np.arange(6) + rng.normal(size=len(rows)) > 0.5).astype(int)
+    one, other = (clone(estimator).fit(values, labels) for values in (rows, offset + factor * rows))
+    assert np.mean(other.predict(offset + factor * rows) == one.predict(rows)) > 0.99
+    assert one.score(rows, labels) > 0.9
 
 
 @pytest.mark.parametrize("params", [{}, {"loss": "log"}, {"fit_intercept": False}], ids=str)
@@ -155,8 +184,7 @@ def test_machines_of_a_stream(kind, tmp_path):
     np.testing.assert_array_equal(loaded.coef_, other.partial_fit(far[:50], signs[:50]).coef_)
     raw = kind(standardize=False, random_state=0).fit(far, signs)
     assert raw.model_.units is None and other.score(far, signs) > raw.score(far, signs) + 0.1
-    for columns in (csr_array(far), X[:, :1]):  # of one unit: left alone
-        assert kind(random_state=0).fit(columns, signs).model_.units is None
+    assert kind(random_state=0).fit(csr_array(far), signs).model_.units is None
 
 
 def test_a_kernel_without_a_choice():
