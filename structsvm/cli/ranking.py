@@ -50,10 +50,10 @@ def evaluate(model: Any, path: str, jobs: int, query: str | None) -> tuple[dict[
     X, grades, qid = queries(path, query, model)
     found = model.scores(X)
     scores = ranking_scores(grades, found, qid=qid)
-    if not scores.n_compared:
+    if not scores.n_queries:
         raise ValueError(f"{path}: in each query all rows have the same grade: there is nothing to compare with")
     first = {f"ndcg@{k}": value for k, value in scores.ndcg_at.items()}
-    values = out.named(scores, "ndcg", "map", "pairs", "n_queries", "n_compared") | first | {"n_rows": len(grades)}
+    values = out.named(scores, "ndcg", "map", "pairs", "n_queries") | first | {"n_rows": len(grades)}
     return values, f"{len(grades)} rows; {report(scores)}", lambda: drawn(grades, found, qid)
 
 

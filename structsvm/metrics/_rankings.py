@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.parameters import checked_k
 from structsvm.structures.queries import query_bounds
 
 
 @dataclass(frozen=True)
 class RankingScores:
-    """Means over queries.
+    """Means over queries; one whose rows all have one grade is left out, as any ranking of it is perfect.
 
     Attributes
     ----------
@@ -31,9 +32,7 @@ class RankingScores:
     pairs : float
         Pairs of rows of different grades in the right order; equal scores are half right.
     n_queries : int
-        Queries with a relevant row, over which `ndcg`, `ndcg_at` and `map` are means.
-    n_compared : int
-        Queries with different grades, over which `pairs` is the mean.
+        Queries with different grades.
 
     Examples
     --------
@@ -47,13 +46,12 @@ class RankingScores:
     map: float
     pairs: float
     n_queries: int
-    n_compared: int
 
 
 def ranking_scores(
     y_true: ArrayLike, y_score: ArrayLike, *, group: Any = None, qid: Any = None, at: Any = (1, 3, 5)
 ) -> RankingScores:
-    """Return the usual scores of rankings.
+    """Return the usual scores of rankings, over the queries whose rows have different grades.
 
     Parameters
     ----------
@@ -74,23 +72,21 @@ def ranking_scores(
     """
     grades, scores = checked(y_true, y_score)
     bounds = query_bounds(len(grades), group, qid)
-    rows, compared = [], []
+    places, rows = [checked_k(k) for k in at], []
     for a, b in pairwise(bounds.tolist()):
         y, s = grades[a:b], scores[a:b]
         if (y != y[:1]).any():
-            compared.append(ordered_pairs(y, s))
-        if (y > 0.0).any():
-            rows.append([ndcg(y, s), average_precision(y, s), *(ndcg(y, s, k) for k in at)])
-    means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * (2 + len(at))
-    pairs = float(np.mean(compared)) if compared else np.nan
-    return RankingScores(means[0], dict(zip(at, means[2:], strict=True)), means[1], pairs, len(rows), len(compared))
+            own = [ndcg(y, s), average_precision(y, s), ordered_pairs(y, s)]
+            rows.append(own + [ndcg(y, s, k) for k in places])
+    means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * (3 + len(places))
+    return RankingScores(means[0], dict(zip(places, means[3:], strict=True)), means[1], means[2], len(rows))
 
 
 def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
     """Return the normalised discounted cumulative gain of one ranking, of its first k places if k is given.
 
     Gains are ``2^grade - 1``, discounts ``1 / log2(1 + place)``. NaN where no row is relevant; ValueError for a grade
-    below 0.
+    below 0, and unless k is an integer of at least 1.
 
     Examples
     --------
@@ -106,7 +102,7 @@ def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
     if not gains.any():
         return np.nan
     discounts = 1.0 / np.log2(np.arange(2.0, len(gains) + 2.0))
-    discounts[len(gains) if k is None else k :] = 0.0
+    discounts[len(gains) if k is None else checked_k(k) :] = 0.0
     order, starts, lengths = ranked(scores)
     means = np.repeat(np.add.reduceat(discounts, starts) / lengths, lengths)
     return float(gains[order] @ means / (np.sort(gains)[::-1] @ discounts))
@@ -135,7 +131,7 @@ def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
     Raises
     ------
     ValueError
-        Unless ``1 <= k <= n_rows``.
+        Unless k is an integer and ``1 <= k <= n_rows``.
 
     Examples
     --------
@@ -144,7 +140,7 @@ def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
     0.5
     """
     grades, scores = checked(y_true, y_score)
-    if not 1 <= k <= len(grades):
+    if checked_k(k) > len(grades):
         raise ValueError(f"k must be from 1 to the number of rows, {len(grades)}, got {k}")
     order, starts, lengths = ranked(scores)
     found = np.add.reduceat(1.0 * (grades[order] > 0.0), starts)

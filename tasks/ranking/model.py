@@ -209,7 +209,9 @@ class RankerModel(GroupModel):
         return Held(name, np.where(says, values, 0.0), 1.0 * says)
 
     def metric(self, grades: Any, scores: Any) -> float:
-        """The score of one query's ranking, 1 minus the loss; NaN if its grades say nothing."""
+        """The score of one query's ranking, 1 minus the loss; NaN if all its grades are equal."""
+        if (grades == grades[0]).all():
+            return np.nan
         if self.loss == "pairs":
             return ordered_pairs(grades, scores)
         return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)

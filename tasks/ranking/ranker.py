@@ -202,7 +202,8 @@ class Ranker(TaskEstimator):
     ) -> float:
         """Return the mean over queries of what the loss is of: ordered pairs, average precision, or NDCG.
 
-        Queries whose grades say nothing are left out; see `structsvm.metrics.ranking_scores` for all three.
+        Queries whose rows all have one grade are left out: NaN if there are no others. See
+        `structsvm.metrics.ranking_scores` for all three.
         """
         model, scores = self._fitted(), self.predict(X)
         grades = np.asarray(y, dtype=np.float64)

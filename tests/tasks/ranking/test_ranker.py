@@ -101,9 +101,10 @@ def test_queries_that_say_nothing_change_nothing(grade):
     more = np.concatenate([X, others]), np.concatenate([y, [grade] * 4])
     two = Ranker("ndcg", **settings).fit(*more, group=[*SIZES, 3, 1])
     assert two.result_.primal == pytest.approx(one.result_.primal, rel=2e-3)
-    if grade == 0:  # of others any order is ideal, and counts
-        assert two.score(*more, group=[*SIZES, 3, 1]) == two.score(X, y, group=SIZES)
-    assert np.isnan(two.score(X[:1], [1]) + two.score(X[:2], [0, 0])) == np.isnan(two.score(X[:2], [0, 0]))
+    for loss in LOSSES:
+        model = Ranker(loss, **settings).fit(X, y, group=SIZES)
+        assert model.score(*more, group=[*SIZES, 3, 1]) == model.score(X, y, group=SIZES)
+        assert np.isnan([model.score(X[:n], [grade] * n) for n in (1, 4)]).all()
 
 
 def test_files(tmp_path):
