@@ -14,6 +14,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
@@ -78,11 +79,12 @@ def read_rules(path: str, ids: Any) -> list[Any]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Accuracy and intersection over union per label; the picture is the confusion matrix."""
     lines = read(path, model.label)
-    if all(label is None for labels in lines.y for label in labels):
+    unknown = {None, -1} if has_unlabelled({-1}, model.labels) else {None}
+    known = [[k for k, label in enumerate(labels) if label not in unknown] for labels in lines.y]
+    if not any(known):
         raise ValueError(f"{path}: its nodes have no label, to compare with")
     predicted = model.predict(lines.X, n_jobs=jobs)
-    scores = graph_scores(lines.y, predicted)
-    known = [[k for k, label in enumerate(labels) if label is not None] for labels in lines.y]
+    scores = graph_scores(lines.y, predicted, model.labels)
 
     def drawn() -> Any:
         pairs = (

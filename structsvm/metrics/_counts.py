@@ -1,9 +1,9 @@
-"""What all metrics share: pairs of true and predicted outputs, and ratios of counts."""
+"""What all metrics share: pairs of true and predicted outputs, what -1 means, and ratios of counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 True_ = TypeVar("True_")
 Predicted = TypeVar("Predicted")
@@ -17,6 +17,17 @@ def paired(y_true: Iterable[True_], y_pred: Iterable[Predicted], what: str) -> t
     if not true:
         raise ValueError(f"y_true and y_pred have no {what} to score.")
     return true, pred
+
+
+def has_unlabelled(found: Any, labels: Any = None) -> bool:
+    """Whether -1 among distinct labels means an unknown one, as in scikit-learn.
+
+    It does beside integers that are not less than it: the labels fixed before, or two or more others.
+    """
+    others = [label for label in found if label != -1] if labels is None else list(labels)
+    if -1 not in found or (labels is None and len(others) < 2):
+        return False
+    return all(type(label) is int and label >= 0 for label in others)
 
 
 def precision_recall_f1(n_correct: float, n_true: float, n_predicted: float) -> tuple[float, float, float]:

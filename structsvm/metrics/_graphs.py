@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.metrics._counts import paired
+from structsvm.metrics._counts import has_unlabelled, paired
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,16 @@ class GraphScores:
         return "\n".join(lines)
 
 
-def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
+def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> GraphScores:
     """Compare labels of the nodes of graphs.
 
     Parameters
     ----------
     y_true, y_pred : lists of arrays, lists, or dicts by node
         Per graph the labels of its nodes, of a grid in its shape. Nodes of true label None or a set,
-        and those that a dict of true labels leaves out, do not count.
+        and those that a dict of true labels leaves out, do not count; nor do those of -1 where it is no label.
+    labels : iterable, optional
+        All labels, by default those in `y_true` and `y_pred`; -1 is none of them beside two or more integers from 0 on.
 
     Raises
     ------
@@ -85,6 +87,10 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
         if len(a) != len(b):
             raise ValueError(f"graph {i}: y_true has {len(a)} labels and y_pred has {len(b)}.")
         pairs.update(pair for pair in zip(a, b, strict=True) if pair[0] is not None and not isinstance(pair[0], set))
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
+    if -1 not in (found := {b for _, b in pairs}) and has_unlabelled(found.union(a for a, _ in pairs), labels):
+        pairs = Counter({pair: count for pair, count in pairs.items() if pair[0] != -1})
     n = sum(pairs.values())
     if not n:
         raise ValueError("y_true and y_pred have no nodes to score.")
@@ -96,12 +102,12 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
             both[a] += count
         else:
             either[b] += count
-    labels = list(either)
+    order = list(either)
     try:
-        labels.sort()
+        order.sort()
     except TypeError:  # of several types
-        labels.sort(key=repr)
-    jaccard = {label: both[label] / either[label] for label in labels}
+        order.sort(key=repr)
+    jaccard = {label: both[label] / either[label] for label in order}
     right = sum(both.values())
     return GraphScores(right / n, n - right, jaccard, sum(jaccard.values()) / len(jaccard), len(graphs[0]), n)
 
@@ -116,7 +122,7 @@ def _flat(labels: Any) -> list[Any]:
     return [label.item() if isinstance(label, np.generic) else label for label in labels]
 
 
-def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> float:
     """Fraction of nodes whose label is right; see `graph_scores`.
 
     Examples
@@ -125,10 +131,10 @@ def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
     >>> node_accuracy([{"a": 1, "b": 0}], [{"a": 1, "b": 1}])
     0.5
     """
-    return graph_scores(y_true, y_pred).accuracy
+    return graph_scores(y_true, y_pred, labels).accuracy
 
 
-def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> float:
     """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`.
 
     Examples
@@ -137,4 +143,4 @@ def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
     >>> mean_jaccard([[1, 1, 0]], [[1, 0, 0]])
     0.5
     """
-    return graph_scores(y_true, y_pred).mean_jaccard
+    return graph_scores(y_true, y_pred, labels).mean_jaccard

@@ -123,8 +123,8 @@ hierarchical_recall_scorer = Scorer("hierarchical_recall", hierarchical_scores, 
 tree_loss_scorer = Scorer("tree_loss", tree_loss, of_estimator="taxonomy_", sign=-1.0)
 path_loss_scorer = Scorer("path_loss", path_loss, of_estimator="taxonomy_", sign=-1.0)
 # Nodes of graphs.
-node_accuracy_scorer = Scorer("node_accuracy", node_accuracy)
-mean_jaccard_scorer = Scorer("mean_jaccard", mean_jaccard)
+node_accuracy_scorer = Scorer("node_accuracy", node_accuracy, of_estimator="classes_")
+mean_jaccard_scorer = Scorer("mean_jaccard", mean_jaccard, of_estimator="classes_")
 # Meaning representations.
 meaning_f1_scorer = Scorer("meaning_f1", meaning_scores, "f1")
 # Matchings.

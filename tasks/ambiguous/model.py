@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
@@ -19,7 +20,7 @@ from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.losses import solver_of as solver_of_loss
 from structsvm.tasks.common.reordered import ReorderedModel

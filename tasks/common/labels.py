@@ -20,17 +20,6 @@ def is_hashable(label: Any) -> bool:
     return True
 
 
-def has_unlabelled(found: Any, labels: Any = None) -> bool:
-    """Whether -1 among distinct labels means an unknown one, as in scikit-learn.
-
-    It does beside integers that are not less than it: the labels fixed before, or two or more others.
-    """
-    others = [label for label in found if label != -1] if labels is None else list(labels)
-    if -1 not in found or (labels is None and len(others) < 2):
-        return False
-    return all(type(label) is int and label >= 0 for label in others)
-
-
 def agreement(
     y: Any, predicted: Any, nothing: Any, collections: tuple[type, ...], allows: Any = operator.eq
 ) -> tuple[Any, Any]:

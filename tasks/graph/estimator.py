@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
@@ -297,6 +298,8 @@ class GraphLabeler(StructureEstimator):
         # Labels outside the model are wrong.
         labels, ids, _ = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
+        if has_unlabelled([-1], model.labels):
+            place[-1] = -1
         ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[
             np.maximum(ids, -1)
         ]

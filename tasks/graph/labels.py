@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.tasks.common.labels import has_unlabelled, ids_by_label, is_hashable, label_array, sort_labels
+from structsvm.metrics._counts import has_unlabelled
+from structsvm.tasks.common.labels import ids_by_label, is_hashable, label_array, sort_labels
 from structsvm.tasks.graph.inputs import Form
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
-from structsvm.tasks.common.labels import agreement, check_stream_weight, has_unlabelled
+from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.features.columns import Columns
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, has_unlabelled, ids_by_label, is_hashable, sort_labels, weights_of
+from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
 # What is hashable is a label, but for None.
 COLLECTIONS = (set, list, dict)

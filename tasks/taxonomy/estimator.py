@@ -17,12 +17,13 @@ from sklearn.base import ClassifierMixin, clone
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of, weighted_by_class
-from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets, has_unlabelled
+from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import AUTO, is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver

@@ -13,8 +13,9 @@ import numpy as np
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import did_you_mean
-from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed, weights_of
+from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
 
 SETS = (set, frozenset, dict)
 

@@ -48,6 +48,13 @@ def test_predict_and_evaluate(data, tmp_path):
     assert found["jaccard"] == {str(k): v for k, v in scores.jaccard.items()} and found["n_nodes"] == 160
     assert (tmp_path / "p.png").stat().st_size > 1000
     assert f"accuracy {100 * scores.accuracy:.2f} %" in run(data, "evaluate", "m", "test")[0]
+    for unknown in (-1, None):
+        write_graphs(tmp_path / "part", X, [np.where(own == own.max(), unknown, own).tolist() for own in y])
+        out, _ = run(data, "evaluate", "m", tmp_path / "part", "--json", "--plot", tmp_path / "p.png")
+        part = json.loads(out.splitlines()[0])
+        assert part["n_nodes"] == sum((own != own.max()).sum() for own in y) and "-1" not in part["jaccard"]
+    write_graphs(tmp_path / "none", X[:1], [[-1] * 16])
+    assert "its nodes have no label" in run(data, "evaluate", "m", tmp_path / "none", status=1)[1]
 
 
 def test_inspect(data):
