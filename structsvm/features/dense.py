@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.ranges import pieces, repeated
 from structsvm.features.tokens import Tokens
 
@@ -15,6 +17,9 @@ LANES = 8  # rows are padded to whole vectors
 # From this share of numbers that are not zero on, products with whole rows are faster than sums over their entries.
 FILLED = 0.25
 LOOK = 64  # rows that decide
+# Float32 keeps too few digits of a column whose deviation is less than this share of its mean; of one that has become
+# constant, if the mean is so great that other numbers may have.
+FEW_DIGITS, GREAT = 1e-5, 1e5
 
 
 def is_filled(X: Any) -> bool:
@@ -104,6 +109,23 @@ def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[n
         centred = values[piece] - mean
         variance += np.multiply(centred, centred, out=centred).sum(axis=0)
     return mean, variance / n
+
+
+def warn_of_few_digits(values: NDArray[np.float32], names: Callable[[int], str]) -> None:
+    """Warn of columns far from 0, whose values differ by little more than float32 can tell apart."""
+    some = values[:: -(-len(values) // LOOK)]
+    near = np.flatnonzero(np.ptp(some, axis=0) < 100.0 * FEW_DIGITS * np.abs(some[0]))  # few, mostly none
+    mean, variance = column_moments(values[:, near])
+    constant = (values[:, near] == values[0, near]).all(axis=0)
+    size = np.where(constant, 0.0, np.sqrt(variance))
+    found = np.flatnonzero(np.where(constant, FEW_DIGITS * GREAT, size) < FEW_DIGITS * np.abs(mean)).tolist()
+    if found:
+        k, likewise = found[0], ", others likewise" * (len(found) > 1)
+        warn(
+            f"column {names(int(near[k]))!r:.80} has values that differ by {size[k]:.2g} around {mean[k]:.7g}{likewise}"
+            ": float32, as which they are read, keeps too few digits of that. Subtract its mean from it",
+            AdviceWarning,
+        )
 
 
 def sum_of_products(coefs: Any, left: Any, right: Any) -> NDArray[np.float64]:

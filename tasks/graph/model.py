@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features._tokens import steps
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
@@ -43,7 +43,7 @@ from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_
 from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
-from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.common.units import Units, table, units_from
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
@@ -385,9 +385,9 @@ class GraphModel(CalibratedStructures):
         K = len(self.labels)
         for piece in pieces(len(ends), K):
             (a, b), z = ends[piece].T, graphs.edge_features[piece]
-            for here, there, table in ((a, b, tables.transpose(0, 2, 1)), (b, a, tables)):
-                # table[:, label of the other end, label of this one]
-                np.add.at(scores, here, np.einsum("em,emk->ek", z, table.transpose(1, 0, 2)[label_ids[there]]))
+            for here, there, pairs in ((a, b, tables.transpose(0, 2, 1)), (b, a, tables)):
+                # pairs[:, label of the other end, label of this one]
+                np.add.at(scores, here, np.einsum("em,emk->ek", z, pairs.transpose(1, 0, 2)[label_ids[there]]))
         return scores - scores[np.arange(len(scores)), label_ids][:, np.newaxis]
 
     # ---- views ----------------------------------------------------------------------------------
@@ -527,6 +527,8 @@ def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[G
     if not encoder.n_features:
         raise ValueError("the nodes have no features at all")
     units = Units.of_tokens(tokens)
+    if units.centre is not None:
+        warn_of_few_digits(table(tokens), encoder.feature_names.__getitem__)
     contrast, m = None, inputs.n_edge_features
     graphs = assembled(inputs, node_rows(units.applied(tokens), units), m + (inputs.has_grids and params.contrast))
     if inputs.has_grids and params.contrast:

@@ -18,6 +18,7 @@ from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features._tokens import steps
 from structsvm.features.columns import Columns
+from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.ranges import take_ranges
@@ -39,7 +40,7 @@ from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
 from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
-from structsvm.tasks.common.units import Units, units_arrays, units_from
+from structsvm.tasks.common.units import Units, table, units_arrays, units_from
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import (
@@ -648,7 +649,7 @@ def prepare(
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
-    units = Units.of_tokens(seen) if encoder.kind == "numeric" else None
+    units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)])
     model = SequenceModel(encoder, labels, oracle, units=units)
     if len(sets):
@@ -676,6 +677,16 @@ def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths:
         return before, shards.tokens, shards.label_ids
     model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
     return model, shards.tokens, shards.label_ids
+
+
+def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
+    """The units of columns of numbers; None for named features."""
+    if encoder.kind != "numeric":
+        return None
+    units = Units.of_tokens(tokens)
+    if units.centre is not None:
+        warn_of_few_digits(table(tokens), str)
+    return units
 
 
 def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
@@ -715,7 +726,7 @@ def prepare_segments(
     tokens = dataclasses.replace(tokens, bigrams=phrases)
     labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
-    units = Units.of_tokens(seen) if encoder.kind == "numeric" else None
+    units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
     if len(sets):

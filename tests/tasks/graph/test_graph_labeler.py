@@ -12,7 +12,7 @@ from structsvm._warnings import AdviceWarning
 from structsvm.datasets import make_noisy_grids, make_snakes
 from structsvm.oracles.graph import GraphOracle
 from structsvm.solvers import LaRank
-from structsvm.tasks import GraphLabeler
+from structsvm.tasks import GraphLabeler, SequenceLabeler
 from structsvm.tasks.graph import model as graph_model
 from structsvm.tasks.graph.inputs import grid_edges
 from structsvm.tasks.graph.model import fragments, global_edges
@@ -494,3 +494,21 @@ def test_the_k_best_need_exact_inference():
         model.predict_kbest(X, 2)
     with pytest.raises(ValueError, match="k must be an integer of at least 1"):
         model.predict_kbest(X, 0)
+
+
+@pytest.mark.parametrize("offset", [2e7, 1e8])
+def test_columns_of_which_float32_keeps_too_few_digits_are_named(offset):
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(4, 2)) for _ in range(30)]
+    y = [own[:, 0] > 0.0 for own in rows]
+    X = [(own + np.array([0.0, offset]), [(0, 1), (1, 2)]) for own in rows]
+    dicts = [([{"a": a, "b": b} for a, b in nodes.tolist()], edges) for nodes, edges in X]
+    for data, name in ((X, "1"), (dicts, "b")):
+        with pytest.warns(AdviceWarning, match=f"column '{name}' has values that differ by .*: float32"):
+            GraphLabeler(C=1.0, random_state=0).fit(data, y)
+    with pytest.warns(AdviceWarning, match="column '1' has values"):
+        SequenceLabeler(C=1.0, random_state=0).fit([nodes for nodes, _ in X], y)
+    with pytest.warns(AdviceWarning, match="column '0' has values that differ by .*, others likewise"):
+        SequenceLabeler(C=1.0, random_state=0).fit([nodes + np.array([offset, 0.0]) for nodes, _ in X], y)
+    for shift in (1e4, 1.0):  # with digits enough; constant
+        GraphLabeler(C=1.0, random_state=0).fit([(own * [1.0, shift != 1.0] + [0.0, shift], []) for own in rows], y)
