@@ -76,7 +76,8 @@ class LaSVM(KernelSolver):
         Passes. None: 1; with `tol`, as many as needed, up to 1000.
     tol : float, optional
         Relative duality gap to stop at, computed after every pass, which then ends with the finishing step. None: no
-        gap is claimed, as it would take as many kernel values as the pass.
+        gap is claimed, as it would take as many kernel values as the pass. Both objectives are those of the problem
+        with kernel values rounded to float32, of which those in exact arithmetic differ more the larger C is.
     tau : float, default=1e-3
         Tolerance of the optimality conditions, in units of f(x). With `tol` it is reduced if it is too coarse.
     cache_size : float, default=200
