@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.ranges import pieces
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.units import TINY, moments
@@ -36,7 +36,7 @@ class EdgeUnits(NamedTuple):
 
     @classmethod
     def of(cls, features: NDArray[np.float64], both: bool) -> Self:
-        """Those of training data."""
+        """Those of training data; ValueError for features whose squares overflow."""
         m = features.shape[1]
         if not len(features):
             return cls(np.zeros(m), np.ones(m), both)
@@ -44,6 +44,7 @@ class EdgeUnits(NamedTuple):
             low = features.min(axis=0)
             size = features.max(axis=0) - low
             return cls(low, np.where(size > TINY, size, 1.0), both)
+        check_squares(features)
         mean, size = moments(features)
         length = math.sqrt(max(int(np.count_nonzero(size)), 1))
         return cls(mean, np.maximum(np.where(size > 0.0, size, 1.0) * length, TINY), both)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, check_squares
+from structsvm.features.matrices import is_sparse
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane
@@ -36,8 +37,18 @@ STEEP = ("f1", "prbep", "prec_at_k")
 LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
 # With fewer rows of the class than FEW, TURNS fifths of the rows are held out in turn.
 FEW, TURNS = 500, 3
+# A sum of squares of X over which C is no number, and with which nothing is learnt.
+LEAST_SQUARES = 1e-290
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
+
+
+def check_scale(X: Any) -> None:
+    """Raise ValueError for a matrix whose squares overflow, or vanish."""
+    values = X.data if is_sparse(X) else X
+    check_squares(values)
+    if values.dtype == np.float64 and values.any() and float(np.vdot(values, values)) < LEAST_SQUARES:
+        raise ValueError("the squares of X underflow; scale the features up")
 
 
 class PatientRounds(PatientRun, CuttingPlaneRun):
@@ -265,6 +276,7 @@ def prepare(
         check_unchanged(params, before, ("loss", "k"))
     model = before
     if model is None:
+        check_scale(X)
         model = RankerModel(X.shape[1], params.loss, params.k)
         if params.standardize:
             model.set_units(X, weight)

@@ -17,7 +17,7 @@ from structsvm.tasks.common.estimator import checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
+from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel, check_scale
 
 
 class MultivariateClassifier(Classifier):
@@ -28,7 +28,8 @@ class MultivariateClassifier(Classifier):
         <w, Psi(y) - Psi(y')> >= loss(y, y') - xi,     Psi(y) = 1/n sum of the rows that y finds,
 
     and the second class of `classes_` is the one to be found. The sample is one example; its most violated labelling is
-    found in O(n log n), and cutting planes need a few dozen of them for any n.
+    found in O(n log n), and cutting planes need a few dozen of them for any n. There is no `partial_fit`: the loss of a
+    sample is no sum over batches of it.
 
     Parameters
     ----------
@@ -150,8 +151,10 @@ class MultivariateClassifier(Classifier):
             )
         model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, classes=classes)
         check_copies(weight)
-        if before is None and self.standardize:
-            model.set_units(X, weight)
+        if before is None:
+            check_scale(X)
+            if self.standardize:
+                model.set_units(X, weight)
         counts = np.bincount(label_ids, weights=weight, minlength=2)
         if not counts.all():
             raise ValueError(

@@ -8,7 +8,7 @@ import structsvm
 from structsvm import CuttingPlane, FrankWolfe
 from structsvm.metrics import ranking_scores
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.tasks import Ranker
+from structsvm.tasks import MultivariateClassifier, Ranker
 
 LOSSES = ["pairs", "map", "ndcg"]
 
@@ -149,3 +149,14 @@ def test_bad_input():
     assert np.isnan(model.score(X[:4], [1, 0, 0, 0], group=[2, 2], sample_weight=[0, 0, 1, 1]))
     with pytest.raises(ValueError, match=r"X has 3 rows, y has \(2,\) grades"):
         model.score(X[:3], y[:2])
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(("factor", "message"), [(1e160, "overflow; scale the features down"), (1e-160, "features up")])
+def test_rows_whose_squares_are_no_numbers(factor, message, standardize):
+    for rows in (X * factor, sp.csr_array(X * factor)):
+        with pytest.raises(ValueError, match=f"the squares of X .*{message}"):
+            Ranker(standardize=standardize).fit(rows, y, group=SIZES)
+        with pytest.raises(ValueError, match=f"the squares of X .*{message}"):
+            MultivariateClassifier(standardize=standardize).fit(rows, y > 0)
+    assert Ranker(C=0.3, random_state=0).fit(X * 1e100, y, group=SIZES).score(X * 1e100, y, group=SIZES) > 0.8
