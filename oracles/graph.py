@@ -131,7 +131,8 @@ class GraphOracle(Oracle):
         if method == "cut" and (K > 2 or not (associates or interactions == "none") or nonnegative is False):
             raise ValueError(
                 "method='cut' needs two labels, interactions 'potts' or 'associative', and nonnegative weights of "
-                f"edges. Got n_labels={K}, interactions={interactions!r}, nonnegative={nonnegative!r}"
+                f"edges. Got n_labels={K}, interactions={interactions!r}"
+                + (", nonnegative=False" if nonnegative is False else "")
             )
         if nonnegative and not associates:
             raise ValueError(f"nonnegative=True needs interactions 'potts' or 'associative'. Got {interactions!r}")

@@ -78,15 +78,8 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[
     pairs: Counter[tuple[Any, Any]] = Counter()
     graphs = paired(y_true, y_pred, "graphs")
     for i, (true, found) in enumerate(zip(*graphs, strict=True)):
-        if isinstance(true, dict):
-            lost = [node for node in true if not isinstance(found, dict) or node not in found]
-            if lost:
-                raise ValueError(f"graph {i}: y_pred has no label for node {lost[0]!r:.80}.")
-            true, found = list(true.values()), [found[node] for node in true]
-        a, b = _flat(true), _flat(found)
-        if len(a) != len(b):
-            raise ValueError(f"graph {i}: y_true has {len(a)} labels and y_pred has {len(b)}.")
-        pairs.update(pair for pair in zip(a, b, strict=True) if pair[0] is not None and not isinstance(pair[0], set))
+        own = zip(*by_node(true, found, i), strict=True)
+        pairs.update(pair for pair in own if pair[0] is not None and not isinstance(pair[0], set))
     if isinstance(labels, np.ndarray):
         labels = labels.tolist()
     if -1 not in (found := {b for _, b in pairs}) and has_unlabelled(found.union(a for a, _ in pairs), labels):
@@ -110,6 +103,25 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[
     jaccard = {label: both[label] / either[label] for label in order}
     right = sum(both.values())
     return GraphScores(right / n, n - right, jaccard, sum(jaccard.values()) / len(jaccard), len(graphs[0]), n)
+
+
+def by_node(true: Any, found: Any, i: int) -> tuple[list[Any], list[Any]]:
+    """Both labellings of graph i as lists, of the nodes that a dict of true labels has; ValueError if nodes differ."""
+    if isinstance(true, dict):
+        lost = [node for node in true if not isinstance(found, dict) or node not in found]
+        if lost:
+            raise ValueError(f"graph {i}: y_pred has no label for node {lost[0]!r:.80}.")
+        true, found = list(true.values()), [found[node] for node in true]
+    a, b = _flat(true), _flat(found)
+    if len(a) != len(b):
+        raise ValueError(f"graph {i}: y_true has {len(a)} labels and y_pred has {len(b)}.")
+    return a, b
+
+
+def of_nodes(labels: Any) -> bool:
+    """Whether labels are those of a graph by node, or of a grid in its shape."""
+    own = isinstance(labels, (list, tuple, np.ndarray)) and len(labels) and isinstance(labels[0], (list, np.ndarray))
+    return isinstance(labels, dict) or bool(own)
 
 
 def _flat(labels: Any) -> list[Any]:

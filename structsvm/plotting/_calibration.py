@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,21 +57,30 @@ class CalibrationDisplay:
         ax: Axes | None = None,
         **kw: Any,
     ) -> CalibrationDisplay:
-        """Draw the diagram of an estimator's predictions: of classes (`predict_proba`), or of tokens' labels.
+        """Draw the diagram of an estimator's predictions: of classes, or of labels of tokens or nodes.
 
-        A labeler of sequences has `predict_marginals`. See from_predictions; by default the name is the estimator's.
+        Classifiers have `predict_proba`, labelers of sequences and graphs `predict_marginals`; of these what y says
+        nothing of is left out. See from_predictions; by default the name is the estimator's.
         """
+        from structsvm.metrics._counts import has_unlabelled, paired
+        from structsvm.metrics._graphs import by_node
+        from structsvm.tasks.common.labels import agreement
+
         predicted = estimator.predict(X)
-        if hasattr(estimator, "predict_marginals"):
-            rows = np.concatenate(list(estimator.predict_marginals(X)))
-            predicted, y = ([label for labels in lists for label in labels] for lists in (predicted, y))
-        else:
-            rows = estimator.predict_proba(X)
         at = {label: k for k, label in enumerate(np.asarray(estimator.classes_).tolist())}
-        columns = [at[label] for label in np.asarray(predicted).tolist()]
-        right = np.asarray(predicted) == np.asarray(y)
+        if hasattr(estimator, "predict_marginals"):
+            rows = np.concatenate([np.reshape(own, (-1, len(at))) for own in estimator.predict_marginals(X)])
+            pairs = zip(*paired(y, predicted, "lists of labels"), strict=True)
+            true = [{v: own.get(v) for v in of} if isinstance(own, dict) else own for own, of in pairs]
+            lists = zip(*map(by_node, true, predicted, count()), strict=True)
+            y, predicted = ([label for labels in own for label in labels] for own in lists)
+            right, says = agreement(y, predicted, -1 if has_unlabelled([-1], at) else None, (set, frozenset))
+        else:
+            rows, says = estimator.predict_proba(X), slice(None)
+            right = np.asarray(predicted) == np.asarray(y)
+        sure = rows[np.arange(len(rows)), [at[label] for label in np.asarray(predicted).tolist()]]
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(rows[np.arange(len(rows)), columns], right, n_bins=n_bins, name=name, ax=ax, **kw)
+        return cls.from_predictions(sure[says], right[says], n_bins=n_bins, name=name, ax=ax, **kw)
 
     @classmethod
     def from_predictions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -52,7 +52,7 @@ class ConfusionDisplay:
         cls,
         estimator: Any,
         X: Any,
-        y: LabelSequences,
+        y: LabelSequences | Sequence[Hashable],
         *,
         labels: Sequence[Hashable] | None = None,
         ax: Axes | None = None,
@@ -64,19 +64,19 @@ class ConfusionDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: LabelSequences,
-        y_pred: LabelSequences,
+        y_true: LabelSequences | Sequence[Hashable],
+        y_pred: LabelSequences | Sequence[Hashable],
         *,
         labels: Sequence[Hashable] | None = None,
         ax: Axes | None = None,
         **kw: Any,
     ) -> ConfusionDisplay:
-        """Draw the confusions of label sequences.
+        """Draw the confusions of label sequences, of labels of graphs, or of classes.
 
         Parameters
         ----------
-        y_true, y_pred : list of (list of label)
-            Label sequences of equal lengths.
+        y_true, y_pred : list of (list, array of any shape, or dict by node, of labels); or list of label
+            Of equal lengths.
         labels : sequence of labels, optional
             Rows and columns to show, in this order; by default all labels, the most frequent in ``y_true`` first.
             Tokens with another label are left out.
@@ -94,13 +94,19 @@ class ConfusionDisplay:
             As in :func:`structsvm.metrics.label_report`.
         """
         from structsvm.metrics import label_report
+        from structsvm.metrics._graphs import by_node, of_nodes
 
-        y_true, y_pred = list(y_true), list(y_pred)
-        report = label_report(y_true, y_pred)
+        a: Any = list(y_true)
+        b: Any = list(y_pred)
+        if a and all(isinstance(label, (str, bytes)) or not hasattr(label, "__len__") for label in a):
+            a, b = [a], [b]
+        if len(a) == len(b) and any(map(of_nodes, a)):
+            a, b = zip(*map(by_node, a, b, count()), strict=True)
+        report = label_report(a, b)
         if labels is None:
             labels = sorted(report, key=lambda label: -report[label].support)
         labels = list(dict.fromkeys(labels))
-        true, pred = (list(chain.from_iterable(y)) for y in (y_true, y_pred))
+        true, pred = (list(chain.from_iterable(y)) for y in (a, b))
         return cls(confusion_matrix(true, pred, labels), labels).plot(ax=ax, **kw)
 
     def plot(

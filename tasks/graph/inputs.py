@@ -220,6 +220,8 @@ def _of_networkx(graph: Any, i: int, label: str) -> tuple[Any, Any, Any, Form]:
     else:
         rows = [{str(name): value for name, value in own.items() if name != label} for own in attributes]
     edges = np.array([(place[a], place[b]) for a, b in graph.edges], dtype=np.int32).reshape(-1, 2)
+    for e in np.flatnonzero(edges[:, 0] == edges[:, 1])[:1].tolist():
+        raise ValueError(f"graph {i}: edge {e} joins node {nodes[edges[e, 0]]!r:.80} with itself")
     own = [data for _, _, data in graph.edges(data=True)]
     features = np.zeros((len(own), 0))
     for name in (FEATURES, WEIGHT):

@@ -116,8 +116,12 @@ def _checked(label: Any, i: int, v: int) -> Any:
     """A label of node v of graph i; an error for what is none."""
     if not is_hashable(label):
         raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
-    if isinstance(label, float) and label != label:
-        raise ValueError(f"graph {i}, node {v}: the label is NaN; None: it is not known")
+    try:
+        equal = bool(label == label)
+    except TypeError:  # NA of pandas
+        equal = False
+    if not equal:
+        raise ValueError(f"graph {i}, node {v}: the label is {str(label).replace('nan', 'NaN')}; None: it is not known")
     return label
 
 

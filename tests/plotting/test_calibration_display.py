@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 
 import matplotlib as mpl
+import networkx as nx
 import numpy as np
 import pytest
 
 from structsvm.metrics import calibration_scores
-from structsvm.plotting import CalibrationDisplay
+from structsvm.plotting import CalibrationDisplay, ConfusionDisplay
+from structsvm.tasks import GraphLabeler
 
 mpl.use("Agg")
 
@@ -70,3 +72,32 @@ def test_classes_and_tokens():
     of_tokens = CalibrationDisplay.from_estimator(tokens, None, [["a"], ["b", "a"]], n_bins=3, name="tokens")
     np.testing.assert_array_equal(of_tokens.line_.get_xydata(), of_classes.line_.get_xydata())
     assert of_tokens.line_.get_label().startswith("tokens: error")
+
+
+def test_labels_of_graphs():
+    rng = np.random.default_rng(0)
+    grids = [rng.normal(size=(3, 4, 2)) for _ in range(4)]
+    y = [grid[..., 0] > 0.0 for grid in grids]
+    model = GraphLabeler(C=1.0, loss="log", random_state=0).fit(grids, y)
+    sure = np.concatenate([own.reshape(-1, 2) for own in model.predict_marginals(grids)]).max(axis=1)
+    right = np.concatenate([(a == b).ravel() for a, b in zip(model.predict(grids), y, strict=True)])
+    wanted = CalibrationDisplay.from_predictions(sure, right, n_bins=3)
+    for given in (y, [own.tolist() for own in y]):
+        found = CalibrationDisplay.from_estimator(model, grids, given, n_bins=3)
+        np.testing.assert_allclose(found.line_.get_xydata(), wanted.line_.get_xydata())
+        assert ConfusionDisplay.from_estimator(model, grids, given).matrix.sum() == 48
+    graphs = [nx.path_graph(4) for _ in range(4)]
+    for graph, grid in zip(graphs, grids, strict=True):
+        nx.set_node_attributes(graph, dict(enumerate(grid[0])), "features")
+    named = [dict(enumerate(own[0].tolist())) for own in y]
+    del named[0][2]
+    model = GraphLabeler(C=1.0, loss="log", random_state=0).fit(graphs, named)
+    assert CalibrationDisplay.from_estimator(model, graphs, named, n_bins=3).scores.counts.sum() == 15
+    found = ConfusionDisplay.from_estimator(model, graphs, named, labels=[False, True])
+    assert found.matrix.sum() == 15 and found.matrix.trace() == round(15 * model.score(graphs, named))
+
+
+def test_confusions_of_classes():
+    found = ConfusionDisplay.from_predictions(["a", "b", "b"], np.array(["a", "a", "b"]))
+    assert found.labels == ["b", "a"] and found.matrix.tolist() == [[1, 1], [0, 1]]
+    assert ConfusionDisplay.from_predictions([0, 1], [1, 1], labels=[0, 1]).matrix.tolist() == [[0, 1], [0, 1]]

@@ -344,6 +344,7 @@ ONE, TWO = np.zeros((3, 2)), [["a", "b", "a"]]
         "NaN": ([(np.array([[np.nan, 1.0]] * 3), [])], TWO, "graph 0, node 0"),
         "infinity": ([(np.diag([0.0, np.inf, 0.0]), [])], TWO, "graph 0, node 1"),
         "NaN on an edge": ([(ONE, [(0, 1)], [[np.nan]])], TWO, "graph 0: the features of edge 0 hold NaN"),
+        "huge edge features": ([(ONE, [(0, 1)], [[1e200]])], TWO, "the squares of X overflow"),
         "ragged edges": ([(ONE, [(0, 1), (1, 2)], [[1.0], [1.0, 2.0]])], TWO, "features of its edges must be"),
         "few edge features": ([(ONE, [(0, 1), (1, 2)], [[1.0]])], TWO, "graph 0: 2 edges have features of shape"),
         "other edge features": (
@@ -371,6 +372,12 @@ ONE, TWO = np.zeros((3, 2)), [["a", "b", "a"]]
 def test_what_is_no_graph(X, y, message):
     with pytest.raises(ValueError, match=message):
         GraphLabeler(C=0.1).fit(X, y)
+
+
+def test_labels_of_pandas_that_are_missing():
+    missing = pytest.importorskip("pandas").NA
+    with pytest.raises(ValueError, match="graph 0, node 1: the label is <NA>; None: it is not known"):
+        GraphLabeler(C=0.1).fit([(ONE, [])], [["a", missing, "b"]])
 
 
 def test_what_is_of_another_type():
@@ -411,6 +418,10 @@ def test_refusals_of_networkx():
     graph.edges[0, 1]["weight"] = 2.0
     with pytest.raises(ValueError, match="edge between 1 and 2 has no attribute 'weight'"):
         fit([graph], TWO)
+    graph.add_edge(2, 2)
+    with pytest.raises(ValueError, match="graph 0: edge 2 joins node 2 with itself"):
+        fit([graph], TWO)
+    graph.remove_edge(2, 2)
     del graph.edges[0, 1]["weight"]
     for y, message in [([{9: "a"}], "has a label for 9"), ("none", "no node has the attribute")]:
         with pytest.raises(ValueError, match=message):
