@@ -113,7 +113,7 @@ def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[n
 
 def warn_of_few_digits(values: NDArray[np.float32], names: Callable[[int], str]) -> None:
     """Warn of columns far from 0, whose values differ by little more than float32 can tell apart."""
-    some = values[:: -(-len(values) // LOOK)]
+    some = values[:: -(-len(values) // LOOK)].astype(np.float64)
     near = np.flatnonzero(np.ptp(some, axis=0) < 100.0 * FEW_DIGITS * np.abs(some[0]))  # few, mostly none
     mean, variance = column_moments(values[:, near])
     constant = (values[:, near] == values[0, near]).all(axis=0)

@@ -595,6 +595,8 @@ def test_weights_and_parameters_that_are_none():
     ):
         with pytest.raises(ValueError, match=re.escape(said)):
             GraphOracle(**{"n_labels": 2, "n_node_features": 1} | options)
+    with pytest.raises(ValueError, match=r"Got n_labels=3, interactions='potts'$"):  # names what was given alone
+        GraphOracle(3, 1, method="cut")
     cut = GraphOracle(2, 1, method="cut")
     with pytest.raises(ValueError, match="graph 0: edge 0 has a feature -1; with nonnegative weights"):
         cut.bind([(ROWS, [[0, 1]], [[-1.0]])], [[0, 1, 0]])

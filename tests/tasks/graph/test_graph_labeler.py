@@ -521,5 +521,6 @@ def test_columns_of_which_float32_keeps_too_few_digits_are_named(offset):
         SequenceLabeler(C=1.0, random_state=0).fit([nodes for nodes, _ in X], y)
     with pytest.warns(AdviceWarning, match="column '0' has values that differ by .*, others likewise"):
         SequenceLabeler(C=1.0, random_state=0).fit([nodes + np.array([offset, 0.0]) for nodes, _ in X], y)
+    SequenceLabeler(C=1.0, random_state=0).fit([np.sign(own) * 3e38 for own in rows], y)
     for shift in (1e4, 1.0):  # with digits enough; constant
         GraphLabeler(C=1.0, random_state=0).fit([(own * [1.0, shift != 1.0] + [0.0, shift], []) for own in rows], y)
