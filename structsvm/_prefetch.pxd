@@ -10,7 +10,7 @@ cdef extern from *:
 
     #define structsvm_prefetch(p) __builtin_prefetch(p)
 
-    /* Steps on random examples find an address in a large page without a walk through tables of small ones. To be called
+    /* Steps on random examples find addresses in large pages without a walk through tables of small ones. To be called
        before the block is written to. */
     static inline void structsvm_in_large_pages(void *start, size_t size) {
     #ifdef MADV_HUGEPAGE
