@@ -173,6 +173,8 @@ class StructuredSVM(TaskEstimator):
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights.view()
         weights.flags.writeable = False
+        if self.oracle.n_features != len(weights):
+            raise ValueError(f"the oracle has {self.oracle.n_features} features now, and the model {len(weights)}")
         if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
             raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
         return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]

@@ -413,3 +413,5 @@ def test_an_oracle_cannot_write_to_the_model():
     with pytest.raises(ValueError, match="read-only"):
         model.set_params(oracle=Greedy()).predict(X)
     assert np.array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match="the oracle has 12 features now, and the model 9"):
+        model.set_params(oracle=Multiclass(4)).predict(X)
