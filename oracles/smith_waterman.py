@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
-from structsvm.oracles.enumeration.suboptimal import alignments_by_score
+from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_sum_of_rows
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
@@ -366,6 +366,23 @@ class SmithWatermanOracle(Oracle):
     def log_sum(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> float:
         """The log of the sum of exp(score) over all alignments of x = (x, z)."""
         return self._aligner_of(x).log_sum(w, 0, 1)[0]
+
+    def log_sums_of_rows(
+        self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike, alignments: Sequence[Alignment]
+    ) -> list[float]:
+        """The log of the sum of exp(score) over the alignments that have the rows of each of these.
+
+        There are several in semi-global mode, where any part of a gap at an end is free, and the rest paid for.
+        """
+        aligner = self._aligner_of(x)
+        if self.mode != "semi_global":
+            w = self.check_weights(w)
+            return [float(aligner.histogram(0, 1, a.x_start, a.z_start, a.codes) @ w) for a in alignments]
+        _, pair, gap_x, gap_z = aligner.table(w, 0, 1)
+        pair, gap_x, gap_z = pair[:, self.encode(x[1])], gap_x.T, gap_z.T
+        (m, n), (low, high) = pair.shape, self.band or (-np.inf, np.inf)
+        limits = min(0, n - m) + low, max(0, n - m) + high
+        return [log_sum_of_rows(a.whole(m, n).codes, pair, gap_x, gap_z, limits) for a in alignments]
 
 
 def _count(name: str, value: Any, least: int) -> int:

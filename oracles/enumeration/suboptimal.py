@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, groupby
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,53 @@ def alignments_by_score(
         yield -score, search.alignment(end, rank)
         if search.ask(end, rank + 1):
             heapq.heappush(heap, (-search.ways[end].found[rank + 1][0], next(tickets), end, rank + 1))
+
+
+def log_sum_of_rows(
+    codes: NDArray[np.uint8],
+    pair: NDArray[np.float64],
+    gap_x: NDArray[np.float64],
+    gap_z: NDArray[np.float64],
+    band: tuple[float, float],
+) -> float:
+    """The log of the sum of exp(score) over the semi-global alignments with the same rows.
+
+    They begin anywhere in the gap before the first operation of another kind, and end anywhere in the last such gap.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8
+        The operations of both strings, whole.
+    pair : ndarray of shape (m, n)
+    gap_x, gap_z : ndarrays of shape (m, 2) and (n, 2)
+        What the letters score as the first and as further ones of a gap.
+    band : (float, float)
+        The least and the greatest j - i.
+    """
+    steps = codes.tolist()
+    runs = [(kind, len(list(run))) for kind, run in groupby(steps)]
+    first, last = (count if kind != PAIR else 0 for kind, count in (runs[0], runs[-1]))
+    i = j = 0
+    total = (
+        ways
+    ) = -np.inf  # of alignments that have ended; of those that have begun, and the operation before is theirs
+    for k, (before, step) in enumerate(zip([PAIR, *steps], [*steps, PAIR], strict=True)):
+        new = 0.0 if k <= first and band[0] <= j - i <= band[1] else -np.inf
+        if k >= len(steps) - last:
+            total = np.logaddexp(total, np.logaddexp(ways, new))
+        if k == len(steps):
+            break
+        if step == PAIR:
+            ways = np.logaddexp(ways, new) + pair[i, j]
+        else:
+            opening, extending = gap_x[i] if step == SKIP_X else gap_z[j]
+            if (before, step) == (SKIP_Z, SKIP_X):
+                ways = -np.inf  # where gaps meet, X comes before Z
+            ways = np.logaddexp(ways + (extending if before == step else opening), new + opening)
+        i, j = i + (step != SKIP_Z), j + (step != SKIP_X)
+        if not band[0] <= j - i <= band[1]:
+            ways = -np.inf
+    return float(total)
 
 
 def _ends(table: NDArray[np.float64], mode: str) -> Iterator[tuple[float, Cell | None]]:

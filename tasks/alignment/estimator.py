@@ -15,7 +15,7 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
 from structsvm.structures.gapped import to_biopython
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair
+from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair, listed
 from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
@@ -229,15 +229,19 @@ class SequenceAligner(StructureEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
         """
-        X = as_list(X, "pairs")
-        if y is None:
-            y = [None] * len(X)
-        if any(rows is None for rows in y):
+        X, y, decoys = listed(as_list(X, "pairs"), y, decoys)
+        which = "y" if y is None else next((f"y, example {k}," for k, rows in enumerate(y) if rows is None), None)
+        if which is not None:
             self._check_params()
             if decoys is None:
-                raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
+                raise ValueError(
+                    f"{which} is None: without alignments there must be decoys to tell the homologues from"
+                )
             if self.prior is None:
-                raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
+                raise ValueError(
+                    f"{which} is None: homologues are first aligned by the costs of a prior, and prior is None"
+                )
+        y = [None] * len(X) if y is None else y
         return self._train(X, y, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     @with_callbacks
@@ -251,6 +255,7 @@ class SequenceAligner(StructureEstimator):
         none.
         """
         check_no_classes(classes, "alignments have no classes")
+        X, y, decoys = listed(as_list(X, "pairs"), y, decoys)
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
     def _make_solver(self, before: Any = None) -> Any:
@@ -325,11 +330,11 @@ class SequenceAligner(StructureEstimator):
         -------
         self
         """
-        return self._calibrated(X, y)
+        return self._calibrated(*listed(as_list(X, "pairs"), y)[:2])
 
     def decision_function(self, X: Any, candidates: Any) -> Any:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
-        model = self._fitted()
+        model, X, candidates = self._fitted(), as_list(X, "sequences"), list(candidates)
         if len(X) != len(candidates):
             raise ValueError(f"X has {len(X)} sequences, there are {len(candidates)} lists of candidates")
         text = next((of_one for of_one in candidates if isinstance(of_one, str)), None)
@@ -391,6 +396,7 @@ class SequenceAligner(StructureEstimator):
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
         if decoys is None:
             return q_score(y, self.predict(X))
+        X, _, decoys = listed(as_list(X, "pairs"), None, decoys)
         if len(decoys) != len(X):
             raise ValueError(f"X has {len(X)} pairs, decoys has {len(decoys)}")
         scores = self.decision_function(

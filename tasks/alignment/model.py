@@ -236,6 +236,7 @@ class AlignmentModel(ChoosingModel):
 
     def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
         """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
+        X, y, decoys = listed(X, y, decoys)
         for name, other in (("y", y), ("decoys", decoys)):
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
@@ -254,11 +255,12 @@ class AlignmentModel(ChoosingModel):
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
-                if isinstance(decoys[k], str) or len(decoys[k]) == 0:
+                of_one = [] if isinstance(decoys[k], str) else list(decoys[k])
+                if not of_one:
                     raise ValueError(
                         f"decoys, example {k}: expected a list of at least one string, got {decoys[k]!r:.80}"
                     )
-                sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(decoys[k])])
+                sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(of_one)])
         known = known_of_local(known) if self.oracle.mode == "local" else known
         return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None, known)
 
@@ -361,36 +363,46 @@ class AlignmentModel(ChoosingModel):
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first.
 
         With `probabilities` each has its probability among all alignments instead. Rows that several alignments have (a
-        gap at an end of semi-global ones is free, or paid for) are found once, by the best of them.
+        gap at an end of semi-global ones is free, or paid for) are found once: their score is that of the best of them,
+        their probability that of all.
         """
         k = checked_k(k)
         pair = as_pair(pair, 0)
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        scores: dict[Any, float] = {}
+        best: dict[Any, tuple[float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
-            scores.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), score)
-            if len(scores) == k:
+            best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
+            if len(best) == k:
                 break
-        found = list(scores.items())
         if not probabilities:
-            return found
+            return [(rows, score) for rows, (score, _) in best.items()]
         if self.temperature is None:
             raise ValueError(
                 "probabilities=True needs probabilities, and scores are none: call calibrate on aligned pairs"
             )
-        log_sum = self.oracle.log_sum(strings, self.weights / self.temperature)
-        return [(rows, math.exp(min(score / self.temperature - log_sum, 0.0))) for rows, score in found]
+        weights = self.weights / self.temperature
+        log_sum = self.oracle.log_sum(strings, weights)
+        of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
+        return [(rows, math.exp(min(value - log_sum, 0.0))) for rows, value in zip(best, of_rows, strict=True)]
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
         with their assessed columns.
         """
+        X, y, _ = listed(X, y)
         references = self.references(X, y)
         check_evidence(y is not None and any(rows is not None for rows in y))
         aligner = self.oracle.aligner(references.strings, references.pairs)
-        examples = list(zip(references.x.tolist(), references.z.tolist(), references.known, strict=True))
         whole = [references.alignment(k) for k in range(len(references))]
+        told = references.known
+        if self.oracle.mode == "semi_global":  # gaps at an end are free, or paid for
+            lengths = np.diff(references.strings.offsets)[references.pairs].tolist()
+            told = [
+                a.whole(*both).known if known is None else known
+                for a, both, known in zip(whole, lengths, told, strict=True)
+            ]
+        examples = list(zip(references.x.tolist(), references.z.tolist(), told, strict=True))
         scores = [
             float(aligner.histogram(x, z, a.x_start, a.z_start, a.codes) @ self.weights)
             for (x, z, _), a in zip(examples, whole, strict=True)
@@ -495,6 +507,11 @@ class AlignmentModel(ChoosingModel):
         if header.get("costs") is not None:
             model.costs = Costs.read(header["costs"])
         return model
+
+
+def listed(X: Any, y: Any, decoys: Any = None) -> Any:
+    """Pairs, alignments and decoys as lists: what has an index of its own is read by place. None stays None."""
+    return [None if values is None else list(values) for values in (X, y, decoys)]
 
 
 def as_pair(pair: Any, k: Any) -> Any:

@@ -78,6 +78,36 @@ def test_position_features():
 # --- training -------------------------------------------------------------------------------------
 
 
+def test_what_is_given_goes_by_place(homologues):
+    """Series have labels of their own, and iterators are read once."""
+    import pandas as pd
+
+    data, _ = homologues
+    order = np.random.default_rng(0).permutation(len(data.X))
+    kinds = (lambda values: pd.Series(values, index=order), lambda values: pd.Series(values, index=order + 1), iter)
+
+    def costs(of=lambda values: values):
+        aligner = SequenceAligner(C=0.1, mode="local", prior=IDENTITY, max_iter=2, random_state=0)
+        yield aligner.fit(of(data.X), of(data.y)).coef_
+        yield aligner.partial_fit(of(data.X), of(data.y), decoys=of(data.decoys)).coef_
+        yield aligner.fit(of(data.X), of(data.y), decoys=of(data.decoys)).coef_
+        yield aligner.fit(of(data.X), None, decoys=of([iter(some) for some in data.decoys])).coef_
+        yield aligner.calibrate(of(data.X), of(data.y)).temperature_
+        yield aligner.score(of(data.X), None, decoys=of(data.decoys))
+        yield aligner.decision_function(of([x for x, _ in data.X]), of(data.decoys))
+
+    expected = list(costs())
+    for of in kinds:
+        for value, other in zip(costs(of), expected, strict=True):
+            assert np.array_equal(value, other)
+
+
+def test_the_pair_without_rows_is_named():
+    for y, which in ((None, "y is None: "), ([("A", "A"), None], "y, example 1, is None: ")):
+        with pytest.raises(ValueError, match=which + "without alignments there must be decoys"):
+            SequenceAligner().fit([("A", "A"), ("C", "C")], y)
+
+
 @pytest.mark.parametrize("mode", ["semi_global", "global", "local"])
 def test_learning_from_alignments(mode, homologues):
     data, test = homologues

@@ -6,14 +6,16 @@ import math
 import numpy as np
 import pytest
 from command_line import run
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import structsvm
 from structsvm.datasets import make_alignment, write_alignments
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import SequenceAligner
+from structsvm.tasks.alignment.model import AlignmentModel
 
 TRAIN, FRESH = make_alignment(12, random_state=0), make_alignment(15, random_state=1)
 SHORT = [("ACD", "ACE"), ("WYWY", "WY")]
@@ -53,7 +55,7 @@ def test_long_strings_and_steep_scores():
     assert best * (1.0 - 1e-9) <= found < best + 800 * math.log(3.0) and mean == pytest.approx(best, rel=1e-6)
 
 
-@pytest.fixture(scope="module", params=["global", "local"])
+@pytest.fixture(scope="module", params=["global", "local", "semi_global"])
 def aligner(request):
     made = SequenceAligner(C=0.1, mode=request.param, prior=None, random_state=0).fit(TRAIN.X, TRAIN.y)
     with pytest.raises(ValueError, match=r"probabilities=True needs probabilities, .* call calibrate on aligned pairs"):
@@ -70,12 +72,47 @@ def test_probabilities_sum_to_one(aligner):
         assert [rows for rows, _ in found] == [rows for rows, _ in scored]
         for (_, p), (_, score) in itertools.islice(zip(found, scored, strict=True), 20):
             share = math.exp((score - scored[0][1]) / aligner.temperature_)
-            assert p == pytest.approx(found[0][1] * share, rel=1e-6, abs=1e-12)
+            if aligner.mode_ != "semi_global":  # whose rows have one or more alignments
+                assert p == pytest.approx(found[0][1] * share, rel=1e-6, abs=1e-12)
+
+
+@given(
+    st.sampled_from([None, 0, (0, 1), 1]),
+    st.sampled_from(["affine", "linear"]),
+    st.text("AC", min_size=1, max_size=4),
+    st.text("AC", min_size=1, max_size=4),
+    st.integers(0, 2**32 - 1),
+)
+@example(None, "affine", "ACCA", "CC", 0)
+def test_probabilities_of_semi_global_rows(band, gaps, x, z, seed):
+    """Rows have the probabilities of all alignments that look so."""
+    aligner = SequenceAligner(alphabet="AC", mode="semi_global", gaps=gaps, band=band, letter_gaps=True)
+    model = AlignmentModel.of(aligner)
+    model.weights = np.random.default_rng(seed).normal(size=model.oracle.n_features)
+    model.temperature = 0.7
+    shares, strings = {}, [np.array(["AC".index(letter) for letter in s]) for s in (x, z)]
+    for score, a in model.oracle.alignments(strings, model.weights):
+        rows = model._rows((x, z), a.x_start, a.z_start, a.codes)
+        shares[rows] = shares.get(rows, 0.0) + math.exp(score / 0.7)
+    found = dict(model.align_kbest((x, z), 100_000, probabilities=True))
+    assert found == pytest.approx({rows: share / sum(shares.values()) for rows, share in shares.items()}, abs=1e-9)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_the_temperature_is_that_of_greatest_likelihood(aligner):
+    check_temperature(aligner, FRESH.X, FRESH.y)
+
+
+def test_the_temperature_counts_gaps_at_the_ends_free_and_paid_for():
+    aligner = SequenceAligner.from_costs(SubstitutionMatrix("AC", [[2, -1], [-1, 2]]), -0.5, -0.25, alphabet="AC")
+    rows = [("ACCA", "-CC-"), ("CCAAC", "--AA-"), ("ACA", "AAA"), ("ACCAC", "-CCA-")]
+    X = [tuple(row.replace("-", "") for row in pair) for pair in rows]
+    check_temperature(aligner.calibrate(X, rows), X, rows)
+
+
+def check_temperature(aligner, X, y):
     model, oracle = aligner.model_, aligner.model_.oracle
-    references = model.references(FRESH.X, FRESH.y)
+    references = model.references(X, y)
 
     def loss(temperature):
         total = 0.0
@@ -91,7 +128,7 @@ def test_the_temperature_is_that_of_greatest_likelihood(aligner):
         return total
 
     best = loss(aligner.temperature_)
-    assert best < min(loss(0.8 * aligner.temperature_), loss(1.25 * aligner.temperature_))
+    assert best < min(loss(0.998 * aligner.temperature_), loss(1.002 * aligner.temperature_))
 
 
 def test_files_and_the_command_line(aligner, tmp_path):
