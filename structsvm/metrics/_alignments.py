@@ -1,13 +1,14 @@
 """Scores for alignments, and for the choice of a homologue among decoys.
 
-Alignments are pairs of gapped rows (see `structsvm.structures.gapped`). Columns of the reference that are not all upper
-case are not assessed: their pairs count neither as missed nor as wrong.
+Alignments are pairs of gapped rows (see `structsvm.structures.gapped`). Pairs of two upper-case letters in the
+reference are assessed. Other columns, gaps among them, are not: a predicted pair of letters that stand in none of those
+pairs counts neither as missed nor as wrong, as in the scores Q and TC of benchmarks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +25,12 @@ class AlignmentScores(NamedTuple):
     Attributes
     ----------
     pair_precision, pair_recall, pair_f1 : float
-        Over the pairs of all alignments together (micro). A predicted pair counts if one of its letters is assessed.
+        Over the pairs of all alignments together (micro). A predicted pair counts if one of its letters is in a pair of
+        upper-case letters of the reference.
     q : float
         Fraction of the reference's pairs that were found, mean over the alignments.
     total_column : float
-        Fraction of alignments in which every assessed column was found.
+        Fraction of alignments in which every assessed pair was found.
 
     Examples
     --------
@@ -61,8 +63,8 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     Raises
     ------
     ValueError
-        The lists differ in length or are empty, a pair of alignments has different strings, or a reference has no
-        column to assess.
+        The lists differ in length or are empty, an alignment is no pair of rows, a pair of alignments has different
+        strings, or a reference has no column to assess; or the window is negative.
 
     Examples
     --------
@@ -71,17 +73,18 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     >>> round(scores.pair_f1, 3), round(scores.q, 3), scores.total_column
     (0.667, 0.667, 0.0)
     """
+    if window < 0:
+        raise ValueError(f"window must not be negative, got {window}")
     wanted = found = hits = 0
     shares = []
     for k, (true, pred) in enumerate(zip(*paired(y_true, y_pred, "alignments"), strict=True)):
-        true, pred = as_rows(true), as_rows(pred)
+        (true, (reference, _)), (pred, of_pred) = _read(true, "y_true", k), _read(pred, "y_pred", k)
         for row, other in zip(true, pred, strict=True):
             if strip_gaps(row) != strip_gaps(other):
                 raise ValueError(f"alignment {k}: y_true and y_pred have different strings")
-        reference, _ = assessed_pairs(*true)
         if not reference:
             raise ValueError(f"alignment {k}: the reference has no column of two upper-case letters to assess")
-        predicted = [pair for pairs in assessed_pairs(*pred) for pair in pairs]
+        predicted = [pair for pairs in of_pred for pair in pairs]
         at = dict(predicted)
         n_hits = sum(i in at and abs(at[i] - j) <= window for i, j in reference)
         xs, zs = {i for i, _ in reference}, {j for _, j in reference}
@@ -91,6 +94,17 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
         shares.append(n_hits / len(reference))
     ratios = precision_recall_f1(hits, wanted, found)
     return AlignmentScores(*ratios, q=float(np.mean(shares)), total_column=float(np.mean(np.array(shares) == 1.0)))
+
+
+def _read(alignment: Any, name: str, k: int) -> Any:
+    """The rows of an alignment, and its pairs; ValueError, naming it, if it is none."""
+    try:
+        rows = as_rows(alignment)
+        if not isinstance(rows, tuple) or len(rows) != 2 or not all(isinstance(row, str) for row in rows):
+            raise ValueError(f"expected a pair of rows, got {alignment!r:.80}")
+        return rows, assessed_pairs(*rows)
+    except ValueError as error:
+        raise ValueError(f"alignment {k} of {name}: {error}") from None
 
 
 def pair_f1(y_true: Alignments, y_pred: Alignments) -> float:
@@ -118,7 +132,7 @@ def q_score(y_true: Alignments, y_pred: Alignments) -> float:
 
 
 def total_column(y_true: Alignments, y_pred: Alignments) -> float:
-    """Fraction of alignments in which every assessed column was found; see :func:`alignment_scores`.
+    """Fraction of alignments in which every assessed pair was found; see :func:`alignment_scores`.
 
     Examples
     --------
@@ -141,7 +155,7 @@ def homologue_error(homologue_scores: Sequence[float] | np.ndarray, decoy_scores
     Raises
     ------
     ValueError
-        The lists differ in length or are empty, or an example has no decoys.
+        The lists differ in length or are empty, or an example has no decoys or a score that is NaN.
 
     Examples
     --------
@@ -151,9 +165,11 @@ def homologue_error(homologue_scores: Sequence[float] | np.ndarray, decoy_scores
     """
     if len(homologue_scores) != len(decoy_scores) or len(homologue_scores) == 0:
         raise ValueError(f"there are {len(homologue_scores)} homologues and {len(decoy_scores)} lists of decoys")
-    for k, scores in enumerate(decoy_scores):
+    for k, (score, scores) in enumerate(zip(homologue_scores, decoy_scores, strict=True)):
         if np.size(scores) == 0:
             raise ValueError(f"example {k} has no decoys")
+        if np.isnan(score) or np.isnan(scores).any():
+            raise ValueError(f"example {k} has a score that is NaN")
     return float(
         np.mean([score <= np.max(decoys) for score, decoys in zip(homologue_scores, decoy_scores, strict=True)])
     )

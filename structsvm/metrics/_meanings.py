@@ -110,7 +110,8 @@ def alignment_error(y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[s
     Raises
     ------
     ValueError
-        The numbers of sentences differ or are 0, or a pair differs in length (the message gives its index).
+        The numbers of sentences differ or are 0, or a pair differs in length or has text in place of a list (the
+        message gives its index).
 
     Examples
     --------
@@ -120,6 +121,8 @@ def alignment_error(y_true: Iterable[Sequence[str]], y_pred: Iterable[Sequence[s
     """
     pairs = list(zip(*paired(y_true, y_pred, "sentences"), strict=True))
     for i, (true, pred) in enumerate(pairs):
+        if isinstance(true, str) or isinstance(pred, str):
+            raise ValueError(f"sentence {i}: expected lists of symbols, got {true!r:.80} and {pred!r:.80}.")
         if len(true) != len(pred):
             raise ValueError(f"sentence {i}: y_true has {len(true)} symbols and y_pred has {len(pred)}.")
     return sum(list(true) != list(pred) for true, pred in pairs) / len(pairs)

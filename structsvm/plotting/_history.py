@@ -59,7 +59,7 @@ class HistoryDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Sequence[Axes] | None = None) -> HistoryDisplay:
         """Draw the history of a fitted estimator (its attribute ``result_``)."""
-        return cls.from_result(attribute(estimator, "result_"), ax=ax)
+        return cls.from_result(_result(estimator), ax=ax)
 
     @staticmethod
     def from_results(
@@ -85,8 +85,7 @@ class HistoryDisplay:
             Further arguments of each ``ax.plot``.
         """
         histories = {
-            name: getattr(result, "history", None) or attribute(result, "result_").history
-            for name, result in results.items()
+            name: getattr(result, "history", None) or _result(result).history for name, result in results.items()
         }
         return HistoryComparison(histories, x).plot(ax=ax, colors=colors, **line)
 
@@ -146,6 +145,14 @@ class HistoryDisplay:
         if primal.max() > top > low:
             margin = 0.05 * (top - low)
             ax.set_ylim(low - margin, top + margin)
+
+
+def _result(estimator: Any) -> Any:
+    """The `result_` of an estimator; ValueError if it was not trained."""
+    result = attribute(estimator, "result_")
+    if result is None:
+        raise ValueError(f"{type(estimator).__name__} has no history: it was not trained.")
+    return result
 
 
 X_LABELS = {"seconds": "training time (seconds)", "n_argmax": "calls of the oracle", "n_iter": "passes"}

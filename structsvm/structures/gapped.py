@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import combinations, groupby, pairwise
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 GAPS = "-."
@@ -46,10 +47,10 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
 
 def strip_gaps(row: str) -> str:
     """The string of a row: without gaps, in upper case."""
-    return row.translate(_NO_GAPS).upper()
+    return row.translate(_BARE)
 
 
-_NO_GAPS = str.maketrans("", "", GAPS)
+_BARE = str.maketrans(ascii_lowercase, ascii_uppercase, GAPS)
 
 
 def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, local: bool = False) -> tuple[str, str]:
@@ -156,7 +157,8 @@ def chosen_pairs(rows: list[Any], pairs: str) -> Iterator[tuple[Any, Any]]:
 
 
 def to_biopython(x: Any, z: Any, rows: tuple[str, str], *, local: bool = False) -> Any:
-    """The `Bio.Align.Alignment` of two sequences with these rows; with ``local`` without their lower-case ends.
+    """The `Bio.Align.Alignment` of two sequences with these rows; with ``local`` from the first pair of letters to the
+    last one.
 
     Raises ImportError without Biopython.
     """
@@ -170,8 +172,8 @@ def to_biopython(x: Any, z: Any, rows: tuple[str, str], *, local: bool = False) 
     steps = np.array([[a not in GAPS, b not in GAPS] for a, b in columns], dtype=np.int64).reshape(-1, 2)
     places = np.concatenate([[[0, 0]], np.cumsum(steps, axis=0)])
     if local:
-        inside = [k for k, column in enumerate(columns) if not any(a.islower() for a in column)]
-        first, last = (inside[0], inside[-1] + 1) if inside else (0, 0)
+        pairs = np.flatnonzero(steps.all(axis=1))
+        first, last = (pairs[0], pairs[-1] + 1) if len(pairs) else (0, 0)
         steps, places = steps[first:last], places[first : last + 1]
     turns = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1
     return Alignment([x, z], places[[0, *turns, *([len(steps)] if len(steps) else [])]].T)

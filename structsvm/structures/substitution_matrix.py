@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -58,8 +59,13 @@ class SubstitutionMatrix:
     def __repr__(self) -> str:
         return f"SubstitutionMatrix({self.alphabet!r})"
 
-    def to_ncbi(self, *, digits: int = 4, comments: Iterable[str] = ()) -> str:
-        """The text form: comment lines with #, a line of letters, then one line per letter."""
+    def to_ncbi(self, *, digits: int | None = None, comments: Iterable[str] = ()) -> str:
+        """The text form: comment lines with #, a line of letters, then one line per letter.
+
+        `digits`: decimals; None: at least four, and as many as give the largest score six digits.
+        """
+        if digits is None:
+            digits = max(4, 5 - math.floor(math.log10(np.abs(self.values).max() or 1.0)))
         cells = [[f"{value:.{digits}f}" for value in row] for row in self.values + 0.0]
         width = 1 + max(len(cell) for row in cells for cell in row)
         lines = [f"# {comment}" for comment in comments]
@@ -129,8 +135,14 @@ class SubstitutionMatrix:
         return Array(self.alphabet, dims=2, data=self.values.copy())
 
     def over(self, alphabet: str, missing: float = 0.0) -> SubstitutionMatrix:
-        """The matrix over another alphabet; its pairs with unknown letters score `missing`."""
-        place = [self.alphabet.find(letter) for letter in alphabet]
+        """The matrix over another alphabet, in either case; its pairs with unknown letters score `missing`.
+
+        ValueError if the alphabets have no letter in common.
+        """
+        at = self.alphabet.find
+        place = [at(letter) if letter in self.alphabet else at(letter.swapcase()) for letter in alphabet]
         known = np.array(place) >= 0
+        if not known.any():
+            raise ValueError(f"a matrix of the letters {self.alphabet!r:.80} has no scores of {alphabet!r:.80}")
         values = np.where(np.outer(known, known), self.values[np.ix_(place, place)], missing)
         return SubstitutionMatrix(alphabet, values)

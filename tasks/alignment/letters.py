@@ -83,7 +83,7 @@ class LetterEncoder:
             string = as_string(string)
             if not isinstance(string, str):
                 raise ValueError(f"expected a string of letters, got {string!r:.80}")
-            return string.upper()
+            return _ascii(string).upper()
         if (
             not isinstance(string, (tuple, list))
             or len(string) != len(self.sizes)
@@ -94,7 +94,7 @@ class LetterEncoder:
             )
         if len({len(text) for text in string}) != 1:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
-        return string[0].upper()
+        return _ascii(string[0]).upper()
 
     def encode(self, string: Any) -> Any:
         """An integer array (length, 1 + n_classes)."""
@@ -119,8 +119,16 @@ def _table(letters: Any, read_as: Any, both_cases: bool = False) -> Any:
     return table
 
 
+def _ascii(text: Any) -> Any:
+    """The text; ValueError for letters that cannot be in an alphabet, as some have upper-case forms that can."""
+    if not text.isascii():
+        place = next(k for k, letter in enumerate(text) if not letter.isascii())
+        raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")
+    return text
+
+
 def _look_up(text: Any, table: Any) -> Any:
-    codes = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)
+    codes = np.frombuffer(_ascii(text).encode(), dtype=np.uint8)
     letter_ids = table[codes]
     if (letter_ids < 0).any():
         place = int((letter_ids < 0).argmax())

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.structures.gapped import as_string
+
 __all__ = ["KarlinAltschul"]
 
 # The mean score may grow by this times what it should, before alignments are said to grow with the strings' lengths.
@@ -93,7 +95,7 @@ def fitted_to_chance(
 
     Letters are drawn as they occur in `background`.
     """
-    letters, counts = np.unique([*"".join(background)], return_counts=True)
+    letters, counts = np.unique([*"".join(map(as_string, background))], return_counts=True)
     if not len(letters):
         raise ValueError("background has no letters")
     shares = counts / counts.sum()

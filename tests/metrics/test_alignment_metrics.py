@@ -34,6 +34,12 @@ def test_lower_case_is_not_assessed():
     assert scores.pair_recall == 0.0 and scores.pair_precision == 0.0 and scores.pair_f1 == 0.0
 
 
+def test_gaps_are_not_assessed():
+    assert alignment_scores([("A-C", "-GC")], [("AC", "GC")]) == (1.0, 1.0, 1.0, 1.0, 1.0)
+    assert alignment_scores([("AC-D", "A-GD")], [("ACD", "AGD")]) == (1.0, 1.0, 1.0, 1.0, 1.0)
+    assert alignment_scores([("ACD", "A-D")], [("ACD", "AD-")]) == (0.5, 0.5, 0.5, 0.5, 0.0)
+
+
 @settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1))
 def test_against_sets(seed):
@@ -64,15 +70,23 @@ def test_bad_input():
         ([], [], "no alignments to score"),
         ([("A", "A")], [], "y_true has 1 alignments and y_pred has 0"),
         ([("A", "A")], [("C", "A")], "alignment 0: y_true and y_pred have different strings"),
+        ([("AC", "A-")], [("A--C", "A---")], "alignment 0 of y_pred: column 2 is a gap in both rows"),
+        ([("A", "A"), ("A", "A", "A")], [("A", "A")] * 2, "alignment 1 of y_true: expected a pair of rows, got"),
+        ([("A", "A")], [None], "alignment 0 of y_pred: expected a pair of rows, got None"),
         ([("a", "A")], [("A", "A")], "alignment 0: the reference has no column of two upper-case letters"),
     ]:
         with pytest.raises(ValueError, match=message):
             alignment_scores(y_true, y_pred)
+    with pytest.raises(ValueError, match="window must not be negative, got -1"):
+        alignment_scores([("A", "A")], [("A", "A")], window=-1)
 
 
 def test_homologue_error():
     assert homologue_error([2.0, 1.0, 1.0], [[1.0, 0.0], [1.5], [1.0]]) == pytest.approx(2 / 3)  # a tie is no choice
     with pytest.raises(ValueError, match="example 1 has no decoys"):
         homologue_error([1.0, 1.0], [[0.0], []])
+    for scores in (([1.0, np.nan], [[0.0], [0.0]]), ([1.0, 1.0], [[0.0], [0.0, np.nan]])):
+        with pytest.raises(ValueError, match="example 1 has a score that is NaN"):
+            homologue_error(*scores)
     with pytest.raises(ValueError, match="1 homologues and 0 lists"):
         homologue_error([1.0], [])

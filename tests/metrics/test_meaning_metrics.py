@@ -27,6 +27,8 @@ def test_alignment_error():
     assert alignment_error([["a", "-"], ["b"]], [["a", "-"], ["-"]]) == 0.5
     with pytest.raises(ValueError, match="sentence 1: y_true has 2 symbols and y_pred has 1"):
         alignment_error([["a"], ["b", "c"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="sentence 0: expected lists of symbols, got 'ab'"):
+        alignment_error(["ab"], [["a", "b"]])
     for true, pred, message in (([["a"]], [], "y_true has 1 sentences and y_pred has 0"), ([], [], "no sentences to")):
         with pytest.raises(ValueError, match=message):
             alignment_error(true, pred)

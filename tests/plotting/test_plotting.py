@@ -104,6 +104,9 @@ def test_history_bad_input(history):
         HistoryDisplay({"seconds": [], "primal": []})
     with pytest.raises(ValueError, match="one length"):
         HistoryDisplay(history | {"gap": [1.0]})
+    for draw in (HistoryDisplay.from_estimator, lambda estimator: HistoryDisplay.from_results({"a": estimator})):
+        with pytest.raises(ValueError, match="SimpleNamespace has no history: it was not trained"):
+            draw(SimpleNamespace(result_=None))
 
 
 # --- matrices -------------------------------------------------------------------------------

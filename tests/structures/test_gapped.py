@@ -54,6 +54,10 @@ def test_assessed_pairs():
     assert assessed_pairs("AcD-E", "ACdFE") == ([(0, 0), (3, 4)], [(1, 1), (2, 2)])
 
 
+def test_letters_beyond_ascii_stay():
+    assert strip_gaps("a-ß.c") == "AßC"
+
+
 def test_letters_without_case_are_assessed():
     assert split_rows("1*-B", "12C-") == ("1*B", "12C", b"MMXZ")
     assert assessed_pairs("B1111----", "B----1111") == ([(0, 0)], [])

@@ -22,6 +22,23 @@ def test_there_and_back(tmp_path):
         matrix["A", "N"]
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 12.0])
+def test_scores_of_any_scale_are_written(scale):
+    values = scale * np.random.default_rng(0).uniform(-1.0, 1.0, (3, 3))
+    again = SubstitutionMatrix.from_ncbi(SubstitutionMatrix("ACX", values).to_ncbi())
+    assert np.abs(again.values - values).max() <= 1e-5 * scale
+    assert SubstitutionMatrix("A", [[0.0]]).to_ncbi().split() == ["A", "A", "0.00000"]
+
+
+def test_letters_in_either_case():
+    matrix = SubstitutionMatrix("ac", [[1.0, 2.0], [3.0, 4.0]])
+    assert (matrix.over("CAN").values == [[4.0, 3.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]).all()
+    both = SubstitutionMatrix("aA", [[1.0, 2.0], [3.0, 4.0]])
+    assert both.over("A").values == 4.0 and both.over("a").values == 1.0
+    with pytest.raises(ValueError, match="a matrix of the letters 'ac' has no scores of 'GT'"):
+        matrix.over("GT")
+
+
 def test_biopython_reads_it(tmp_path):
     matrices = pytest.importorskip("Bio.Align.substitution_matrices")
     values = np.round(np.random.default_rng(0).normal(size=(4, 4)), 4)

@@ -47,11 +47,17 @@ def test_the_rule_for_letters():
         ("AC-D", "the letter '-' at position 3"),
         ("AC1", "'1' at position 3"),
         ("Ä", "at position 1"),
+        ("MKßV", "'ß' at position 3"),  # SS in upper case
+        ("ﬁ", "'ﬁ' at position 1"),
     ]:
         with pytest.raises(ValueError, match=message):
             encoder.encode(text)
     with pytest.raises(ValueError, match="the letter 'N' at position 2"):
         LetterEncoder("ACGT").encode("AN")
+    with pytest.raises(ValueError, match="the letter '中' at position 2"):
+        LetterEncoder("AC?").encode("A中C")
+    with pytest.raises(ValueError, match="'中' at position 1"):
+        LetterEncoder("AC", classes=("HE?",)).encode(("A", "中"))
     for options, message in [
         ({"alphabet": "AAC"}, "The 'alphabet' parameter must hold each letter once"),
         ({"alphabet": "acg"}, "The 'alphabet' parameter must be upper-case"),
@@ -100,6 +106,19 @@ def test_what_is_given_goes_by_place(homologues):
     for of in kinds:
         for value, other in zip(costs(of), expected, strict=True):
             assert np.array_equal(value, other)
+
+
+def test_the_letters_of_a_matrix():
+    """Either case; a matrix of none of the letters is refused."""
+    small, large = (SubstitutionMatrix(letters, 3.0 * np.eye(4) - 1.0) for letters in ("acgt", "ACGT"))
+    one, two = (SequenceAligner.from_costs(matrix, -3, -1, alphabet="dna") for matrix in (small, large))
+    assert (one.coef_ == two.coef_).all() and one.coef_[0] == 2.0
+    settings = {"alphabet": "dna", "mode": "global", "prior_gap_open": -3.0, "prior_gap_extend": -1.0}
+    for matrix in (SubstitutionMatrix("xyz", np.eye(3)), SubstitutionMatrix("?", [[1.0]])):
+        with pytest.raises(ValueError, match="has no scores of 'ACGTN'"):
+            SequenceAligner.from_costs(matrix, -3, -1, alphabet="dna")
+        with pytest.raises(ValueError, match="has no scores of 'ACGTN'"):
+            SequenceAligner(prior=matrix, **settings).fit([("ACGT", "ACT")], [("ACGT", "AC-T")])
 
 
 def test_the_pair_without_rows_is_named():

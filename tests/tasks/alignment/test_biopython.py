@@ -76,6 +76,9 @@ def test_predictions_as_biopython_has_them(mode):
         gaps = [[length for row, other in ((0, 1), (1, 0)) for length in runs(found[row], found[other])]]
         letters = [matrix[a, b] for a, b in zip(found[0], found[1]) if "-" not in (a, b)]
         assert sum(letters) - sum(10 + length for length in gaps[0]) == pytest.approx(expected.score)
+    if mode == "local":  # a letter without a lower-case form
+        (found,) = ours.predict([("AAAMKVLAWWQRDD*", "MKVLAWWGGGG")], biopython=True)
+        assert found.coordinates.tolist() == [[3, 10], [0, 7]]
     (found,) = ours.predict([tuple(records(DATA.X[0]))], biopython=True)
     assert [record.id for record in found.sequences] == ["0", "1"]
 
@@ -109,6 +112,7 @@ def test_rows_of_alignments():
     local = Align.Alignment([Seq("MMKVL"), "GKVAL"], np.array([[2, 4, 4, 5], [1, 3, 4, 5]]))
     assert as_rows(local) == ("mm-KV-L", "--gKVAL")
     assert (to_biopython("MMKVL", "GKVAL", as_rows(local), local=True).coordinates == local.coordinates).all()
+    assert to_biopython("AC*", "AC", ("AC*", "AC-"), local=True).coordinates.tolist() == [[0, 2], [0, 2]]
     assert to_biopython("AC", "D", ("ac-", "--d"), local=True).coordinates.shape == (2, 1)
     assert as_rows(("A", Seq("C"))) == ("A", "C")
     assert as_rows(None) is None

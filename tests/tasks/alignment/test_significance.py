@@ -32,6 +32,12 @@ def test_parameters_that_ncbi_publishes(gap_open, gap_extend, decay, K):
     assert math.log(found.K / K) == pytest.approx(0.0, abs=0.8)
 
 
+def test_letters_of_biopython():
+    Seq = pytest.importorskip("Bio.Seq").Seq
+    few = {"n_pairs": 40, "length": 60}
+    assert aligner().significance([Seq(BACKGROUND[0])], **few) == aligner().significance(BACKGROUND, **few)
+
+
 def test_the_fit_finds_what_scores_were_drawn_from():
     rng = np.random.default_rng(0)
     areas = rng.integers(50, 500, 20_000).astype(float) ** 2
