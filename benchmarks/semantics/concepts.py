@@ -113,10 +113,9 @@ def run(options):
 
 
 ROBOCUP_NOTES = f"""
-    Trained on the comments with one candidate, as bags of its symbols; 10 passes are the default, and other parameters
-    are as they come; means over the four games and {ROBOCUP_SEEDS} seeds. Of each comment of the other games the
-    candidate whose bag has the largest cosine with the labels found, ties shared out, none where it is 0. Recall: of
-    all gold pairs.
+    Trained on the comments with one candidate, as bags of its symbols; other parameters are as they come; means over
+    the four games and {ROBOCUP_SEEDS} seeds. Of each comment of the other games the candidate whose bag has the largest
+    cosine with the labels found, ties shared out, none where it is 0. Recall: of all gold pairs.
 
     In the thesis from Chen and Mooney (2008): Krisper 0.645, Wasper-Gen 0.65, Wasper 0.53.
 """

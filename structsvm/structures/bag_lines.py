@@ -47,7 +47,8 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
     Raises
     ------
     ValueError
-        For a line that is not such an object, has an empty bag, or an invalid meaning; names file and line.
+        For a line that is not such an object, has an empty bag, an invalid meaning, or half of a surrogate pair; names
+        file and line.
     """
     content, name, _ = load_bytes(source)
     found = BagLines([], [], [], [])
@@ -56,9 +57,14 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
             continue
         place = f"{name}, line {number}"
         try:
-            sentence, bag, alignment = _parts(parse_json(line), bags)
+            value = parse_json(line)
+            if rb"\u" in line:
+                json.dumps(value, ensure_ascii=False).encode()
+            sentence, bag, alignment = _parts(value, bags)
         except RecursionError:
             raise ValueError(f"{place}: nested too deeply") from None
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{place}: {error.object[error.start]!r} is half a character") from None
         except (ValueError, TypeError) as error:
             raise ValueError(f"{place}: {error}") from None
         found.sentences.append(sentence)

@@ -46,7 +46,8 @@ class ConceptLabeler(StructureEstimator):
     learning_rate : float, default=0.02
         Length of a step of gradient descent.
     max_iter : int, optional
-        Passes over the data, by default 10; a pass without a wrong label ends training.
+        Passes over the data; a pass without a wrong label ends training. By default 60,000 divided by the number of
+        sentences, but at least 10 and at most 100.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the vectors and layers at the start, and the order of sentences.
@@ -176,7 +177,9 @@ class ConceptLabeler(StructureEstimator):
     def _check_params(self) -> None:
         super()._check_params()
         names = self.relations or []
-        if not all(isinstance(name, str) and name != CONCEPTS for name in names) or len(set(names)) != len(names):
+        if not all(isinstance(name, str) and name not in ("", CONCEPTS) for name in names) or (
+            len(set(names)) != len(names)
+        ):
             raise ValueError(
                 f"The 'relations' parameter of {type(self).__name__} must be a list of distinct str, {CONCEPTS!r} not "
                 f"among them. Got {names!r:.80} instead."

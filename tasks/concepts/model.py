@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
@@ -35,6 +36,8 @@ LAYERS = {
 }
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
+# Passes, if no number is given: as many as take so many steps, at least and at most.
+STEPS, LEAST_PASSES, MOST_PASSES = 60_000, 10, 100
 # The size of the vectors of words and names before training.
 START = 0.1
 
@@ -89,12 +92,25 @@ class ConceptModel(TaskModel):
         found = sentences, Worlds(worlds)
         return found if y is None else (*found, read_labels(y, sentences))
 
+    def completing(self, solver: Any, data: Any) -> Any:
+        if solver.max_iter is None:
+            solver.set_params(max_iter=min(max(-(-STEPS // len(data[0])), LEAST_PASSES), MOST_PASSES))
+        return super().completing(solver, data)
+
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of what `read` returned, with whatever words, names and labels are new in it."""
         sentences, worlds, y = data
         if not self.layers:
             self.seed = seed_from(solver.random_state)
-            self.relations = worlds.relations() if self.relations is None else self.relations
+            there = worlds.relations()
+            self.relations = there if self.relations is None else self.relations
+            absent = [name for name in self.relations if name not in there]
+            if absent:
+                warn(
+                    f"no world has the relation {', '.join(map(repr, absent))}: nothing is learnt from it; "
+                    f"the worlds have {', '.join(map(repr, there)) or 'none'}",
+                    AdviceWarning,
+                )
             self.layers = first_layers(self.settings, len(self.relations), self.seed)
             self.layers |= {"words": self.vectors(2, 0), "names": self.vectors(1, 0)}
             self.layers["words"][UNKNOWN] = 0.0

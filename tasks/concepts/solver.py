@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
-from structsvm.parameters import POSITIVE, Options, seed_from
+from structsvm.parameters import POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
@@ -38,8 +39,8 @@ class ConceptTraining(Solver):
         Length of a step.
     strategy : {"order_free", "left_right", "independent"}
         Which word is labelled next.
-    max_iter : int
-        Passes at most.
+    max_iter : int, optional
+        Passes at most; `ConceptModel` sets it by the number of sentences if it is None.
     random_state : int, RandomState or None
         Seeds the layers at the start, and the order of the sentences.
     checkpoint, checkpoint_every
@@ -47,15 +48,20 @@ class ConceptTraining(Solver):
     """
 
     needs = frozenset({"concepts"})
+    usual_passes = 10
 
-    _constraints = Solver._constraints | {"learning_rate": POSITIVE, "strategy": Options(*STRATEGIES)}
+    _constraints = Solver._constraints | {
+        "learning_rate": POSITIVE,
+        "strategy": Options(*STRATEGIES),
+        "max_iter": (Interval(Integral, 1), Options(None)),
+    }
 
     def __init__(
         self,
         learning_rate: float = 0.02,
         *,
         strategy: str = "order_free",
-        max_iter: int = 10,
+        max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,

@@ -119,6 +119,8 @@ def tables_of(world: Any, i: int) -> dict[str, Any]:
         )
     found = {name: table for name, table in tables.items() if table is not None}
     for name, table in found.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"sentence {i}: the name of a relation of its world must be text, got {name!r:.80}")
         if name == CONCEPTS:
             if isinstance(table, str) or not isinstance(table, Collection):
                 raise TypeError(f"sentence {i}: {CONCEPTS!r} of its world must be a list or set, got {table!r:.80}")

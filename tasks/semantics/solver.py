@@ -165,7 +165,8 @@ class Ospas(Solver):
 
 def make_ospas(params: Any) -> Any:
     """The solver that parameters, read as attributes, ask for."""
-    for name, usual in {"solver": "likelihood", "loss": "hamming"}.items():
+    others = dict.fromkeys(("abstain_below", "lexicon", "executor"))
+    for name, usual in ({"solver": "likelihood", "loss": "hamming"} | others).items():
         if getattr(params, name) != usual:
             raise ValueError(f"The {name!r} parameter belongs to method='hybrid'. Got {getattr(params, name)!r:.80}.")
     given = {name: getattr(params, name) for name in Ospas().get_params()}

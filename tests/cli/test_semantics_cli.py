@@ -229,6 +229,7 @@ def test_what_there_is_not(data, tmp_path):
     assert "'pcfg' is not one of" in err
     for option, message in (
         (("--method", "ospas", "--solver", "larank"), "The 'solver' parameter belongs to method='hybrid'"),
+        (("--method", "ospas", "--abstain-below", "0.5"), "The 'abstain_below' parameter belongs to method='hybrid'"),
         (("--loss", "f1"), "The 'loss' parameter belongs to solvers of the dual. Got 'f1'"),
         (("--features", "bigrams,words"), "features may be affixes, shape, bigrams, borders, inside. Got 'words'"),
     ):

@@ -26,6 +26,7 @@ def test_written_and_read(tmp_path):
 def test_forms_of_a_line():
     lines = ['{"sentence": "a b", "bag": "f(x)", "more": 1}\n', "\n", '{"sentence": ["a"], "bag": ["x", "x"]}\n']
     assert read_bags(lines).bags == [["f(x)"], ["x", "x"]]
+    assert read_bags([r'{"sentence": "\u00e4 \ud83d\ude00", "bag": "x"}']).sentences == ["ä 😀"]
     assert read_bags(['{"sentence": "a"}\n'], bags=False).bags == [None]
 
 
@@ -42,6 +43,8 @@ def test_forms_of_a_line():
         ('{"sentence": "a", "bag": [1]}', '"bag" must be a list'),
         ('{"sentence": "a", "bag": ["f(a"]}', r"brackets open: they are unbalanced.*'f\(a'"),
         ('{"sentence": "a", "bag": ["a"], "alignment": ["x", "y"]}', '"alignment" must be a list of 1 symbols'),
+        (r'{"sentence": "a \ud800", "bag": ["a"]}', r"'\\ud800' is half a character"),
+        (r'{"sentence": "a", "bag": ["\uDC00"]}', r"'\\udc00' is half a character"),
         ('{"sentence": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],

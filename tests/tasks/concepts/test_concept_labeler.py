@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import structsvm
+from structsvm import AdviceWarning
 from structsvm.datasets import make_concept_world
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import ConceptLabeler
+from structsvm.tasks.concepts.model import ConceptModel
 
 NAMES = ["anna", "bo", "cem", "dia"]
 ROOMS = ["hall", "attic", "yard", "shed"]
@@ -124,6 +126,33 @@ def test_a_pass_without_a_wrong_label_is_the_last():
     assert model.score(X[:10], Y[:10]) == 1.0
 
 
+@pytest.mark.parametrize(("n", "most"), [(10, 100), (600, 100), (601, 100), (1000, 60), (5999, 11), (9000, 10)])
+def test_few_sentences_take_more_passes(n, most):
+    data = [["a"]] * n, None, None
+    for given in (None, 7):
+        solver = ConceptLabeler(max_iter=given)._make_solver()
+        assert ConceptModel(ConceptLabeler()).completing(solver, data).n_passes == (given or most)
+
+
+def test_few_sentences_are_learnt_whole():
+    words, concepts, worlds = make_concept_world(300, random_state=0)
+    X = list(zip(words, worlds, strict=True))
+    model = ConceptLabeler(random_state=0).fit(X[:100], concepts[:100])
+    assert model.result_.status == "converged" and 10 < model.n_iter_ < 100
+    short = ConceptLabeler(random_state=0, max_iter=10).fit(X[:100], concepts[:100])
+    assert model.score(X[:100], concepts[:100]) == 1.0 > short.score(X[:100], concepts[:100])
+    assert model.score(X[100:], concepts[100:]) > short.score(X[100:], concepts[100:])
+    assert ConceptLabeler(random_state=0).partial_fit(X[:20], concepts[:20]).n_iter_ == 1
+
+
+def test_relations_that_no_world_has():
+    for given, there in ((["locaton"], "location"), (["location", "state"], "location")):
+        with pytest.warns(AdviceWarning, match=f"no world has the relation '{given[-1]}': .* have '{there}'"):
+            ConceptLabeler(given, max_iter=1, **FEW).fit(X[:9], Y[:9])
+    with pytest.warns(AdviceWarning, match="no world has the relation 'location': .* the worlds have none"):
+        ConceptLabeler(["location"], max_iter=1, **FEW).fit([(x, None) for x, _ in X[:9]], Y[:9])
+
+
 def test_weights():
     """A sentence of weight 0 counts for nothing but the words in it."""
     weight = np.r_[np.ones(40), np.zeros(20)]
@@ -141,6 +170,9 @@ WRONG = {
     "long": ([("a " * 1001, {})], [["-"]], ValueError, "sentence 0 has 1001 words; at most 1000 are allowed"),
     "world": ([("a", 3)], [["-"]], TypeError, "sentence 0: a world must be a dict of relations, or an object"),
     "relation": ([("a", {"in": ["b"]})], [["-"]], TypeError, "relation 'in' of its world must be a dict"),
+    "a number as relation": ([("a", None), ("a", {1: {"b": "c"}})], [["-"]] * 2, TypeError, "sentence 1: the name of"),
+    "mixed relations": ([("a", {1: {}, "in": {}})], [["-"]], TypeError, "of its world must be text, got 1"),
+    "empty relation": ([("a", {"": {"b": "c"}})], [["-"]], TypeError, "of its world must be text, got ''"),
     "value": ([("a", {"in": {"b": 3}})], [["-"]], TypeError, "relation 'in' of its world must be between texts, got 3"),
     "list": ([("a", {"in": {"b": ["c"]}})], [["-"]], TypeError, "must be between texts, got \\['c'\\]"),
     "concepts": ([("a", {"concepts": "b"})], [["-"]], TypeError, "'concepts' of its world must be a list or set"),
@@ -163,7 +195,7 @@ def test_wrong_data(X, y, error, message):
 
 
 def test_wrong_parameters():
-    for relations in (["a", "a"], [3], ["concepts"]):
+    for relations in (["a", "a"], [3], [""], ["concepts"]):
         with pytest.raises(ValueError, match="The 'relations' parameter of ConceptLabeler must be a list of distinct"):
             ConceptLabeler(relations).fit(X[:2], Y[:2])
     model = ConceptLabeler(max_iter=1, warm_start=True, **FEW).fit(X[:9], Y[:9])

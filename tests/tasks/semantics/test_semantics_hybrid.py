@@ -425,6 +425,12 @@ def test_solvers_and_features_that_are_refused(parser):
         ({"solver": LatentSVM(ConditionalLikelihood())}, "The log loss of hybrid trees is solver='likelihood'"),
         ({"solver": "larank", "method": "ospas"}, "The 'solver' parameter belongs to method='hybrid'"),
         ({"loss": "f1", "method": "ospas"}, "The 'loss' parameter belongs to method='hybrid'"),
+        (
+            {"abstain_below": 1.0, "method": "ospas"},
+            "The 'abstain_below' parameter belongs to method='hybrid'. Got 1.0",
+        ),
+        ({"lexicon": {"a": "b"}, "method": "ospas"}, "The 'lexicon' parameter belongs to method='hybrid'"),
+        ({"executor": bool, "method": "ospas"}, "The 'executor' parameter belongs to method='hybrid'"),
         ({"loss": "f1"}, "The 'loss' parameter belongs to solvers of the dual. Got 'f1'"),
         ({"loss": "log", "solver": "larank"}, "The 'loss' parameter of SemanticParser must be"),
         ({"features": ["shapes"]}, "features may be affixes, shape, bigrams, borders, inside. Got 'shapes'"),
