@@ -700,7 +700,12 @@ cdef class ReferenceProblem(Problem):
         first, count = self.at_first[i], self.count[i]
         if count == 0:
             with gil:
-                raise ValueError(f"example {self.first + i}: under these costs no letter of x is aligned with one of z")
+                weights = np.asarray(<const double[:self.completer.n_features]>w)
+                words = self.structure.with_a_pair(self.completer, weights, self.x[i], self.z[i])
+                target.n_words = len(words)
+                for k in range(target.n_words):
+                    self.target[k] = words[k]
+            return 0
         self.target[0], self.target[1] = <int32_t>self.x_start[i], <int32_t>self.z_start[i]
         for k in range(count):
             self.target[2 + k] = self.codes[first + k]

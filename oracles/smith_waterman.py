@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
-from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_sum_of_rows
+from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_sum_of_rows, pair_to_keep
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
-from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
+from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 
 # The table of scores of all pairs of symbols is refilled for each example.
 MAX_SYMBOLS = 1024
@@ -354,6 +354,15 @@ class SmithWatermanOracle(Oracle):
         if references.is_whole:
             return references
         return references.with_words(completions(AlignmentProblem(self, references), self.check_weights(w)))
+
+    def with_a_pair(self, aligner: Aligner, w: NDArray[np.float64], x: int, z: int) -> list[int]:
+        """`References.words` of the best alignment of strings x and z that has a pair, where the best of all has none.
+
+        In a band another one may be better by the gaps behind its last pair.
+        """
+        known = pair_to_keep(*aligner.table(w, x, z), aligner.strings[z], self.mode)
+        x_start, z_start, codes = aligner.complete(w, x, z, known)
+        return [x_start, z_start, *np.where(codes == PAIR, PAIR + FREE, codes).tolist()]
 
     def alignments(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> Iterator[tuple[float, Alignment]]:
         """Yield ``(score, Alignment)`` of all alignments of x = (x, z), best first.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.structures.alignments import PAIR, SKIP_X, SKIP_Z, Alignment
+from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment
 
 Cell = tuple[int, int, int]  # (state, i, j)
 Way = tuple[float, Cell | None, int]  # score; the cell before and the rank of the way into that, None at the start
@@ -190,6 +190,38 @@ def log_sum_of_rows(
         if not band[0] <= j - i <= band[1]:
             ways = -np.inf
     return float(total)
+
+
+def pair_to_keep(
+    table: NDArray[np.float64],
+    pair: NDArray[np.float64],
+    gap_x: NDArray[np.float64],
+    gap_z: NDArray[np.float64],
+    z: NDArray[np.integer[Any]],
+    mode: str,
+) -> NDArray[np.uint8]:
+    """The last pair of the best alignment that has one, as what is known: see `Aligner.complete`.
+
+    Parameters are those of `alignments_by_score`.
+    """
+    m, n = len(pair), len(z)
+    scores = table[PAIR, 1:, 1:]
+    if mode != "local":  # the letters behind it are paid for, of both strings or at least of one
+        (all_x, most_x), (all_z, most_z) = _gaps_behind(gap_x)[:, :, None], _gaps_behind(gap_z)
+        scores = scores + (all_x + all_z if mode == "global" else np.maximum(all_x + most_z, most_x + all_z))
+    i, j = (int(at) for at in np.unravel_index(scores.argmax(), scores.shape))
+    free = np.repeat([SKIP_X, SKIP_Z, SKIP_X, SKIP_Z], [i, j, m - i - 1, n - j - 1]) + FREE
+    return np.insert(free, i + j, PAIR).astype(np.uint8)
+
+
+def _gaps_behind(gap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What all letters behind each one score against a gap, and as many of the first of them as score best."""
+    found = [(0.0, 0.0)]
+    every = best = 0.0  # where they continue a gap
+    for first, further in gap[:, :0:-1].T.tolist():
+        found.append((first + every, max(first + best, 0.0)))
+        every, best = every + further, max(further + best, 0.0)
+    return np.array(found[::-1]).T
 
 
 def _ends(table: NDArray[np.float64], mode: str) -> Iterator[tuple[float, Cell | None]]:

@@ -37,17 +37,24 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     """How many aligned pairs are right, and how often the homologue is chosen."""
     file = read_alignments(out.source(path))
     file.check_aligned(path)
+    file, n_left_out = file.with_pairs(path)
     scores = alignment_scores(file.rows, model.align(file.pairs, jobs))
     decoys = file.decoys if file.has_decoys else stand_ins(file.pairs)
     error = choice_error(model, file.pairs, decoys, jobs) if all(decoys) else None
     results = {"error": error, **scores._asdict(), "n_pairs": len(file.pairs), "own_decoys": file.has_decoys}
+    results |= {"n_left_out": n_left_out}
     text = (
-        f"{len(file.pairs)} pairs; aligned letters: precision {scores.pair_precision:.4f}, "
+        f"{len(file.pairs)} pairs{left_out(n_left_out)}; aligned letters: precision {scores.pair_precision:.4f}, "
         f"recall {scores.pair_recall:.4f}, F1 {scores.pair_f1:.4f}\n"
         f"Q {scores.q:.4f}, all columns right {scores.total_column:.4f}"
     )
     whose = "decoys" if file.has_decoys else "homologues of other examples"
     return results, text + ("" if error is None else f"\nhomologue not chosen among its {whose}: {error:.4f}"), None
+
+
+def left_out(n: int) -> str:
+    """What to say of alignments that pair no letters."""
+    return f" ({n} without aligned letters left out)" if n else ""
 
 
 def choice_error(model: Any, pairs: Any, decoys: Any, jobs: int = 1) -> float:
@@ -152,6 +159,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     sets = file.decoys if decoys or (decoys is None and file.has_decoys) else None
     model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
+    file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
+    sets = None if sets is None else file.decoys
     if model is None:
         with out.brief_warnings(job.quiet):
             model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
@@ -159,8 +168,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         model.check_unchanged(settings)
         references = model.references(file.pairs, file.rows, sets)
     job.announce(
-        f"{len(references)} pairs, {len(references.decoys)} decoys, {len(references.strings)} sequences, "
-        f"{model.oracle.n_features} weights"
+        f"{len(references)} pairs{left_out(n_left_out)}, {len(references.decoys)} decoys, "
+        f"{len(references.strings)} sequences, {model.oracle.n_features} weights"
     )
     if model.costs is not None:
         job.say(f"prior: {model.costs}")

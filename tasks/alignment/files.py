@@ -52,6 +52,17 @@ class AlignmentFile(NamedTuple):
             except ValueError as error:
                 raise ValueError(f"{path}, record {name!r}: {error}") from None
 
+    def with_pairs(self, path: str | os.PathLike[str], *, assessed: bool = True) -> tuple[AlignmentFile, int]:
+        """The file without the alignments that pair no letters, such as those of fragments, and their number.
+
+        `assessed`: without those that pair no upper-case letters. ValueError, naming the file, if none is left.
+        """
+        wanted = b"M" if assessed else b"Mm"
+        kept = [k for k, rows in enumerate(self.rows) if any(step in wanted for step in split_rows(*rows)[2])]
+        if not kept:
+            raise ValueError(f"{path}: no alignment has a pair of {'upper-case ' if assessed else ''}letters")
+        return AlignmentFile(*([of_all[k] for k in kept] for of_all in self)), len(self.rows) - len(kept)
+
 
 # Formats of Bio.AlignIO by the ends of names; other files are FASTA.
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}

@@ -73,6 +73,23 @@ def test_standard_input(files):
     assert out == ">a x\nACDE\n>a z\nACDE\n"
 
 
+def test_fragments_that_do_not_overlap(tmp_path):
+    (tmp_path / "f.sto").write_text("# STOCKHOLM 1.0\na ACDE----\nb AC--FGHI\nc ----FGHI\nd acd--GHI\n//\n")
+    out = run("train", "alignment", tmp_path / "f.sto", "-m", tmp_path / "m", "--prior", "none", "-C", 1).output
+    assert "4 pairs (2 without aligned letters left out)" in out  # a/c and a/d
+    out = run("train", "alignment", tmp_path / "f.sto", "-m", tmp_path / "n", "--prior", "none", "--loss", "zero_one",
+              "--mode", "global", "-C", 1).output  # fmt: skip
+    assert "5 pairs (1 without aligned letters left out)" in out
+    shown = run("evaluate", tmp_path / "m", tmp_path / "f.sto").stdout
+    assert shown.startswith("4 pairs (2 without aligned letters left out); aligned letters: ")
+    scores = json.loads(run("evaluate", tmp_path / "m", tmp_path / "f.sto", "--json").stdout)
+    assert (scores["n_pairs"], scores["n_left_out"]) == (4, 2)
+    (tmp_path / "none.fa").write_text(">a x\nACD--\n>a z\n---AD\n")
+    for args in (("train", "alignment", tmp_path / "none.fa", "-m", tmp_path / "o"),
+                 ("evaluate", tmp_path / "m", tmp_path / "none.fa")):  # fmt: skip
+        assert "none.fa: no alignment has a pair of upper-case letters" in run(*args, code=1).output
+
+
 def test_stand_ins():
     X = [(f"x{k}", f"z{k}") for k in range(30)]
     decoys = stand_ins(X)

@@ -191,15 +191,20 @@ def test_homologues_whose_alignments_are_unknown():
     for fitted, X_bad, more, message in [
         (SequenceAligner(**options, **start), X, {}, "there must be decoys"),
         (SequenceAligner(**options, prior=None), X, {"decoys": decoys}, "prior is None"),
-        (
-            SequenceAligner(**options, **start),
-            [("AA", "CC")],
-            {"decoys": [["D"]]},
-            "example 0: under these costs no letter of x is aligned with one of z",
-        ),
     ]:
         with pytest.raises(ValueError, match=message):
             fitted.fit(X_bad, None, **more)
+
+
+@pytest.mark.parametrize("mode", ["local", "semi_global"])
+def test_homologues_that_the_prior_does_not_align(mode):
+    """They begin with the best alignment that has a pair."""
+    start = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0, "random_state": 0}
+    X, decoys = [("AA", "CC"), ("ACDE", "ACDE"), ("AWA", "CCC")], [["DD"], ["FGHI"], ["D"]]
+    given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, mode=mode)
+    assert given.decision_function(["AA"], [["CC"]])[0][0] <= 0.0
+    learnt = SequenceAligner(10.0, mode=mode, **start).fit(X, None, decoys=decoys)
+    assert learnt.score(X, None, decoys=decoys) == 1.0 > given.score(X, None, decoys=decoys)
 
 
 @pytest.mark.parametrize("C", [0.3, "auto"])
