@@ -170,9 +170,8 @@ def log_sum_of_rows(
     runs = [(kind, len(list(run))) for kind, run in groupby(steps)]
     first, last = (count if kind != PAIR else 0 for kind, count in (runs[0], runs[-1]))
     i = j = 0
-    total = (
-        ways
-    ) = -np.inf  # of alignments that have ended; of those that have begun, and the operation before is theirs
+    # Of alignments that have ended; of those that have begun, and the operation before is theirs.
+    total = ways = -np.inf
     for k, (before, step) in enumerate(zip([PAIR, *steps], [*steps, PAIR], strict=True)):
         new = 0.0 if k <= first and band[0] <= j - i <= band[1] else -np.inf
         if k >= len(steps) - last:
