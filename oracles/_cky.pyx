@@ -353,18 +353,19 @@ cdef class Parser:
         score : float
         """
         self.read(words, np.array([0, len(words)]))
-        return self.parse_read(0, 1, w)[0]
+        _, nodes, values = self.parse_read(0, 1, w)
+        return (nodes, values[0]) if len(nodes) else None
 
     def parse_read(self, Py_ssize_t first, Py_ssize_t stop, const double[::1] w, cost=None, double beam=BEAM):
         """Parse sentences that have been read, from `first` to before `stop`, in one call without the interpreter.
 
-        Returns a list with an entry for each, or for those before one that fails, which must not be the first: what
-        `parse` returns; or with a `cost` the brackets whose probabilities less it have the largest sum, an int32 array
-        (n_brackets, 3) of category, begin and end, and that sum. What is in no tree whose score is within `beam` of the
-        best has no probability. None where the grammar has no tree.
+        Fewer, but one, before one that fails. Returns where the rows of each end, all rows in one array of int32, and
+        what each is worth: nodes and score, as `parse`; or with a `cost` the brackets whose probabilities less it have
+        the largest sum, as category, begin and end, and that sum. What is in no tree whose score is within `beam` of the
+        best has no probability. A sentence without a tree has no rows.
         """
         cdef const double* weights = self.weights(w)
-        cdef Py_ssize_t k, n, width = NODE_WORDS if cost is None else 3, longest = 0
+        cdef Py_ssize_t k, n, longest = 0, width = NODE_WORDS if cost is None else 3
         cdef double price = INFINITY if cost is None else cost
         for k in range(first, stop):
             n = self.offsets[k + 1] - self.offsets[k]
@@ -373,22 +374,23 @@ cdef class Parser:
                 break
             longest = max(longest, n)
         self.reserve(longest)
-        cdef int64_t[::1] ends = np.zeros(stop - first + 1, dtype=np.int64)
-        cdef double[::1] value = np.empty(stop - first)
+        ends, values = np.empty(stop - first, dtype=np.int64), np.empty(stop - first)
+        cdef int64_t[::1] end = ends
+        cdef double[::1] value = values
         self.n_rows, k = 0, first
         try:
             with nogil:
                 while k < stop:
                     self.parse_one(k, weights, price, beam, &value[k - first])
-                    ends[k + 1 - first] = self.n_rows
+                    end[k - first] = self.n_rows // width
                     k += 1
         except (MemoryError, ValueError):
             if k == first:
                 raise
-        cdef int32_t[::1] rows = np.empty(max(self.n_rows, 1), dtype=np.int32)
-        memcpy(&rows[0], self.rows, self.n_rows * sizeof(int32_t))
-        each = np.split(np.asarray(rows), ends[1:k + 1 - first])
-        return [(own.reshape(-1, width), x) if len(own) else None for own, x in zip(each, value[:k - first])]
+        cdef ndarray rows = np.empty((self.n_rows // width, width), dtype=np.int32)
+        if self.n_rows > 0:
+            memcpy(array_data(rows), self.rows, self.n_rows * sizeof(int32_t))
+        return ends[:k - first], rows, values
 
     cdef int parse_one(self, Py_ssize_t k, const double* w, double cost, double beam, double* value) except -1 nogil:
         """Append the nodes, or brackets, of a sentence that has been read to the rows, and set what they are worth."""

@@ -360,10 +360,11 @@ class CKYOracle(Oracle):
             if number is not None:
                 if not parsed:
                     stop = int(np.searchsorted(offsets, offsets[read] + BATCH, side="right")) - 1
-                    parsed = parser.parse_read(read, max(stop, read + 1), weights, cost)[::-1]
+                    ends, rows, values = parser.parse_read(read, max(stop, read + 1), weights, cost)
+                    parsed = list(zip(np.split(rows, ends), values.tolist()))[len(ends) - 1 :: -1]
                     read += len(parsed)
                 found = parsed.pop()
-            yield None if found is None else (made(found[0], shown), found[1])
+            yield None if found is None or not len(found[0]) else (made(found[0], shown), found[1])
 
     def kbest(
         self,

@@ -20,8 +20,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport look
 
-from structsvm.adapter import check_numbers, checked_expect, feature_arrays, sparse_feature
-from structsvm.checksum import checksum
+from structsvm.adapter import check_numbers, checked_expect, feature_arrays, fingerprint, sparse_feature
 from structsvm.protocol import OracleError
 
 _RESCALING_NAMES = {0: None, 1: "margin", 2: "slack"}
@@ -378,19 +377,7 @@ cdef class PythonProblem(Problem):
         return np.array([self._loss(i, y) != 0.0 for i, y in enumerate(targets[1])], dtype=bool)
 
     def fingerprint(self):
-        """Of the true outputs' joint features: completed under no weights if the oracle completes."""
-        cdef Py_ssize_t i
-        cdef int64_t value = self.n_samples
-        w, known = np.zeros(self.n_features), self.Y if self.known is None else self.known
-        for i in range(self.n_samples):
-            if self.is_open and not self.oracle.has_complete:
-                pair = self._of_known(i, w)[1]
-            else:
-                y = self.oracle.complete(self.X[i], known[i], w) if self.oracle.has_complete else self.Y[i]
-                pair = sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
-                                      partial(self._where, "joint_feature", i))
-            value = checksum([np.array([value]), *pair])
-        return value
+        return fingerprint(*self.examples(0, self.n_samples), self._where)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         rows = [None if all_rows is None else [all_rows[i] for i in range(start, stop)]

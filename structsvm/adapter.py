@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checksum import checksum
 from structsvm.protocol import OracleError
 
 
@@ -100,3 +102,20 @@ def _numbers(values: Any, where: Callable[[], str]) -> NDArray[np.float64]:
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise OracleError(f"{where()} returned values that are not real numbers: {values!r:.80}") from None
+
+
+def fingerprint(oracle: Any, X: Any, Y: Any, known: Any, is_open: bool, where: Callable[[str, int], str]) -> int:
+    """A checksum of the true outputs' joint features: completed under no weights if the oracle completes.
+
+    Of outputs known in part (`is_open`), without a completion, of what is expected of them.
+    """
+    value, n, w = len(X), oracle.n_features, np.zeros(oracle.n_features)
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        if oracle.has_complete:
+            y = oracle.complete(x, y if known is None else known[i], w)
+        if is_open and not oracle.has_complete:
+            pair = checked_expect(oracle.expect_known(x, y, w), n, partial(where, "expect_known", i))[1]
+        else:
+            pair = sparse_feature(oracle.joint_feature(x, y), n, where("joint_feature", i))
+        value = checksum([np.array([value]), *pair])
+    return value

@@ -99,7 +99,7 @@ def test_the_likeliest_brackets(case, cost):
 
     parser = oracle.parser()
     parser.read(oracle.words(case.x), np.array([0, n]))
-    ((rows, total),) = parser.parse_read(0, 1, oracle.check_weights(case.w), cost, 200.0)
+    _, rows, (total,) = parser.parse_read(0, 1, oracle.check_weights(case.w), cost, 200.0)
     close = {"rel": 1e-7, "abs": 1e-7}
     assert total == pytest.approx(worth(0, n), **close)
     found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
@@ -153,7 +153,7 @@ def test_of_one_tree_all_brackets_are_likely(seed):
     w, x, parser = rng.normal(size=oracle.n_features) * 3.0, list(rng.permutation(list("abcdef"))), oracle.parser()
     tree, _ = oracle.parse(x, w)
     parser.read(oracle.words(x), np.array([0, len(x)]))
-    ((rows, _),) = parser.parse_read(0, 1, w, 0.5, 1e-9)
+    _, rows, _ = parser.parse_read(0, 1, w, 0.5, 1e-9)
     found = [(oracle.grammar.categories[label], i, j) for label, i, j in rows.tolist()]
     assert sorted(found) == sorted(tree.spans())
 
@@ -673,15 +673,16 @@ def test_a_batch_ends_before_a_sentence_that_fails():
     parser = oracle.parser()
     parser.read(np.concatenate([oracle.words(x) for x in (X[0], X[1], X[3])]), np.array([0, 2, 5, 6]))
     for cost in (None, 0.5):
-        alone = [parser.parse_read(k, k + 1, w, cost) for k in range(3)]
-        assert [len(one) for one in alone] == [1, 1, 1]
-        for (rows, value), ((own, own_value),) in zip(parser.parse_read(0, 3, w, cost), alone, strict=True):
-            assert np.array_equal(rows, own) and value == own_value
+        ends, rows, values = parser.parse_read(0, 3, w, cost)
+        assert ends[-1] == len(rows)
+        for own, value, k in zip(np.split(rows, ends), values, range(3)):
+            alone = parser.parse_read(k, k + 1, w, cost)
+            assert np.array_equal(own, alone[1]) and [value] == alone[2]
     small = CKYOracle("S -> S S | 'a'", max_chart_bytes=20_000)
     numbers = small.words(["a"] * 60)
     parser = small.parser()
     parser.read(np.concatenate([small.words(["a"] * 2), numbers]), np.array([0, 2, 62]))
     w = small.check_weights(np.zeros(small.n_features))
-    assert len(parser.parse_read(0, 2, w)) == 1
+    assert len(parser.parse_read(0, 2, w)[0]) == 1
     with pytest.raises(ValueError, match=r"needs .* bytes or more, above the cap max_chart_bytes=20000"):
         parser.parse_read(1, 2, w)
