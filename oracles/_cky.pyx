@@ -361,8 +361,8 @@ cdef class Parser:
 
         Fewer, but one, before one that fails. Returns where the rows of each end, all rows in one array of int32, and
         what each is worth: nodes and score, as `parse`; or with a `cost` the brackets whose probabilities less it have
-        the largest sum, as category, begin and end, and that sum. What is in no tree whose score is within `beam` of the
-        best has no probability. A sentence without a tree has no rows.
+        the largest sum, as category, begin and end, and that sum. What is in no tree whose score is within `beam` of
+        the best has no probability. A sentence without a tree has no rows.
         """
         cdef const double* weights = self.weights(w)
         cdef Py_ssize_t k, n, longest = 0, width = NODE_WORDS if cost is None else 3

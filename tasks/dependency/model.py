@@ -175,6 +175,7 @@ class DependencyModel(CalibratedStructures):
         return Held("LAS", np.diff(right[offsets]), np.diff(offsets))
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        self.oracle.check_outputs(*data[1:])  # whose errors name a sentence among all
         return LeastSearch(self, *self.drawn(data, sample_weight), solver)
 
     def scale(self, data: Any) -> float:

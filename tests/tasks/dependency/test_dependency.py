@@ -300,6 +300,14 @@ def test_pairs_of_arcs(tmp_path):
     assert sum(one.value for one in told.contributions) == pytest.approx(scores[0] - scores[1], abs=1e-4)
 
 
+def test_errors_name_a_sentence_among_all():
+    """Also where C is chosen on a part of them."""
+    (cycle,) = parse_conllu("".join(f"{m}\tw\t_\tX\t_\t_\t{3 - m}\tdep\t_\t_\n" for m in (1, 2)) + "\n")
+    for C in (0.1, "auto"):
+        with pytest.raises(ValueError, match="sentence 60: word 1 is below itself"):
+            DependencyParser(C, random_state=0).fit([*TRAIN[:60], cycle])
+
+
 def test_a_perceptron_s_scores_are_put_into_units_of_the_loss(tmp_path):
     """Without that all candidates but the best were too far away, and arcs outweighed all pairs."""
     first, second = (trained(solver="perceptron", C=None, order=order) for order in (1, 2))
