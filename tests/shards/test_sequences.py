@@ -1,6 +1,7 @@
 """Training on shards in files: the same model, bit for bit, as in memory; what is refused."""
 
 import io
+import os
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -510,6 +511,25 @@ def test_shards_that_have_changed(name, data, tmp_path):
     entries[at] ^= 1
     entries.tofile(shards.folder / name)
     shards.check()
+
+
+@pytest.mark.parametrize("call", [1, 20, 60])
+def test_a_file_that_is_cut_off_in_training(call, data, tmp_path, monkeypatch):
+    (tmp_path / "train").write_bytes(data[:40].to_bytes())
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", templates=TEMPLATES, max_memory=5000)
+    file, size = shards.folder / "indices", (shards.folder / "indices").stat().st_size
+    calls, release = [], StoredTokens.release
+
+    def cut_off(self, start, stop):
+        calls.append(start)
+        if len(calls) == call:
+            os.truncate(file, 0)
+        release(self, start, stop)
+
+    monkeypatch.setattr(StoredTokens, "release", cut_off)
+    with pytest.raises(ValueError, match=rf"new.indices: has 0 bytes, and had {size} when it was mapped"):
+        SequenceLabeler(C=0.1, templates=TEMPLATES).fit(shards)
+    assert len(calls) == call
 
 
 def test_vocabulary_in_pieces_is_that_of_the_whole(data):
