@@ -201,9 +201,7 @@ ROWS_INLINE void arcs_label_scores(const arcs_model *a, const float *R, const ar
 }
 
 ROWS_INLINE float arcs_row_top(const float *row, int64_t stride) {
-    rows_v top = *(const rows_v *)row;
-    for (int64_t c = LANES; c < stride; c += LANES) top = rows_max(top, *(const rows_v *)(row + c));
-    return rows_top(top);
+    return rows_top(rows_tops(row, NULL, stride));
 }
 
 /* The label scores of words alone. Labels that may not stand have -inf there:

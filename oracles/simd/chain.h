@@ -92,33 +92,31 @@ static int chain_tables(const chain_scores *s, const float *A, const float *W, c
 /* out[c] = extra[c] + extra2[c] + max_a before[a] + A[a][c], for nv vectors (extra2 may be NULL). */
 ROWS_INLINE void chain_max_part(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
                                 const float *extra, const float *extra2, float *out, const int nv) {
-    rows_v m0 = rows_all(-INFINITY), m1 = m0, m2 = m0;
+    rows_part m[3 * PARTS];
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) m[k] = part_all(-INFINITY);
     for (int64_t a = 0; a < P; a++) {
-        rows_v x = rows_all(before[a * step]);
         const float *row = A + a * stride;
-        m0 = rows_max(x + *(const rows_v *)row, m0);
-        if (nv > 1) m1 = rows_max(x + *(const rows_v *)(row + 8), m1);
-        if (nv > 2) m2 = rows_max(x + *(const rows_v *)(row + 16), m2);
+        EACH_PART
+        for (int k = 0; k < nv * PARTS; k++)
+            m[k] = rows_part_max(before[a * step] + *(const rows_part *)(row + k * PART), m[k]);
     }
-    if (extra2 != NULL) {
-        m0 += *(const rows_v *)extra2;
-        if (nv > 1) m1 += *(const rows_v *)(extra2 + 8);
-        if (nv > 2) m2 += *(const rows_v *)(extra2 + 16);
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) {
+        if (extra2 != NULL) m[k] += *(const rows_part *)(extra2 + k * PART);
+        *(rows_part *)(out + k * PART) = m[k] + *(const rows_part *)(extra + k * PART);
     }
-    *(rows_v *)out = m0 + *(const rows_v *)extra;
-    if (nv > 1) *(rows_v *)(out + 8) = m1 + *(const rows_v *)(extra + 8);
-    if (nv > 2) *(rows_v *)(out + 16) = m2 + *(const rows_v *)(extra + 16);
 }
 
 ROWS_INLINE void chain_max(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
                            const float *extra, const float *extra2, float *out) {
-#define PART(NV) \
+#define MAX_OF(NV) \
     chain_max_part(before, step, A + c, P, stride, extra + c, extra2 == NULL ? NULL : extra2 + c, out + c, NV)
     int64_t c = 0;
-    for (; c + 3 * LANES <= stride; c += 3 * LANES) PART(3);
-    if (stride - c == 2 * LANES) PART(2);
-    if (stride - c == LANES) PART(1);
-#undef PART
+    for (; c + 3 * LANES <= stride; c += 3 * LANES) MAX_OF(3);
+    if (stride - c == 2 * LANES) MAX_OF(2);
+    if (stride - c == LANES) MAX_OF(1);
+#undef MAX_OF
 }
 
 ROWS_INLINE void chain_first(const chain_scores *s, const float *E, const float *loss, float *V) {
@@ -208,22 +206,20 @@ static __attribute__((noinline, cold)) int chain_few(const chain_scores *s, cons
     if (2 * n > s->P) return 0;
     for (int64_t c = 0; c < stride; c += 3 * LANES) {
         if (c > stride - 3 * LANES) c = stride - 3 * LANES;     /* some twice */
-        rows_v m0 = rows_all(-INFINITY), m1 = m0, m2 = m0;
+        rows_part m[3 * PARTS];
+        EACH_PART
+        for (int v = 0; v < 3 * PARTS; v++) m[v] = part_all(-INFINITY);
         for (int64_t k = 0; k < n; k++) {
             const float *row = s->A + left[k] * stride + c;
-            rows_v x = rows_all(before[left[k]]);
-            m0 = rows_max(x + *(const rows_v *)row, m0);
-            m1 = rows_max(x + *(const rows_v *)(row + 8), m1);
-            m2 = rows_max(x + *(const rows_v *)(row + 16), m2);
+            EACH_PART
+            for (int v = 0; v < 3 * PARTS; v++)
+                m[v] = rows_part_max(before[left[k]] + *(const rows_part *)(row + v * PART), m[v]);
         }
-        if (loss != NULL) {
-            m0 += *(const rows_v *)(loss + c);
-            m1 += *(const rows_v *)(loss + c + 8);
-            m2 += *(const rows_v *)(loss + c + 16);
+        EACH_PART
+        for (int v = 0; v < 3 * PARTS; v++) {
+            if (loss != NULL) m[v] += *(const rows_part *)(loss + c + v * PART);
+            *(rows_part *)(V + c + v * PART) = m[v] + *(const rows_part *)(E + c + v * PART);
         }
-        *(rows_v *)(V + c) = m0 + *(const rows_v *)(E + c);
-        *(rows_v *)(V + c + 8) = m1 + *(const rows_v *)(E + c + 8);
-        *(rows_v *)(V + c + 16) = m2 + *(const rows_v *)(E + c + 16);
     }
     return 1;
 }

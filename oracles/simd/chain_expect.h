@@ -27,24 +27,26 @@ enum { CHAIN_PART = 256 };  /* tokens whose transitions are summed apart: long f
 /* out[c] = log sum_a exp(before[a] + A[a][c]), for nv vectors; the greatest term is taken out of the sum. */
 ROWS_INLINE void chain_logsum_part(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
                                    float *out, const int nv) {
-    rows_v m0 = rows_all(CHAIN_LOWEST), m1 = m0, m2 = m0, s0 = rows_all(0.0f), s1 = s0, s2 = s0;
-    for (int64_t a = 0; a < P; a++) {
-        rows_v x = rows_all(before[a * step]);
-        const float *row = A + a * stride;
-        m0 = rows_max(x + *(const rows_v *)row, m0);
-        if (nv > 1) m1 = rows_max(x + *(const rows_v *)(row + 8), m1);
-        if (nv > 2) m2 = rows_max(x + *(const rows_v *)(row + 16), m2);
+    rows_part m[3 * PARTS], sum[3 * PARTS];
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) {
+        m[k] = part_all(CHAIN_LOWEST);
+        sum[k] = part_all(0.0f);
     }
     for (int64_t a = 0; a < P; a++) {
-        rows_v x = rows_all(before[a * step]);
         const float *row = A + a * stride;
-        s0 += rows_exp(x + *(const rows_v *)row - m0);
-        if (nv > 1) s1 += rows_exp(x + *(const rows_v *)(row + 8) - m1);
-        if (nv > 2) s2 += rows_exp(x + *(const rows_v *)(row + 16) - m2);
+        EACH_PART
+        for (int k = 0; k < nv * PARTS; k++)
+            m[k] = rows_part_max(before[a * step] + *(const rows_part *)(row + k * PART), m[k]);
     }
-    *(rows_v *)out = m0 + rows_log(s0);
-    if (nv > 1) *(rows_v *)(out + 8) = m1 + rows_log(s1);
-    if (nv > 2) *(rows_v *)(out + 16) = m2 + rows_log(s2);
+    for (int64_t a = 0; a < P; a++) {
+        const float *row = A + a * stride;
+        EACH_PART
+        for (int k = 0; k < nv * PARTS; k++)
+            sum[k] += part_exp(before[a * step] + *(const rows_part *)(row + k * PART) - m[k]);
+    }
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) *(rows_part *)(out + k * PART) = m[k] + part_log(sum[k]);
 }
 
 /* R of token t from alpha of the one before. */
@@ -98,17 +100,23 @@ static __attribute__((noinline)) double chain_backward(const chain_scores *s, in
             if (alpha[from] == -INFINITY) continue;
             const float *A = s->A + t * s->each + (g * s->P + a) * stride;
             float *out = sums + (s->G == 1 ? a : a * s->K + g) * stride;
-            rows_v x = rows_all(alpha[from]), total = rows_all(0.0f), bits = total;
-            for (int64_t c = 0; c < stride; c += LANES) {
-                rows_v r = rows_max(*(const rows_v *)(R + g * stride + c), rows_all(CHAIN_LOWEST));
-                rows_v y = x + *(const rows_v *)(A + c) - r;
-                rows_v p = *(const rows_v *)(now + g * stride + c) * rows_exp(y);
-                *(rows_v *)(out + c) += p;
-                total += p;
-                bits -= p * rows_max(y, rows_all(CHAIN_LOWEST));
+            rows_part total[PARTS], bits[PARTS];
+            EACH_PART
+            for (int k = 0; k < PARTS; k++) total[k] = bits[k] = part_all(0.0f);
+            for (int64_t j = 0; j < stride; j += LANES) {
+                EACH_PART
+                for (int k = 0; k < PARTS; k++) {
+                    int64_t c = j + k * PART;
+                    rows_part r = rows_part_max(*(const rows_part *)(R + g * stride + c), part_all(CHAIN_LOWEST));
+                    rows_part y = alpha[from] + *(const rows_part *)(A + c) - r;
+                    rows_part p = *(const rows_part *)(now + g * stride + c) * part_exp(y);
+                    *(rows_part *)(out + c) += p;
+                    total[k] += p;
+                    bits[k] -= p * rows_part_max(y, part_all(CHAIN_LOWEST));
+                }
             }
-            all += before[from] = chain_total(total);
-            entropy += chain_total(bits);
+            all += before[from] = chain_total(rows_of(total));
+            entropy += chain_total(rows_of(bits));
         }
     /* They add up to 1 but for rounding, which 100,000 tokens would pile up. */
     for (int64_t q = 0; q < block; q += LANES) *(rows_v *)(before + q) *= rows_all((float)(1.0 / all));
@@ -156,10 +164,8 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
         later[q] += s->end[q % stride];
         best = later[q] > best ? later[q] : best;
     }
-    for (int64_t q = 0; q < block; q += LANES) {
-        *(rows_v *)(now + q) = rows_exp(*(rows_v *)(later + q) - rows_all(best));
-        sum += chain_total(*(rows_v *)(now + q));
-    }
+    for (int64_t q = 0; q < block; q += PART) *(rows_part *)(now + q) = part_exp(*(rows_part *)(later + q) - best);
+    for (int64_t q = 0; q < block; q += LANES) sum += chain_total(*(rows_v *)(now + q));
     double last = best + log(sum);
     out[0] = log_sum + last;
     if (gold != NULL) {

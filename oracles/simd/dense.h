@@ -148,17 +148,16 @@ static int64_t dense_violator(const double *scores, const float *losses, int64_t
 /* p = exp(s - top) in the place of n scores, whole vectors whose padding is -inf; `top` is the greatest, `mean` the sum of
  * p (s - top). Returns the sum of p. Scores that are not finite give sums that are not numbers. */
 static double dense_exponentials(float *s, int64_t n, double *top, double *mean) {
-    rows_v most = *(const rows_v *)s;
-    for (int64_t k = LANES; k < n; k += LANES) most = rows_max(most, *(const rows_v *)(s + k));
-    const float greatest = rows_top(most);
+    const float greatest = rows_top(rows_tops(s, NULL, n));
     double total = 0.0, weighted = 0.0;
-    for (int64_t k = 0; k < n; k += LANES) {
-        const rows_v x = rows_max(*(const rows_v *)(s + k) - greatest, rows_all(2 * LEAST_EXPONENT)), p = rows_exp(x);
-        for (int l = 0; l < LANES; l++) {
+    for (int64_t k = 0; k < n; k += PART) {
+        const rows_part x = rows_part_max(*(const rows_part *)(s + k) - greatest, part_all(2 * LEAST_EXPONENT));
+        const rows_part p = part_exp(x);
+        for (int l = 0; l < PART; l++) {
             total += p[l];
             weighted += (double)p[l] * x[l];
         }
-        *(rows_v *)(s + k) = p;
+        *(rows_part *)(s + k) = p;
     }
     *top = greatest;
     *mean = weighted;

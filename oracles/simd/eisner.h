@@ -27,11 +27,7 @@ typedef struct {
     float *open_right, *open_left; /* open_right by its start, open_left by its end, its head */
 } eisner_chart;
 
-ROWS_INLINE float eisner_max(const float *a, const float *b, int64_t n) {
-    rows_v top = *(const rows_v *)a + *(const rows_v *)b;
-    for (int64_t k = LANES; k < n; k += LANES) top = rows_max(top, *(const rows_v *)(a + k) + *(const rows_v *)(b + k));
-    return rows_top(top);
-}
+ROWS_INLINE float eisner_max(const float *a, const float *b, int64_t n) { return rows_top(rows_tops(a, b, n)); }
 
 ROWS_INLINE int64_t eisner_argmax(const float *a, const float *b, int64_t n) {
     int64_t best = 0;

@@ -28,12 +28,44 @@
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 
+/* What one register holds of a row. GCC keeps sums of vectors that are wider than registers in memory. */
+#ifdef __AVX__
+enum { PART = 8 };
+#define rows_part_max maxima_of_8f
+#else
+enum { PART = 4 };
+#define rows_part_max maxima_of_4f
+#endif
+enum { PARTS = LANES / PART };
+typedef float rows_part __attribute__((vector_size(4 * PART), aligned(4), may_alias));
+typedef int32_t rows_part_bits __attribute__((vector_size(4 * PART)));
+
+/* Before a loop over the parts of some vectors, so that these stay in registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define EACH_PART _Pragma("GCC unroll 12")
+#else
+#define EACH_PART
+#endif
+
 /* Into the second level of the cache: the rows of a token with hundreds of labels fill the first. */
 ROWS_INLINE void rows_prefetch(const float *row, int64_t stride) {
     for (int64_t c = 0; c < stride; c += 16) __builtin_prefetch(row + c, 0, 2);
 }
 
-ROWS_INLINE rows_v rows_all(float x) { return (rows_v){x, x, x, x, x, x, x, x}; }
+ROWS_INLINE rows_part part_all(float x) { return x - (rows_part){0}; }
+
+ROWS_INLINE rows_v rows_of(const rows_part *parts) {
+    rows_v all;
+    memcpy(&all, parts, sizeof all);
+    return all;
+}
+
+ROWS_INLINE rows_v rows_all(float x) {
+    rows_part parts[PARTS];
+    EACH_PART
+    for (int k = 0; k < PARTS; k++) parts[k] = part_all(x);
+    return rows_of(parts);
+}
 
 ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) { return maxima_of_8f(a, b); }
 
@@ -48,6 +80,10 @@ ROWS_INLINE float rows_top(rows_v a) {
 ROWS_INLINE unsigned rows_bits(rows_i m) {
 #if defined(__AVX__)
     return (unsigned)_mm256_movemask_ps((__m256)m);
+#elif defined(__SSE2__)
+    __m128 half[2];
+    memcpy(half, &m, sizeof half);
+    return (unsigned)(_mm_movemask_ps(half[0]) | _mm_movemask_ps(half[1]) << 4);
 #else
     unsigned bits = 0;
     for (int l = 0; l < LANES; l++) bits |= (m[l] != 0) << l;
@@ -69,32 +105,24 @@ static __attribute__((noinline)) float rows_greatest(const float *row, int64_t s
  * in every call, so that the accumulators stay in registers. values == NULL: all ones. */
 ROWS_INLINE void rows_sum_part(const float *W, int64_t stride, const int32_t *index, const float *values,
                                int64_t n, const float *init, float *out, int64_t c, const int nv) {
-    rows_v a0 = *(const rows_v *)(init + c), a1 = a0, a2 = a0, a3 = a0;
-    if (nv > 1) a1 = *(const rows_v *)(init + c + 8);
-    if (nv > 2) a2 = *(const rows_v *)(init + c + 16);
-    if (nv > 3) a3 = *(const rows_v *)(init + c + 24);
+    rows_part a[4 * PARTS];
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) a[k] = *(const rows_part *)(init + c + k * PART);
     if (values == NULL) {
         for (int64_t e = 0; e < n; e++) {
             const float *row = W + (int64_t)index[e] * stride + c;
-            a0 += *(const rows_v *)row;
-            if (nv > 1) a1 += *(const rows_v *)(row + 8);
-            if (nv > 2) a2 += *(const rows_v *)(row + 16);
-            if (nv > 3) a3 += *(const rows_v *)(row + 24);
+            EACH_PART
+            for (int k = 0; k < nv * PARTS; k++) a[k] += *(const rows_part *)(row + k * PART);
         }
     } else {
         for (int64_t e = 0; e < n; e++) {
             const float *row = W + (int64_t)index[e] * stride + c;
-            rows_v x = rows_all(values[e]);
-            a0 += x * *(const rows_v *)row;
-            if (nv > 1) a1 += x * *(const rows_v *)(row + 8);
-            if (nv > 2) a2 += x * *(const rows_v *)(row + 16);
-            if (nv > 3) a3 += x * *(const rows_v *)(row + 24);
+            EACH_PART
+            for (int k = 0; k < nv * PARTS; k++) a[k] += values[e] * *(const rows_part *)(row + k * PART);
         }
     }
-    *(rows_v *)(out + c) = a0;
-    if (nv > 1) *(rows_v *)(out + c + 8) = a1;
-    if (nv > 2) *(rows_v *)(out + c + 16) = a2;
-    if (nv > 3) *(rows_v *)(out + c + 24) = a3;
+    EACH_PART
+    for (int k = 0; k < nv * PARTS; k++) *(rows_part *)(out + c + k * PART) = a[k];
 }
 
 /* The whole row, in strips of at most four vectors. */
@@ -117,18 +145,18 @@ enum { ROWS_MANY = 4 };
 
 ROWS_INLINE void rows_sum_many_part(const float *W, int64_t stride, const float *values, int64_t n, const float *init,
                                     int64_t init_step, float *out, int64_t c, const int nv) {
-    rows_v a[ROWS_MANY][3];
+    rows_part a[ROWS_MANY][3 * PARTS];
     for (int t = 0; t < ROWS_MANY; t++)
-        for (int v = 0; v < nv; v++) a[t][v] = *(const rows_v *)(init + t * init_step + c + 8 * v);
+        for (int k = 0; k < nv * PARTS; k++) a[t][k] = *(const rows_part *)(init + t * init_step + c + k * PART);
     for (int64_t e = 0; e < n; e++) {
         const float *row = W + e * stride + c;
-        rows_v w[3];
-        for (int v = 0; v < nv; v++) w[v] = *(const rows_v *)(row + 8 * v);
+        rows_part w[3 * PARTS];
+        for (int k = 0; k < nv * PARTS; k++) w[k] = *(const rows_part *)(row + k * PART);
         for (int t = 0; t < ROWS_MANY; t++)
-            for (int v = 0; v < nv; v++) a[t][v] += rows_all(values[t * n + e]) * w[v];
+            for (int k = 0; k < nv * PARTS; k++) a[t][k] += values[t * n + e] * w[k];
     }
     for (int t = 0; t < ROWS_MANY; t++)
-        for (int v = 0; v < nv; v++) *(rows_v *)(out + t * stride + c + 8 * v) = a[t][v];
+        for (int k = 0; k < nv * PARTS; k++) *(rows_part *)(out + t * stride + c + k * PART) = a[t][k];
 }
 
 static __attribute__((noinline)) void rows_sum_many(const float *W, int64_t stride, const float *values, int64_t n,
@@ -146,15 +174,34 @@ ROWS_INLINE rows_v rows_two(const float *a, const float *b, int64_t j) {
     return v;
 }
 
+/* The greatest a[j] + b[j] of n floats in each lane; b may be NULL. What is not a number is passed over. */
+ROWS_INLINE rows_v rows_tops(const float *a, const float *b, int64_t n) {
+    rows_part m[PARTS];
+    EACH_PART
+    for (int k = 0; k < PARTS; k++) m[k] = part_all(-INFINITY);
+    for (int64_t j = 0; j < n; j += LANES) {
+        EACH_PART
+        for (int k = 0; k < PARTS; k++) {
+            rows_part x = *(const rows_part *)(a + j + k * PART);
+            if (b != NULL) x += *(const rows_part *)(b + j + k * PART);
+            m[k] = rows_part_max(x, m[k]);
+        }
+    }
+    return rows_of(m);
+}
+
 /* Smallest index of the greatest of n floats a[j] + b[j] (b may be NULL); its value goes to *best. What is not a number is
  * passed over. No branch depends on the numbers. */
 ROWS_INLINE int64_t rows_argmax(const float *a, const float *b, int64_t stride, float *best) {
-    rows_v top = rows_all(-INFINITY);
+    rows_v top = rows_tops(a, b, stride);
     int64_t at = 0;
-    for (int64_t j = 0; j < stride; j += LANES) top = rows_max(rows_two(a, b, j), top);
+#ifdef __AVX__
     top = rows_max(ROWS_PICK(rows_i, top, top, 4, 5, 6, 7, 0, 1, 2, 3), top);
     top = rows_max(ROWS_PICK(rows_i, top, top, 2, 3, 0, 1, 6, 7, 4, 5), top);
     top = rows_max(ROWS_PICK(rows_i, top, top, 1, 0, 3, 2, 5, 4, 7, 6), top);
+#else
+    top = rows_all(rows_top(top));
+#endif
     for (int64_t j = stride - LANES; j >= 0; j -= LANES) {
         int64_t first = __builtin_ctz(rows_bits(rows_two(a, b, j) == top) | 1 << LANES);
         at = first < LANES ? j + first : at;
@@ -201,13 +248,16 @@ ROWS_INLINE int64_t rows_common(const int32_t *a, int64_t na, const int32_t *b, 
 
 /* <a, b> of n floats. */
 ROWS_INLINE double rows_dot(const float *a, const float *b, int64_t n) {
-    typedef double wide __attribute__((vector_size(64)));
-    wide sum = {0.0};
+    typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+    typedef double wide __attribute__((vector_size(32)));   /* no wider than registers: those sums stay in memory */
+    wide sum[2] = {{0.0}};
     double total = 0.0;
     int64_t c = 0;
     for (; c + LANES <= n; c += LANES)
-        sum += __builtin_convertvector(*(const rows_v *)(a + c), wide) * __builtin_convertvector(*(const rows_v *)(b + c), wide);
-    for (int l = 0; l < LANES; l++) total += sum[l];
+        for (int k = 0; k < 2; k++)
+            sum[k] += __builtin_convertvector(*(const four *)(a + c + 4 * k), wide)
+                * __builtin_convertvector(*(const four *)(b + c + 4 * k), wide);
+    for (int l = 0; l < LANES; l++) total += sum[l / 4][l % 4];
     for (; c < n; c++) total += (double)a[c] * b[c];
     return total;
 }

@@ -2,7 +2,6 @@
 
 typedef real TYPED(vector) __attribute__((vector_size(VECTOR * sizeof(real)), aligned(sizeof(real)), may_alias));
 typedef real TYPED(quarter) __attribute__((vector_size(16)));
-typedef real TYPED(lanes) __attribute__((vector_size(PRODUCTS_LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
 
 /* The sum of a vector's numbers, halves first. */
 static inline __attribute__((always_inline)) real TYPED(total)(TYPED(vector) x) {
@@ -114,11 +113,14 @@ static void TYPED(dense)(const real *A, const int64_t *ia, int64_t n, const real
 
 static void TYPED(sparse)(const real *a, int64_t n, const int64_t *indptr, const int32_t *indices, const real *values,
                           const int64_t *ib, int64_t m, real *out, int64_t stride) {
+    enum { PARTS = PRODUCTS_LANES / VECTOR };   /* vectors of the set: of wider ones compilers keep sums in memory */
     for (int64_t q = 0; q < m; q++) {
-        TYPED(lanes) sum = {0};
-        for (int64_t e = indptr[ib[q]]; e < indptr[ib[q] + 1]; e++)
-            sum += *(const TYPED(lanes) *)(a + (int64_t)indices[e] * PRODUCTS_LANES) * values[e];
-        for (int64_t lane = 0; lane < n; lane++) out[lane * stride + q] = sum[lane];
+        TYPED(vector) sum[PARTS] = {{0}};
+        for (int64_t e = indptr[ib[q]]; e < indptr[ib[q] + 1]; e++) {
+            const TYPED(vector) *row = (const TYPED(vector) *)(a + (int64_t)indices[e] * PRODUCTS_LANES);
+            for (int k = 0; k < PARTS; k++) sum[k] += row[k] * values[e];
+        }
+        for (int64_t lane = 0; lane < n; lane++) out[lane * stride + q] = sum[lane / VECTOR][lane % VECTOR];
     }
 }
 
