@@ -1,6 +1,6 @@
 """All cores, any amount of data: threads that keep one another's weights up to date; shards in mapped files; clusters.
 
-    python benchmarks/scale.py [--part threads|shards|streams|growth|tags|plan|all] [--quick] [--only TEXT]
+    python benchmarks/scale.py [--part threads|shards|streams|growth|tags|sets|plan|all] [--quick] [--only TEXT]
 
 Prints tables and stores them in benchmarks/results/scale.json and scale.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
@@ -8,7 +8,7 @@ Prints tables and stores them in benchmarks/results/scale.json and scale.md. The
 
 from common.parts import main
 
-PARTS = ("threads", "shards", "streams", "growth", "tags", "plan")
+PARTS = ("threads", "shards", "streams", "growth", "tags", "sets", "plan")
 
 if __name__ == "__main__":
     main(

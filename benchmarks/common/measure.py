@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import structsvm
+
 LAUNCHER = Path(__file__).with_name("launch.py")
 BENCHMARKS = Path(__file__).parents[1]
 # One thread for every program, the same hashes of strings in every run, and our modules on the path of every process.
@@ -172,6 +174,7 @@ def machine():
     )
     return {
         "cpu": _cpu_model(),
+        "kernels": structsvm.instruction_set(),
         "cores": os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
@@ -185,7 +188,11 @@ def _cpu_model():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or "unknown"
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    about = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    numbers = ", ".join(
+        f"{name} {about[key]}" for key, name in (("cpu family", "family"), ("model", "model")) if key in about
+    )
+    return about.get("model name", "unknown") + (f" ({numbers})" if numbers else "")
 
 
 def package_version(name):

@@ -111,7 +111,8 @@ class Results:
 def describe(machine):
     """A machine in one sentence."""
     versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items() if v is not None)
+    kernels = f", kernels for {machine['kernels']}" if "kernels" in machine else ""
     return (
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}; "
+        f"{machine['cpu']}, {machine['cores']} cores{kernels}, {machine['memory_gb']} GB, {machine['system']}; "
         f"Python {machine['python']}, {versions}."
     )
