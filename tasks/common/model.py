@@ -371,9 +371,13 @@ class TaskModel(ABC):
 
 
 class ChoosingModel(TaskModel):
-    """Base of the models that choose C on held-out examples: on `most_examples` of them, drawn if there are more."""
+    """Base of the models that choose C on held-out examples: on `most_examples` of them, drawn if there are more.
+
+    Too few to be divided are trained on with `C_of_few`; None: with the C of batches.
+    """
 
     most_examples: ClassVar[float] = np.inf
+    C_of_few: ClassVar[float | None] = None
 
     def train(
         self,
@@ -404,6 +408,8 @@ class ChoosingModel(TaskModel):
             if self.choice is not None:
                 solver.set_params(C=self.choice.C)
                 self.apply_choice(self.choice)
+            elif passes is None and self.C_of_few is not None:
+                solver.set_params(C=self.C_of_few)
         else:
             self.choice = None
         return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)

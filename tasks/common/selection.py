@@ -47,7 +47,8 @@ NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
-LEAST_GAIN, MOST_PASSES, MOST_OF_BATCH = 0.05, 6, 100
+# Unfinished likelihoods with a large C can be far worse than finished ones.
+LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 32, 100
 
 
 # C, score, standard error, passes; and gamma, C, score, standard error.
@@ -317,7 +318,8 @@ class Part:
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
         """Passes over one value."""
-        return min(MOST_PASSES, (solver.n_passes + 1) // 2)
+        most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_PASSES
+        return min(most, (solver.n_passes + 1) // 2)
 
     def _is_enough(self, n_passes: int, most: int) -> bool:
         solver = self.run.solver

@@ -35,8 +35,8 @@ class SequenceLabeler(StructureEstimator):
     ----------
     C : float, "auto" or None, default="auto"
         Weight of the sum of slacks, or of log losses. "auto": chosen on held-out examples (`validation_`), see
-        `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with fewer than 20 sequences, and in `partial_fit`
-        before any `fit`. None: these numbers. A solver object has its own.
+        `structsvm.tasks.common.selection`; 1 with fewer than 20 sequences, and 0.1 (log loss: 1) in `partial_fit`
+        before any `fit`. None: as in `partial_fit`. A solver object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
         parameters (then leave those five unset, and search over ``solver__C``).

@@ -101,6 +101,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
     kind = "sequence"
     estimator = "SequenceLabeler"
     sums_over_known = True
+    C_of_few = 1.0
 
     def __init__(
         self,

@@ -253,6 +253,24 @@ def test_training_ends_when_the_gap_that_visits_have_seen_is_small(sampling):
     assert before.gap_seen > 0.01
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_training_goes_on_where_sixteen_passes_are_far_too_few(is_known):
+    """Few features, many tokens, a large C: then the gap closes slowly."""
+    oracle, X, Y = chain_data(5, n=150, K=3, F=2, T=20)
+    rng = np.random.default_rng(0)
+    if not is_known:
+        Y = [np.eye(3, dtype=bool)[y] | (rng.random((len(y), 1)) < 0.3) for y in Y]
+    problem = oracle.bind(X, Y, **ConditionalLikelihood().formulation())
+    few, run, best = (
+        ConditionalLikelihood(10.0, random_state=0, **given).solve(problem)
+        for given in ({"max_iter": 16}, {}, {"max_iter": 1000})
+    )
+    assert few.gap_seen > 0.1 and few.primal > 1.02 * best.primal
+    assert run.status == "settled" and 16 < run.n_iter <= 256
+    assert run.gap_seen <= (0.01 if is_known else 0.001)
+    assert run.primal <= 1.01 * best.primal
+
+
 def test_the_gap_seen_is_that_of_each_examples_last_visit():
     problem = bound(logistic_data(4, n=50))
     run = ConditionalLikelihood(0.1, max_iter=3, random_state=0).solve(problem)

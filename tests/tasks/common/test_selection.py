@@ -108,7 +108,6 @@ def test_too_few_examples_get_the_default(case):
     n = selection.LEAST // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST - 1
     model = make(case).fit(X[:n], None if y is None else y[:n])
     defaults = {
-        tasks.SequenceLabeler: 0.1,
         tasks.AmbiguousClassifier: 0.1,
         tasks.MultilabelClassifier: 0.1,
         tasks.SequenceAligner: 0.001,
