@@ -31,24 +31,31 @@ def label_masks(constraints: Any, labels: Any) -> Any:
     opens = {"bio": "", "bioes": "BI"}[constraints]  # a chunk must go on after these
     inside = {"bio": "I", "bioes": "IE"}[constraints]  # a chunk must be open before these
     begins = {"bio": "BI", "bioes": "BI"}[constraints]
-    parts = [_parts(label) for label in labels]
+    parts = [parts_of(label) for label in labels]
 
     def allowed(a: Any, b: Any) -> Any:
         (before, kind), (here, kind_here) = a, b
-        if here in inside and kind_here:
+        if kind_here is not None and here in inside:
             return before in begins and kind == kind_here
-        return not (before in opens and kind)
+        return kind is None or before not in opens
 
-    outside = ("O", "")
+    outside = ("O", None)
     transitions = np.array([[allowed(a, b) for b in parts] for a in parts])
     first = np.array([allowed(outside, b) for b in parts])
     last = np.array([allowed(a, outside) for a in parts])
     return transitions, first, last
 
 
-def _parts(label: str) -> tuple[str, str]:
-    """The tag and the type of a label; without a type, all of it is the tag."""
-    return (label[:1], label[2:]) if label[1:2] == "-" else (label, "")
+def parts_of(label: str) -> tuple[str, str | None]:
+    """The tag and the type of a label: "" of B, I, E and S alone; None of others, which are all tag."""
+    if label[1:2] == "-" and label[2:]:
+        return label[0], label[2:]
+    return label, "" if label in ("B", "I", "E", "S") else None
+
+
+def label_of(tag: str, kind: str) -> str:
+    """The label of a tag and a type."""
+    return f"{tag}-{kind}" if kind else tag
 
 
 def repaired(scheme: str, labels: list[str]) -> list[str]:
@@ -57,22 +64,22 @@ def repaired(scheme: str, labels: list[str]) -> list[str]:
     A chunk begins at B and S, after E and S, and wherever none of its type is open.
     """
     chunks: list[list[int]] = []
-    before = ""
+    before = None
     for t, label in enumerate(labels):
-        tag, kind = _parts(label)
-        if kind and kind == before and tag not in "BS":
+        tag, kind = parts_of(label)
+        if kind is not None and kind == before and tag not in "BS":
             chunks[-1].append(t)
-        elif kind:
+        elif kind is not None:
             chunks.append([t])
-        before = "" if tag in "ES" else kind
+        before = None if tag in "ES" else kind
     new = list(labels)
     for chunk in chunks:
-        kind = _parts(labels[chunk[0]])[1]
+        kind = parts_of(labels[chunk[0]])[1] or ""
         tags = "B" + "I" * (len(chunk) - 1)
         if scheme == "bioes":
             tags = tags[:-1] + "E" if len(chunk) > 1 else "S"
         for t, tag in zip(chunk, tags, strict=True):
-            new[t] = f"{tag}-{kind}"
+            new[t] = label_of(tag, kind)
     return new
 
 
@@ -104,10 +111,14 @@ def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: b
 
 
 def names_chunks(labels: Any) -> bool:
-    """Whether labels are those of the scheme BIO for chunks: B or I, a dash and a type, or O."""
-    return any(label != "O" for label in labels) and all(
-        isinstance(label, str) and (label == "O" or label[:2] in ("B-", "I-")) for label in labels
-    )
+    """Whether labels are those of chunks in a scheme: B, I, E or S, maybe a dash and a type, or O."""
+    return any(label != "O" for label in labels) and all(label == "O" or has_tag(label, "BIES") for label in labels)
+
+
+def has_tag(label: Any, tags: str) -> bool:
+    """Whether a label has one of the tags of a scheme."""
+    tag, kind = parts_of(label) if isinstance(label, str) else ("", None)
+    return kind is not None and tag in tags
 
 
 def allowed_masks(allowed: Any, labels: Any) -> Any:

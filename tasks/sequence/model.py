@@ -41,7 +41,7 @@ from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import Units, table, units_arrays, units_from
-from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
+from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import (
     check_segments,
@@ -214,7 +214,9 @@ class SequenceModel(AddedModel, CalibratedStructures):
             i, t = place
             names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
-            is_bio = self.params.get("constraints") == "bioes" and names_chunks(self.labels)
+            is_bio = self.params.get("constraints") == "bioes" and not any(
+                has_tag(label, "ES") for label in self.labels
+            )
             hint = "; or constraints='bio', the scheme of labels without E- and S-" if is_bio else ""
             raise ValueError(
                 f"sequence {i}: the constraints do not allow its label {where}. Correct the data{hint}; or "
@@ -342,7 +344,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
             sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
             return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
         if names_chunks(self.labels) or self.segments is not None:
-            names = self.labels if self.segments is None else [in_bio(tag) for tag in self.labels]
+            names = [in_bio(tag) for tag in self.labels]
             true, found, right = chunk_counts(
                 *(self.named(ids, tokens.offsets, names) for ids in (label_ids, predicted))
             )
@@ -502,6 +504,12 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
         def name(k: int) -> tuple[str, str]:
             row, label = divmod(k, self.oracle.stride)
+            if self.segments is not None and row > after + self.oracle.n_labels:
+                m, longest = row - after - self.oracle.n_labels - 1, self.oracle.max_length
+                feature = "longer" if m > longest else f"length {m}"
+                if row >= self.oracle.first_bigram_row:
+                    feature = f"phrase {self.segments.phrases.name_of(row - self.oracle.first_bigram_row)}"
+                return feature, parts_of(self.labels[self.oracle.tags[label, 0]])[1] or ""
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 

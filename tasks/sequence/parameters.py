@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.semi_markov import SemiMarkovOracle
@@ -15,7 +16,7 @@ from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import AUTO
-from structsvm.tasks.sequence.constraints import label_masks
+from structsvm.tasks.sequence.constraints import has_tag, label_masks
 from structsvm.tasks.sequence.segments import tags_of_types
 
 # What "auto" chooses from, in the order of preference.
@@ -64,6 +65,8 @@ def make_oracle(
     if segments is not None:
         return segment_oracle(labels, n_features, segments, loss, costs)
     transitions, first, last = label_masks(params.constraints, labels)
+    if isinstance(params.constraints, str):
+        warn_of_scheme(params, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
         check_greedy(params, loss)
@@ -89,6 +92,17 @@ def make_oracle(
         label_costs=costs,
         **masks,
     )
+
+
+def warn_of_scheme(params: Any, labels: Any) -> None:
+    """Warn of labels among which a scheme finds no chunks, or leaves none to predict."""
+    tags = "ES" if (params.constraints, params.broken) == ("bioes", "predict") else "BIES"
+    if set(labels) != {"O"} and not any(has_tag(label, tags) for label in labels):
+        warn(
+            f"constraints={params.constraints!r}: none of the labels {labels!r:.200} is {' or '.join(tags)}, or begins "
+            "with it and a dash: " + ("no chunk can be predicted" if tags == "ES" else "all labels may follow any"),
+            AdviceWarning,
+        )
 
 
 def check_greedy(params: Any, loss: str) -> None:

@@ -8,7 +8,7 @@ so that a phrase is as likely to be a segment where it is met again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, product
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +76,18 @@ class Phrases:
         """The number of phrases that are shorter than m + 1, for m = 0 .. M."""
         sizes = [sum(len(keys[m]) for keys in self.keys) for m in range(self.max_length - 1)]
         return np.concatenate([[0, 0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+    def name_of(self, number: int) -> str:
+        """The names that make a phrase."""
+        for m, (names, keys) in product(range(self.max_length - 1), list(zip(self.names, self.keys))):
+            if number < len(keys[m]):
+                last: list[str] = []
+                for key in reversed(keys[: m + 1]):
+                    number, k = divmod(int(key[number]), len(names))
+                    last.insert(0, names[k])
+                return " ".join([names[number], *last])
+            number -= len(keys[m])
+        raise IndexError(number)
 
     def _gathered(self, tokens: Tokens, grown: list[_Grown]) -> Tokens:
         """Numbers ascend by length, then by kind."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from structsvm.features.columns import Columns
 from structsvm.tasks.common.labels import sort_labels
-from structsvm.tasks.sequence.constraints import _parts, repaired
+from structsvm.tasks.sequence.constraints import has_tag, label_of, parts_of, repaired
 from structsvm.tasks.sequence.labels import COLLECTIONS
 from structsvm.tasks.sequence.phrases import Phrases
 
@@ -51,8 +51,8 @@ class Segments:
 
     def in_tags(self, label: str) -> list[str]:
         """The tags that a user's label may be."""
-        head, kind = _parts(label)
-        return [f"{tag}-{kind}" for tag in IN_TAGS[head]] if self.form != "bioes" and kind else [label]
+        head, kind = parts_of(label)
+        return [label] if self.form == "bioes" or kind is None else [label_of(tag, kind) for tag in IN_TAGS[head]]
 
     def allowed(self, allowed: Any) -> Any:
         """Partly known labels (see `allowed_masks`) as tags."""
@@ -93,7 +93,8 @@ class Segments:
 
 def in_bio(tag: str) -> str:
     """A tag as a label of BIO, which is what conlleval reads."""
-    return {"S": "B", "E": "I"}.get(tag[0], tag[0]) + tag[1:] if tag[1:2] == "-" else tag
+    head, kind = parts_of(tag)
+    return tag if kind is None else label_of({"S": "B", "E": "I"}.get(head, head), kind)
 
 
 def given(y: Any, lengths: Any) -> tuple[Any, str]:
@@ -117,7 +118,7 @@ def given(y: Any, lengths: Any) -> tuple[Any, str]:
         if len(labels) != n:
             raise ValueError(f"sequence {i} has {n} tokens but {len(labels)} labels")
     every = chain.from_iterable(_labels_in(label) for labels in y for label in labels)
-    return y, "bioes" if any(isinstance(label, str) and label[:2] in ("E-", "S-") for label in every) else "bio"
+    return y, "bioes" if any(has_tag(label, "ES") for label in every) else "bio"
 
 
 def _labels_in(some: Any) -> Any:
@@ -139,8 +140,8 @@ def _check_label(label: Any, form: str, where: str) -> None:
             f"{where}: segments need labels that are strings, such as 'B-PER', or spans (start, stop, label), got "
             f"{label!r:.80}"
         )
-    head, kind = _parts(label)
-    if kind and head not in heads:
+    head, kind = parts_of(label)
+    if kind is not None and head not in heads:
         raise ValueError(f"{where}: the label {label!r} is none of a segment, which begin with {', '.join(heads)}")
 
 
@@ -163,14 +164,14 @@ def labels_of(spans: Any, length: int, i: int) -> list[str]:
         if not _is_span(span):
             raise ValueError(f"sequence {i}: {span!r:.80} is no span (start, stop, label)")
         start, stop, kind = span
-        if not isinstance(kind, str) or not kind:
+        if not isinstance(kind, str):
             raise TypeError(f"sequence {i}: the label of the span {span!r:.80} must be a string")
         if not 0 <= start < stop <= length:
             raise ValueError(f"sequence {i}: the span {span!r:.80} is empty or outside its {length} tokens")
         if any(label != "O" for label in labels[start:stop]):
             raise ValueError(f"sequence {i}: the span {span!r:.80} overlaps another one")
         n = stop - start
-        labels[start:stop] = [f"S-{kind}"] if n == 1 else [f"B-{kind}", *[f"I-{kind}"] * (n - 2), f"E-{kind}"]
+        labels[start:stop] = [label_of(tag, kind) for tag in ("S" if n == 1 else f"B{'I' * (n - 2)}E")]
     return labels
 
 
@@ -178,11 +179,12 @@ def spans_of(tags: Any) -> list[tuple[int, int, str]]:
     """The spans ``(start, stop, label)`` of a chain of segments in tags."""
     found, start = [], 0
     for t, tag in enumerate(tags):
-        if tag[1:2] == "-":
-            if tag[0] in "BS":
+        head, kind = parts_of(tag)
+        if kind is not None:
+            if head in "BS":
                 start = t
-            if tag[0] in "ES":
-                found.append((start, t + 1, tag[2:]))
+            if head in "ES":
+                found.append((start, t + 1, kind))
     return found
 
 
@@ -193,16 +195,16 @@ def all_tags(tags: Any, classes: Any) -> list[str]:
     found = dict.fromkeys([*named, *(() if classes is None else classes)])
     for label in found:
         _check_label(label, "bioes", "classes")
-    kinds = dict.fromkeys(_parts(label)[1] for label in found)
-    plain = [label for label in found if not _parts(label)[1]]
-    return sort_labels([*plain, *(f"{tag}-{kind}" for kind in kinds if kind for tag in TAGS)])
+    kinds = dict.fromkeys(parts_of(label)[1] for label in found)
+    plain = [label for label in found if parts_of(label)[1] is None]
+    return sort_labels([*plain, *(label_of(tag, kind) for kind in kinds if kind is not None for tag in TAGS)])
 
 
 def tags_of_types(labels: Any) -> Any:
     """The label ids of each type's first, inside, last and single tag: int array (n_types, 4)."""
     id_of = {label: k for k, label in enumerate(labels)}
-    kinds = dict.fromkeys(_parts(label)[1] for label in labels)
-    rows = [[id_of[f"{tag}-{kind}"] for tag in TAGS] for kind in kinds if kind]
+    kinds = dict.fromkeys(parts_of(label)[1] for label in labels)
+    rows = [[id_of[label_of(tag, kind)] for tag in TAGS] for kind in kinds if kind is not None]
     return np.array(rows, dtype=np.int32).reshape(-1, 4)
 
 

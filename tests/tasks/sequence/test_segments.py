@@ -301,3 +301,45 @@ def test_the_first_token_may_lack_a_word():
     model = SequenceLabeler(C=0.1, segments=True, loss="hamming", random_state=0).fit(X, y)
     n, n_whole = (one.model_.oracle.n_bigrams for one in (model, whole))
     assert n == pytest.approx(n_whole, abs=2) and n > 0
+
+
+def test_explain_names_lengths_and_phrases():
+    model = made(segment_length=2).fit(X, BIO)
+    phrases = model.model_.segments.phrases
+    names = [phrases.name_of(j) for j in range(phrases.starts[-1])]
+    assert {len(name.split()) for name in names} == {2}
+
+    def parts_of(tags, x, sign, counts):
+        for start, stop, kind in spans_of(tags):
+            m = stop - start
+            its = ["longer" if m > 2 else f"length {m}"]
+            tokens = zip(*((token["word"], shape(token["word"]), token["pos"]) for token in x[start:stop]))
+            its += [f"phrase {' '.join(of)}" for of in tokens if m == 2 and " ".join(of) in names]
+            for feature in its:
+                counts[feature, kind] = counts.get((feature, kind), 0) + sign
+
+    seen = set()
+    for x in X:
+        why, counts = model.explain(x), {}
+        parts_of(why.winner, x, 1, counts)
+        parts_of(why.runner_up, x, -1, counts)
+        found = {(part.feature, part.label) for part in why.contributions}
+        found = {part for part in found if part[0].split()[0] in ("length", "longer", "phrase")}
+        assert found <= {part for part, count in counts.items() if count}
+        seen |= found
+    assert {feature.split()[0] for feature, _ in seen} == {"length", "longer", "phrase"}
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_tags_without_a_type(segments):
+    untyped = [[label[:1] for label in labels] for labels in BIO]
+    params = {} if segments else {"constraints": "bio"}
+    model = made(segments=segments, **params).fit(X, untyped)
+    typed = made(segments=segments, **params).fit(X, [[f"{t}-x" if t != "O" else t for t in s] for s in untyped])
+    assert model.predict(X) == [[label[:1] for label in labels] for labels in typed.predict(X)]
+    if segments:
+        assert set(model.classes_) == set("BIESO")
+        spans = model.predict_spans(X)
+        assert spans == [[(a, b, "") for a, b, _ in s] for s in typed.predict_spans(X)] and any(spans)
+        assert all(len(span) == 4 for s in model.predict_spans(X[:3], probabilities=True) for span in s)
+        assert made().fit(X, spans).predict(X)[0] == made().fit(X, spans).predict_spans(X)[0]

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import structsvm
-from structsvm import LaRank, PassiveAggressive, Perceptron
+from structsvm import AdviceWarning, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.metrics import chunk_f1, chunk_scores, token_accuracy
@@ -1052,3 +1052,29 @@ def test_columns_of_polars():
     one = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(words, y)
     other = SequenceLabeler(C=0.1, random_state=0, loss="hamming").fit(frame["words"], frame["tags"])
     assert other.predict(frame["words"]) == one.predict(words)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "labels", "message"),
+    [
+        ("bio", "b-x", "B or I or E or S"),
+        ("bio", "B_X", "may follow any"),
+        ("bioes", "B-x", "no chunk can be predicted"),
+    ],
+)
+def test_a_scheme_that_the_labels_do_not_have(scheme, labels, message):
+    with pytest.warns(AdviceWarning, match=message):
+        fitted([["a", "b"]] * 2, [[labels, "O"]] * 2, constraints=scheme, broken="predict")
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bioes"])
+@pytest.mark.parametrize("kind", ["", "-x"])
+def test_tags_alone_are_a_scheme(scheme, kind):
+    data = [["a", "b", "c"]] * 2, [[f"I{kind}", "O", f"I{kind}"]] * 2
+    with pytest.raises(ValueError, match=f"do not allow its label 'I{kind}' at token 0"):
+        fitted(*data, constraints=scheme)
+    single = f"{'S' if scheme == 'bioes' else 'B'}{kind}"
+    assert fitted(*data, constraints=scheme, broken="repair").predict(data[0][:1]) == [[single, "O", single]]
+    chunked = [[label if label == "O" else label[0] + kind for label in repaired(scheme, labels)] for labels in y]
+    whole = fitted(X, chunked, C="auto")
+    assert whole.validation_["metric"] == "F1"
