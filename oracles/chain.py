@@ -205,7 +205,8 @@ class LabelChain(Oracle):
         transitions, first, last = self.allowed
         if transitions is first is last is None:
             return None
-        starts, ends = offsets[:-1], offsets[1:] - 1
+        bounds = np.unique(offsets)  # of those that are not empty
+        starts, ends = bounds[:-1], bounds[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
         if first is not None:
             broken[starts] |= ~first[labels[starts]]

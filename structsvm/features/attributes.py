@@ -78,5 +78,17 @@ def hash_attributes(sequences: Iterable[Any], bits: int) -> Tokens:
 
 
 def _gather(buffer: AttributeBuffer, sequences: Iterable[Any]) -> None:
-    for sequence in sequences:
-        buffer.add(sequence.tolist() if isinstance(sequence, np.ndarray) else sequence)
+    for s, sequence in enumerate(sequences):
+        check_no_table(sequence, f"sequence {s}")
+        buffer.add(sequence.tolist() if isinstance(sequence, np.ndarray) else unwrapped(sequence))
+
+
+def check_no_table(x: Any, name: str) -> None:
+    """Raise TypeError for a table, which would be read as the names of its columns."""
+    if hasattr(x, "columns") or hasattr(x, "column_names"):
+        raise TypeError(f"{name} is a table ({type(x).__name__}): give a column of lists, or Columns.from_dataframe(X)")
+
+
+def unwrapped(x: Any) -> Any:
+    """A column of Arrow, pandas or polars as Python's objects; all else as it is."""
+    return x.to_pylist() if hasattr(x, "to_pylist") else x.to_list() if hasattr(x, "to_list") else x

@@ -7,7 +7,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._tokens import steps
-from structsvm.features.attributes import AttributeVocabulary, hash_attributes
+from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
@@ -233,6 +233,7 @@ class FeatureEncoder:
             if fit:
                 raise ValueError("X contains no sequences")
             return self._nothing()
+        first = list(first) if isinstance(first, Iterator) else first
         if fit and isinstance(first, (list, tuple)) and not first:  # which does not say what tokens are
             raise ValueError("sequence 0 is empty")
         sequences = chain([first], iterator)
@@ -421,12 +422,8 @@ def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
     """X as something that iterates over sequences of tokens, or a matrix; TypeError if it is neither."""
     if has_lengths and hasattr(X, "columns"):
         X = np.asarray(X)
-    if hasattr(X, "columns") or hasattr(X, "column_names"):
-        raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
-    if hasattr(X, "to_pylist"):  # Arrow
-        X = X.to_pylist()
-    elif hasattr(X, "to_list"):  # a column of a data frame, whose rows may be some, too
-        X = X.to_list()
+    check_no_table(X, "X")
+    X = unwrapped(X)
     if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
         X = np.asarray(X)
     if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
@@ -436,7 +433,9 @@ def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
 
 def _is_of_words(sequence: Any) -> bool:
     """Whether tokens are strings."""
-    return isinstance(sequence, (list, tuple, np.ndarray)) and len(sequence) > 0 and isinstance(sequence[0], str)
+    if isinstance(sequence, (str, bytes, dict, set, frozenset)) or not hasattr(sequence, "__iter__"):
+        return False
+    return isinstance(next(iter(unwrapped(sequence)), None), str)
 
 
 def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
@@ -445,7 +444,8 @@ def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
     for s, sequence in enumerate(sequences):
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
-        tokens = sequence if type(sequence) is list else list(sequence)
+        check_no_table(sequence, f"sequence {s}")
+        tokens = sequence if type(sequence) is list else list(unwrapped(sequence))
         if not ({str}.issuperset(map(type, tokens)) or {tuple}.issuperset(map(type, tokens))):
             for t, token in enumerate(tokens):
                 if not isinstance(token, (str, tuple)):

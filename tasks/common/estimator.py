@@ -227,7 +227,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         TypeError
             If features have no names (kernel machines, hashed features).
         ValueError
-            For a label without weights.
+            For a label without weights, or k that is no integer above 0.
         """
         table = self._fitted().weight_table()
         return {name: table.top(name, k) for name in table.labels} if label is None else table.top(label, k)
@@ -344,13 +344,16 @@ def checked_sample_weight(sample_weight: Any, n_samples: int) -> Any:
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be {n_samples} numbers, got {sample_weight!r:.80}") from None
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
     if not np.isfinite(weight).all() or (weight < 0.0).any():
         raise ValueError("sample_weight must be finite and not negative")
     if n_samples and not weight.any():
-        raise ValueError("sample_weight must not be zero for every sample: nothing would be left to learn from")
+        raise ValueError("sample_weight must not be zero for every sample")
     return weight
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.metrics._counts import has_unlabelled
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 
@@ -134,6 +135,7 @@ def allowed_masks(allowed: Any, labels: Any) -> Any:
     if allowed is None:
         return None
     id_of = {label: k for k, label in enumerate(labels)}
+    takes_any = has_unlabelled([-1], labels)
     masks: list[np.ndarray | None] = []
     for i, sequence in enumerate(allowed):
         if sequence is None:
@@ -141,7 +143,7 @@ def allowed_masks(allowed: Any, labels: Any) -> Any:
             continue
         mask = np.ones((len(sequence), len(id_of)), dtype=bool)
         for t, some in enumerate(sequence):
-            if some is not None:
+            if some is not None and not (takes_any and is_hashable(some) and some == -1):
                 mask[t] = False
                 mask[t, _ids_of(some, id_of, f"sequence {i}, token {t}")] = True
         masks.append(mask)

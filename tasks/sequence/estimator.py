@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import FLAG, Interval, Kind, Options
@@ -298,6 +299,7 @@ class SequenceLabeler(StructureEstimator):
     def _masks(self, allowed: Any) -> Any:
         """The allowed labels, as boolean arrays."""
         model = self._fitted()
+        allowed = None if allowed is None else [unwrapped(some) for some in unwrapped(allowed)]
         return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
 
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
@@ -363,10 +365,10 @@ class SequenceLabeler(StructureEstimator):
         are left out.
         """
         predicted = self.predict(X, lengths=lengths)
-        if lengths is not None:
-            y = by_sequence(y, [len(labels) for labels in predicted])
         if predicted and self._fitted().has_spans:
             y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
+        elif lengths is not None:
+            y = by_sequence(y, [len(labels) for labels in predicted])
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
         nothing = -1 if has_unlabelled([-1], self._fitted().labels) else None

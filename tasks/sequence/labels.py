@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.chain import place_of
@@ -41,7 +42,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         used: list[Any] = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
         flat, lengths = _flatten(y, tokens)
-        flat, used, found = _distinct(flat, labels)
+        flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]))
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = lengths != tokens.lengths
@@ -60,7 +61,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
     return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
 
 
-def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
+def _distinct(flat: Any, labels: Any, offsets: Any) -> tuple[Any, list[Any], dict[int, Any]]:
     """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
     the objects in place of labels that are not known.
     """
@@ -76,6 +77,12 @@ def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
     except TypeError:
         bad = next(label for label in named if not is_hashable(label))
         raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
+    missing = {id(label) for label in used if _is_missing(label)}
+    if missing:
+        held = (some if isinstance(some, COLLECTIONS) else (some,) for some in flat)
+        at = next(k for k, some in enumerate(held) if not missing.isdisjoint(map(id, some)))
+        i, t = place_of(at, offsets)
+        raise ValueError(f"sequence {i}, token {t}: y holds NaN as a label ({flat[at]!r:.80}); None: it may be any")
     if has_unlabelled(used, labels):
         if any(some is not None and -1 in some for some in found.values()):
             raise ValueError("y holds a set of labels with -1 in it; -1 alone: it may be any")
@@ -85,6 +92,14 @@ def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
     if not used and flat:
         raise ValueError("y tells no label of any token")
     return flat, used, found
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is NaN, or pandas' NA."""
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
 
 
 def _encoded_sets(flat: Any, found: dict[int, Any], id_of: dict[Any, int], offsets: Any) -> tuple[Any, Any]:
@@ -152,11 +167,14 @@ def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
 
 
 def by_sequence(y: Any, lengths: Any) -> Any:
-    """Labels as lists, one per sequence, if they are one flat list or array of as many as there are tokens."""
-    flat = y.tolist() if isinstance(y, np.ndarray) else y
-    if not isinstance(flat, list) or len(flat) != sum(lengths) or len(flat) == len(lengths):
+    """A list of labels per sequence, also where y is one flat collection of as many as there are tokens."""
+    if isinstance(y, Columns):
         return y
-    return [flat[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
+    y = y.tolist() if isinstance(y, np.ndarray) else list(unwrapped(y))
+    is_nested = any(isinstance(labels, (list, tuple, np.ndarray)) for labels in y)
+    if is_nested or len(y) != sum(lengths) or len(y) == len(lengths):
+        return y
+    return [y[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
 
 
 def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
@@ -165,12 +183,9 @@ def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")
     if not hasattr(y, "__iter__") or (isinstance(y, np.ndarray) and y.ndim == 0):
         raise TypeError(f"y must hold a list of labels for each sequence, got {y!r:.80}")
-    y = y.to_pylist() if hasattr(y, "to_pylist") else list(y)  # Arrow's scalars are no Python objects
-    nested = [isinstance(labels, (list, tuple, np.ndarray)) for labels in y]
-    if y and not any(nested) and len(y) == tokens.n_tokens != len(tokens):
-        return [label.item() if isinstance(label, np.generic) else label for label in y], tokens.lengths
+    y = by_sequence(y, tokens.lengths)
     flat, lengths = [], np.empty(len(y), dtype=np.int64)
-    for i, labels in enumerate(y):
+    for i, labels in enumerate(map(unwrapped, y)):
         if isinstance(labels, np.ndarray) and labels.ndim == 1:
             labels = labels.tolist()
         elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features._tokens import steps
+from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
@@ -74,6 +75,9 @@ ORACLE = {
     "label_costs": Array("f8", ("n_labels",), needed=False),
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
+
+# Tokens from which on sums of float32 are too far from scores.
+LONG = 256
 
 NONE = Phrases([], [], [], SHORTEST)
 
@@ -239,6 +243,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
             y = dataclasses.replace(self.segments, form=form).tags(y, tokens.lengths, "refuse")
         _, label_ids, sets = encode_known(y, tokens, self.labels)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
+        (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         self.calibrate_on(self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
@@ -256,7 +261,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
                 continue
             log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
             if log_sum == -np.inf:
-                raise ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
+                raise nothing_left(i)
             found.append(labels)
             place += 1
         return found
@@ -269,6 +274,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
         self.check_sums("predict_kbest")
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         tokens = self.encode(X, lengths)
+        check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
         for i, length in enumerate(tokens.lengths.tolist()):
             if not length:
@@ -276,6 +282,13 @@ class SequenceModel(AddedModel, CalibratedStructures):
                 continue
             mask = None if allowed is None else allowed[i]
             paths, scores = decoder.kbest(weights, place, k, mask)
+            if not len(paths):
+                raise nothing_left(i)
+            if length > LONG:
+                labellings = np.eye(len(self.labels), dtype=bool)
+                scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
+                order = np.argsort(-scores, kind="stable")
+                paths, scores = paths[order], scores[order]
             if probabilities:
                 scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
             bounds = np.array([0, length])
@@ -382,8 +395,9 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
         `allowed` is a list, per sequence None or a boolean array (length, n_labels).
         """
-        if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None):
+        if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None or allowed is not None):
             X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest
+            check_allowed(allowed, X)
         if n_jobs == 1 or len(X) < 2 * n_jobs:
             return self._predict_part(X, allowed, lengths)
 
@@ -700,7 +714,7 @@ def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
 
 def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
     """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
-    weight = None if weight is None else np.asarray(weight)
+    weight = None if weight is None else np.asarray(weight, dtype=object)  # which is checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
         return tokens, label_ids
     chosen = weight != 0.0
@@ -743,13 +757,18 @@ def prepare_segments(
     return model, model.in_units(tokens), label_ids
 
 
+def nothing_left(i: int) -> ValueError:
+    """The error of a sequence without any labelling."""
+    return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
+
+
 def read(X: Any) -> Any:
     """X, which may be an iterator, of iterators, or a column of a table, so that it can be read twice."""
     if isinstance(X, Columns):
         return X
-    X = X.to_pylist() if hasattr(X, "to_pylist") else X.to_list() if hasattr(X, "to_list") else X
+    X = unwrapped(X)
     if isinstance(X, (Iterator, list, tuple)) or (isinstance(X, np.ndarray) and X.dtype == object):
-        X = [list(x) if isinstance(x, Iterator) else x for x in X]
+        X = [list(x) if isinstance(x, Iterator) else unwrapped(x) for x in X]
     return X
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.sequence.constraints import has_tag, label_of, parts_of, repaired
-from structsvm.tasks.sequence.labels import COLLECTIONS
+from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.phrases import Phrases
 
 TAGS = "BIES"
@@ -103,7 +104,7 @@ def given(y: Any, lengths: Any) -> tuple[Any, str]:
         y = y.column(0)
     if not hasattr(y, "__iter__") or isinstance(y, (str, bytes)):
         raise TypeError(f"y must hold a list of labels, or of spans, for each sequence, got {y!r:.80}")
-    y = [labels.tolist() if isinstance(labels, np.ndarray) else labels for labels in y]
+    y = [labels.tolist() if isinstance(labels, np.ndarray) else unwrapped(labels) for labels in by_sequence(y, lengths)]
     for i, labels in enumerate(y):
         if not isinstance(labels, (list, tuple)):
             raise TypeError(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.parameters import did_you_mean
+from structsvm.parameters import checked_k, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WeightTable:
     def top(self, label: Hashable, k: int) -> list[tuple[str, float]]:
         """The k features of the greatest weights for a label, by absolute value; fewer where others are 0."""
         weights = self.column(label)
-        order = np.argsort(-np.abs(weights), kind="stable")[:k]
+        order = np.argsort(-np.abs(weights), kind="stable")[: checked_k(k)]
         return [(self.features[j], float(weights[j])) for j in order.tolist() if weights[j] != 0.0]
 
     def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:

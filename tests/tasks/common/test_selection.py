@@ -352,8 +352,10 @@ def test_the_metric_is_that_of_the_task():
         if name == "matrix":
             accuracy = 1.0 - tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(*data).validation_["score"]
             np.testing.assert_allclose(model.validation_["score"], accuracy)
-    tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [[tag[0] for tag in tags] for tags in TAGS])
-    assert tags.validation_["metric"] == "accuracy"
+    heads = [[tag[0] for tag in tags] for tags in TAGS]  # B, I and O are chunks without a type
+    for made, wanted in ((str, "F1"), (str.lower, "accuracy")):
+        tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [list(map(made, labels)) for labels in heads])
+        assert tags.validation_["metric"] == wanted
     assert metric["sequence"] == metric["loss of sequences"] == metric["greedy"] == metric["grammar"] == "F1"
     assert metric["alignment"] == "Q"
     assert metric["dependency"] == "LAS"

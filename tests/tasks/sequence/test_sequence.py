@@ -1078,3 +1078,136 @@ def test_tags_alone_are_a_scheme(scheme, kind):
     chunked = [[label if label == "O" else label[0] + kind for label in repaired(scheme, labels)] for labels in y]
     whole = fitted(X, chunked, C="auto")
     assert whole.validation_["metric"] == "F1"
+
+
+# ---- columns of tables as sequences, labels and what is allowed ---------------------------------
+
+WORDS, NAMES = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+
+
+def column_makers():
+    pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
+    return [pa.array, pd.Series, pl.Series, np.array, tuple]
+
+
+def test_a_column_is_a_sequence_as_a_list_is():
+    base = fitted(WORDS, NAMES)
+    for make in [*column_makers(), iter]:
+        model = fitted([make(x) for x in WORDS], NAMES)
+        assert model.feature_names_ == base.feature_names_
+        assert model.predict([make(x) for x in WORDS]) == NAMES
+        assert fitted([make(x) for x in WORDS], NAMES, templates="rich").predict(WORDS) == NAMES
+        assert fitted([make(x) for x in WORDS], [["O", "B-x"]] * 2, segments=True).predict_spans(WORDS)
+        if make is not iter:
+            assert fitted(WORDS, [make(labels) for labels in NAMES]).predict(WORDS) == NAMES
+
+
+def test_a_table_is_no_sequence():
+    frame = pytest.importorskip("pandas").DataFrame({"word": ["the", "dog"]})
+    for model in (fitted(WORDS, NAMES), fitted([[["a"]]], [["D"]]), fitted(WORDS, NAMES, templates="rich")):
+        with pytest.raises(TypeError, match=r"sequence 0 is a table \(DataFrame\)"):
+            model.predict([frame])
+    for templates in (None, "attributes"):
+        with pytest.raises(TypeError, match="sequence 0 is a table"):
+            fitted([frame], NAMES[:1], templates=templates)
+    with pytest.raises(TypeError, match="sequence 1 is a table"):
+        fitted([[{"a": 1}], frame], NAMES)
+
+
+def test_flat_labels_of_columns_are_learnt_and_scored():
+    rows, lengths = np.random.default_rng(0).normal(size=(6, 3)), [2, 4]
+    labels = ["O", "B-x", "B-x", "O", "O", "B-x"]
+    for params in ({}, {"segments": True}):
+        nested = [labels[:2], labels[2:]]
+        base = fitted(rows, nested, lengths=lengths, **params)
+        score = base.score(rows, nested, lengths=lengths)
+        for make in column_makers()[:-1]:
+            model = fitted(rows, make(labels), lengths=lengths, **params)
+            assert model.model_.weights.tobytes() == base.model_.weights.tobytes()
+            assert model.score(rows, make(labels), lengths=lengths) == score
+    spans = fitted(rows, [[(1, 2, "x")], [(0, 1, "x"), (3, 4, "x")]], lengths=lengths, segments=True)
+    assert spans.score(rows, labels, lengths=lengths) == spans.score(rows, nested, lengths=lengths) == score
+
+
+def test_columns_of_labels_by_segments():
+    base = fitted(WORDS, [["O", "B-x"]] * 2, segments=True)
+    for make in column_makers()[:3]:
+        model = fitted(WORDS, make([["O", "B-x"]] * 2), segments=True)
+        assert model.predict(WORDS) == base.predict(WORDS)
+
+
+def test_columns_say_what_is_allowed():
+    model = fitted(WORDS, NAMES)
+    for make in column_makers()[:3]:
+        assert model.predict(WORDS, allowed=make([["N", "N"], ["D", "D"]])) == [["N", "N"], ["D", "D"]]
+        assert model.predict(WORDS[:1], allowed=[make(["N", "D"])]) == [["N", "D"]]
+
+
+# ---- what is allowed fits the sequences -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_allowed_of_another_number_of_sequences(n):
+    model = fitted(WORDS, NAMES, n_jobs=2)
+    for predict in (model.predict, model.predict_marginals, lambda X, **allowed: model.predict_kbest(X, 2, **allowed)):
+        with pytest.raises(ValueError, match=rf"X has 6 sequences, allowed has {n}"):
+            predict(WORDS * 3, allowed=[None] * n)
+    with pytest.raises(ValueError, match="X has 6 sequences, allowed has 7"):
+        model.predict(Columns.from_sequences(WORDS * 3), allowed=[None] * 7)
+
+
+def test_kbest_of_nothing():
+    model = fitted(WORDS, NAMES, constraints=(None, np.array([True, False]), None))
+    for predict in (model.predict, model.predict_marginals, lambda X, **allowed: model.predict_kbest(X, 2, **allowed)):
+        with pytest.raises(ValueError, match="sequence 1: the masks leave no labelling"):
+            predict(WORDS, allowed=[None, ["N", None]])
+
+
+def test_minus_one_allows_all():
+    model = fitted(WORDS, [[0, 1]] * 2)
+    assert model.predict(WORDS, allowed=[[-1, 0], np.array([1, -1])]) == [[0, 0], [1, 1]]
+    with pytest.raises(ValueError, match="-1 is not one of the labels"):
+        fitted(WORDS, NAMES).predict(WORDS, allowed=[[-1, "D"], None])
+
+
+def test_scores_of_long_sequences():
+    tokens = [token for s in dicts(X) for token in s] * 10
+    model = fitted(dicts(X), C=1.0).model_
+    encoded, weights = model.encode([tokens]), model.weights.astype(np.float64)
+    ranked = model.predict_kbest([tokens], 3)[0]
+    ids = [[model.labels.index(label) for label in labels] for labels, _ in ranked]
+    exact = [float(model.oracle.joint_feature(encoded, path) @ weights) for path in ids]
+    np.testing.assert_allclose([score for _, score in ranked], exact, rtol=1e-8)
+    assert len(set(map(tuple, ids))) == 3 and exact == sorted(exact, reverse=True)
+
+
+# ---- what is wrong is named -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1.5, True])
+def test_the_number_of_features_is_counted(k):
+    with pytest.raises(ValueError, match="k must be an integer of at least 1"):
+        fitted(WORDS, NAMES).top_features("D", k)
+
+
+def test_missing_labels_are_found():
+    pd = pytest.importorskip("pandas")
+    for missing in (pd.NA, pd.NaT, float("nan"), np.float64("nan"), {"D", float("nan")}):
+        with pytest.raises(ValueError, match="sequence 1, token 0: y holds NaN as a label"):
+            fitted(WORDS, [["D", "N"], [missing, "N"]])
+
+
+def test_calibration_names_the_label():
+    model = fitted(WORDS, [["B-x", "I-x"]] * 2, constraints="bio")
+    with pytest.raises(ValueError, match="sequence 1: the constraints do not allow its label 'I-x' at token 0"):
+        model.calibrate([*WORDS, []], [["B-x", "I-x"], ["I-x", "I-x"], []])
+    with pytest.raises(ValueError, match=r"up to token 0 \('I-x'\)"):
+        model.calibrate(WORDS, [[None, "I-x"], ["I-x", None]])
+
+
+def test_weights_that_are_none():
+    model = fitted(WORDS, NAMES)
+    with pytest.raises(ValueError, match=r"must not be zero for every sample$"):
+        model.score(WORDS, NAMES, sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match=r"sample_weight must be 2 numbers, got \[\[1\], \[1, 2\]\]"):
+        model.fit(WORDS, NAMES, sample_weight=[[1], [1, 2]])
