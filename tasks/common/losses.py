@@ -117,6 +117,8 @@ class LossModel(ChoosingModel):
                     partial = self._choose(data, solver, options.get("sample_weight"), monitor)
                     if partial is not None:
                         return partial
+                if choose and self.choice is None:
+                    self.provide_for_few(solver)
                 choose = self.choice is not None
                 if self.choice is not None and self.choice.loss is not None:
                     self.set_loss(self.choice.loss)

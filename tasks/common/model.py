@@ -408,11 +408,16 @@ class ChoosingModel(TaskModel):
             if self.choice is not None:
                 solver.set_params(C=self.choice.C)
                 self.apply_choice(self.choice)
-            elif passes is None and self.C_of_few is not None:
-                solver.set_params(C=self.C_of_few)
+            elif passes is None:
+                self.provide_for_few(solver)
         else:
             self.choice = None
         return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)
+
+    def provide_for_few(self, solver: Any) -> None:
+        """Give a solver `C_of_few`."""
+        if self.C_of_few is not None:
+            solver.set_params(C=self.C_of_few)
 
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
         """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.

@@ -923,11 +923,11 @@ def test_a_soft_start_completes_by_the_likelihood():
         solver = LatentSVM(LaRank(C=0.3, tol=1e-3, random_state=0), start="soft", tol=0.0)
         run = solver.start(problem)
         likelihood = ConditionalLikelihood(0.3, random_state=run.seed).start(problem)
-        while likelihood.n_iter < 16:
+        while likelihood.n_iter == 0 or likelihood.gap_seen > likelihood.least_gap:
             likelihood.advance()
         while run.is_soft:
             run.advance()
-        assert run.n_iter == 16
+        assert run.n_iter == likelihood.n_iter > 1
         np.testing.assert_array_equal(run.under, likelihood.weights)
         np.testing.assert_array_equal(run.problem.targets[1], completions(problem, likelihood.weights)[1])
         run = solver.solve(problem, monitor=watch)
@@ -935,19 +935,23 @@ def test_a_soft_start_completes_by_the_likelihood():
         assert (np.diff([*watch.found, run.primal]) <= 0.0).all()
 
 
-@pytest.mark.parametrize("after", [1, 9, 15, 16, 17])
+@pytest.mark.parametrize("after", [-7, -1, 0, 1])
 def test_a_soft_start_resumes_bit_for_bit(after, tmp_path):
+    """Stopped so many passes after its last one with the likelihood."""
     problem, path = bags(), tmp_path / "run"
+    solver = LatentSVM(LaRank(C=0.3, random_state=0), start="soft")
+    soft = solver.start(problem)
+    while soft.is_soft:
+        soft.advance()
 
     class Stop(Monitor):
         def end_pass(self, run):
-            return run.n_iter >= after
+            return run.n_iter >= soft.n_iter + after
 
-    solver = LatentSVM(LaRank(C=0.3, random_state=0), start="soft")
     whole = solver.solve(problem)
     stored = LatentSVM(LaRank(C=0.3, random_state=0, checkpoint=path), start="soft")
     half = stored.solve(problem, monitor=Stop())
-    assert half.is_soft == (after < 16)
+    assert half.is_soft == (after < 0) and half.n_iter == soft.n_iter + after > 0
     again = stored.solve(problem)
     assert again.weights.tobytes() == whole.weights.tobytes()
     assert (again.n_iter, again.primal, again.round) == (whole.n_iter, whole.primal, whole.round)
