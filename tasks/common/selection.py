@@ -48,7 +48,7 @@ NOTHING = 1e-6
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
 # Unfinished likelihoods with a large C can be far worse than finished ones.
-LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 32, 100
+LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 
 
 # C, score, standard error, passes; and gamma, C, score, standard error.
