@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import FILLED, DenseRows, column_moments
+from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, checked_arrays, optional
@@ -35,6 +35,8 @@ ARRAYS = optional({
 })  # fmt: skip
 # A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
+# A sum of squares of X over which C is no number, and with which nothing is learnt.
+LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # Rows so many that copies among them hardly move a mean, and take long to find.
@@ -140,15 +142,27 @@ class Units(NamedTuple):
         return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
 
 
+def check_scale(X: Any) -> None:
+    """Raise ValueError for a matrix whose squares overflow, or vanish."""
+    values = X.data if is_sparse(X) else X
+    check_squares(values)
+    if values.dtype == np.float64 and values.any() and float(np.vdot(values, values)) < LEAST_SQUARES:
+        raise ValueError("the squares of X underflow; scale the features up")
+
+
 def distinct_rows(rows: Any, weight: Any) -> Any:
     """Those of a weight above 0, each once and in an order of their own; more than `MANY` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
     rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
-    if len(rows) > MANY:
-        return rows
-    as_bytes = rows.values.view(f"V{rows.values.strides[0]}").ravel()
-    return rows.take(np.unique(as_bytes, return_index=True)[1])
+    return rows.take(distinct_places(rows.values))
+
+
+def distinct_places(values: Any) -> Any:
+    """What `distinct_rows` takes of rows that all have a weight."""
+    if len(values) > MANY:
+        return slice(None)
+    return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 
 
 def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None) -> Any:

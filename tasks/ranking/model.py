@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from structsvm.features.dense import DenseRows, check_squares
-from structsvm.features.matrices import is_sparse
+from structsvm.features.dense import DenseRows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane
@@ -23,7 +22,7 @@ from structsvm.tasks.common.labels import label_array, labels_from_json, labels_
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import Units, check_scale, rows_in, undone, units_arrays, units_from
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -37,18 +36,10 @@ STEEP = ("f1", "prbep", "prec_at_k")
 LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
 # With fewer rows of the class than FEW, TURNS fifths of the rows are held out in turn.
 FEW, TURNS = 500, 3
-# A sum of squares of X over which C is no number, and with which nothing is learnt.
-LEAST_SQUARES = 1e-290
+# The variance of rows, over their number, at which weights of constraints are too great for the dual.
+LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
-
-
-def check_scale(X: Any) -> None:
-    """Raise ValueError for a matrix whose squares overflow, or vanish."""
-    values = X.data if is_sparse(X) else X
-    check_squares(values)
-    if values.dtype == np.float64 and values.any() and float(np.vdot(values, values)) < LEAST_SQUARES:
-        raise ValueError("the squares of X underflow; scale the features up")
 
 
 class PatientRounds(PatientRun, CuttingPlaneRun):
@@ -74,13 +65,17 @@ class SampleSearch(Search):
 
 
 def judged_rows(parts: Any) -> Any:
-    """``(scores, labels, weights)`` of held-out rows, scores over the norm of the weights; None: these are 0."""
+    """``(scores, labels, weights)`` of held-out rows; None: a model's weights are 0.
+
+    Scores are above the mean of the rows of training, over the norm of the weights: a threshold of one model's is then
+    one of another's.
+    """
     found = []
     for part in parts:
         size = float(np.linalg.norm(part.model.weights))
         if size == 0.0:
             return None
-        scores = part.model.scores_of(part.others[0]) / size
+        scores = (part.model.scores_of(part.others[0]) - part.model.mean_score(part.problem)) / size
         found.append((scores, part.others[1] > 0, np.broadcast_to(1.0 * part.weight_of_others, len(scores))))
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
@@ -342,6 +337,10 @@ class SampleModel(GroupModel):
         """Of n rows with "prec_at_k": those to find."""
         return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
 
+    def mean_score(self, problem: Any) -> float:
+        """That of the rows of a problem, without a threshold."""
+        return float(self.scores_of(problem.data.rows).mean())
+
     def learn(self, run: Any) -> None:
         """Set the weights to those of a run, and the threshold to where held-out rows say, by which C was chosen.
 
@@ -352,7 +351,8 @@ class SampleModel(GroupModel):
         if not self.has_threshold:
             return
         if self.choice is not None and self.choice.threshold is not None:
-            self.threshold = self.choice.threshold * float(np.linalg.norm(self.weights))
+            size = float(np.linalg.norm(self.weights))
+            self.threshold = self.mean_score(run.problem) + self.choice.threshold * size
         elif not self.learns_intercept:
             scores = self.scores_of(run.problem.data.rows)
             first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
@@ -414,8 +414,11 @@ class SampleModel(GroupModel):
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""
         rows, y = data
         n, n_positive = len(y), max(int(y.sum()), 1)
+        variance = total_variance(rows)
+        if 0.0 < variance < n * LEAST_VARIANCE:
+            raise ValueError("X is too small for C to be chosen; scale the features up")
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
-        return total_variance(rows) * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
+        return variance * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
 
     def decision_function(self, X: Any) -> Any:
         """Scores, > 0 for the second label: array (n_samples, 1)."""

@@ -17,7 +17,8 @@ from structsvm.tasks.common.estimator import checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel, check_scale
+from structsvm.tasks.common.units import check_scale
+from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 
 
 class MultivariateClassifier(Classifier):

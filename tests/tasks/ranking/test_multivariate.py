@@ -219,7 +219,21 @@ def test_the_threshold_is_of_held_out_rows():
         with pytest.raises(ValueError):
             type(choice).from_json(choice.to_json() | {"threshold": bad})
     warm = model.set_params(warm_start=True).fit(X[:300], y[:300])
-    assert warm.intercept_[0] == pytest.approx(-choice.threshold * np.linalg.norm(warm.coef_))
+    above = choice.threshold * np.linalg.norm(warm.coef_)
+    assert warm.intercept_[0] == pytest.approx(-above - (X[:300] @ warm.coef_[0]).mean())
+
+
+@pytest.mark.parametrize(
+    ("loss", "params"), [(loss, {}) for loss in LOSSES if loss != "error"] + [("f1", {"standardize": False})]
+)
+def test_a_threshold_is_of_columns_wherever_they_lie(loss, params):
+    """That of other weights is a shift too: the means of rows are far apart."""
+    train, test = few_positives(1, 400, 0.3), few_positives(2, 400, 0.3)
+    near = made(loss, **params).fit(*train).predict(test[0]) == "yes"
+    for kind in (np.asarray, sp.csr_array):
+        far = made(loss, **params).fit(kind(train[0] + 50.0), train[1]).predict(kind(test[0] + 50.0)) == "yes"
+        assert 0.8 * near.sum() < far.sum() < 1.25 * near.sum()
+        assert np.mean(far == (test[1] == "yes")) > np.mean(near == (test[1] == "yes")) - 0.03
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -254,6 +268,8 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     rows = kept[own.choice.loss]
     assert own.choice.threshold == threshold_of(*rows, by_f1=True)
     assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
-    assert own.threshold == pytest.approx(own.choice.threshold * np.linalg.norm(own.weights)) and own.threshold != 0.0
+    mean = own.scores_of(own.rows(train[0])).mean()
+    assert own.threshold == pytest.approx(mean + own.choice.threshold * np.linalg.norm(own.weights))
+    assert own.threshold != 0.0
     assert not made("f1", C=1.0).fit(*train)._fitted().threshold
     assert made("error").fit(*train)._fitted().choice.threshold is None
