@@ -7,15 +7,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import check_squares, is_filled
+from structsvm.features.dense import is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
-from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import Units, check_scale, distinct_places, rows_in, undone, units_arrays, units_from
 
 ARRAYS = {
     "coef": Array("f4 f8", ("n_machines", "n_features")),
@@ -60,14 +61,20 @@ class LinearModel(Calibrated):
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """As the base does; the first data settle the units of dense columns."""
+        """As the base does, without examples of weight 0; the first data settle the units of dense columns."""
+        weight = options.get("sample_weight")
+        if weight is not None and not weight.all():  # the descent's is a mean over examples
+            kept = np.flatnonzero(weight)
+            data = data[0][kept], data[1][kept]
+            weight = options["sample_weight"] = weight[kept]
         X, label_ids = data
         # The command line has no such option.
         if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
-            check_squares(X)
+            check_scale(X)
+            places = distinct_places(X)
+            X, label_ids = X[places], label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
-            weight = options.get("sample_weight")
-            self.units = Units.of_matrix(X, solver.has_intercept, weight, short=True, alike=alike)
+            self.units = Units.of_rows(rows_of(X, solver.has_intercept), short=True, alike=alike)
         return super().train(data, solver, **options)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:

@@ -21,8 +21,8 @@ from structsvm.tasks.linear.model import LinearModel
 class SGDQNClassifier(Classifier):
     """Linear support vector machine by stochastic gradient descent with a diagonal rescaling.
 
-    Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i (<w, x_i> + b))``, where |w|^2 counts b; more than two classes one
-    against the rest.
+    Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i (<w, x_i> + b))``, where |w|^2 counts b, and n no example of weight 0;
+    more than two classes one against the rest.
 
     Parameters
     ----------

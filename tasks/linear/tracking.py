@@ -40,6 +40,11 @@ class TrackingModel(LinearModel):
     examples: NDArray[np.float64]
     label_ids: NDArray[np.int32]
 
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the state has its weight; that of an earlier version has none."""
+        return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
+
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
         X, label_ids = data
@@ -77,26 +82,29 @@ class TrackingModel(LinearModel):
         return model
 
     def check(self) -> None:
-        run = Tracking().start(LinearProblem(Rows(self.examples), self.label_ids, 2), base=self.state or {})
+        run = Tracking(fit_intercept=self.has_intercept).start(
+            LinearProblem(Rows(self.examples), self.label_ids, 2), base=self.state or {}
+        )
         if run.state.n_seen != len(self.examples):
             raise ValueError(f"{len(self.examples)} examples and the state of {run.state.n_seen}")
 
 
 class TrackingClassifier(Classifier):
-    """Linear support vector machine that stays near the optimum of all examples so far, without a bias to learn.
+    """Linear support vector machine that stays near the optimum of all examples so far.
 
     After each example come `n_reprocess` coordinate ascents on the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w,
-    x_i>)``; with ``|x| <= 1`` the excess of the primal objective over its optimum, divided by C t and averaged over
-    time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) + x / C``, in expectation (theorem 7).
+    x_i>)``; with ``|x| <= 1``, the constant of the intercept counted, the excess of the primal objective over its
+    optimum, divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) =
+    sqrt(2 x) + x / C``, in expectation (theorem 7).
     `fit` visits the rows in their order, and `partial_fit` the next ones. All examples are stored, as dense rows, and
     each call of `partial_fit` reads all of them once: call it with batches.
 
     Parameters
     ----------
-    C, n_reprocess, process, max_iter
-        As for `structsvm.solvers.Tracking`.
+    C, n_reprocess, process, fit_intercept, max_iter
+        As for `structsvm.solvers.Tracking`; the first `fit` or batch decides whether there is an intercept.
     standardize : bool, default=True
-        As for `SGDQNClassifier`; False for the theorem's ``|x| <= 1``.
+        As for `SGDQNClassifier`; False, with ``fit_intercept=False``, for the theorem's ``|x| <= 1``.
     random_state : int, RandomState or None
         Seeds the choice of the examples to ascend on.
     warm_start : bool, default=False
@@ -117,7 +125,6 @@ class TrackingClassifier(Classifier):
     coef_ : ndarray of shape (1, n_features), float64
         The averaged classifier.
     intercept_ : ndarray of shape (1,), float64
-        That of standardised columns, 0 without.
     dual_ : float
         The dual objective at the last point.
     gained_ : float
@@ -145,6 +152,7 @@ class TrackingClassifier(Classifier):
         *,
         n_reprocess: int = 10,
         process: bool = True,
+        fit_intercept: bool = True,
         max_iter: int = 1,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
@@ -158,6 +166,7 @@ class TrackingClassifier(Classifier):
         self.C = C
         self.n_reprocess = n_reprocess
         self.process = process
+        self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.standardize = standardize
         self.random_state = random_state
@@ -183,6 +192,10 @@ class TrackingClassifier(Classifier):
 
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         return TrackingModel(labels) if before is None else before, X
+
+    def _make_solver(self, before: Any = None) -> Any:
+        solver = super()._make_solver()
+        return solver if before is None else solver.set_params(fit_intercept=before.has_intercept)
 
     @property
     def _accepted(self) -> dict[str, Any]:

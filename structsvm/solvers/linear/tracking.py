@@ -25,8 +25,9 @@ class TrackingRun(Run):
 
     @property
     def weights(self) -> Any:
-        """Array (1, n_features + 1); the last column, the intercept, is 0."""
-        return np.append(self.state.weights, 0.0)[None, :]
+        """Array (1, n_features + 1); the last column is the intercept."""
+        w = self.state.weights
+        return (w if self.solver.fit_intercept else np.append(w, 0.0))[None, :]
 
     @property
     def n_support(self) -> int:
@@ -54,6 +55,8 @@ class Tracking(Solver):
         K: ascents on random examples so far, over which the classifier is averaged.
     process : bool, default=True
         Whether an example's own coefficient is moved first (algorithm 16, not 15).
+    fit_intercept : bool, default=True
+        Give every example one more feature of value 1, whose weight is regularised like the others.
     max_iter : int, default=1
         Passes over the data.
     random_state : int, RandomState or None
@@ -72,13 +75,13 @@ class Tracking(Solver):
     """
 
     needs = frozenset({"dense rows", "two classes"})
-    has_intercept = True  # it learns none; that of centred columns
     tol = None
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
         "n_reprocess": Interval(Integral, 1, 2**31),
         "process": FLAG,
+        "fit_intercept": FLAG,
     }
 
     def __init__(
@@ -87,6 +90,7 @@ class Tracking(Solver):
         *,
         n_reprocess: int = 10,
         process: bool = True,
+        fit_intercept: bool = True,
         max_iter: int = 1,
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -95,10 +99,15 @@ class Tracking(Solver):
         self.C = C
         self.n_reprocess = n_reprocess
         self.process = process
+        self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.fit_intercept
 
     def formulation(self) -> Any:
         return LinearProblem.formulation
@@ -117,9 +126,10 @@ class Tracking(Solver):
             box = checked_array(base, "numbers", np.float64, (3, None))[2]
             first = len(box)
             C[:first] = box[: len(C)]
-        state = TrackingState(
-            problem.rows.data, problem.y, C, first=first, process=self.process, seed=seed_from(self.random_state)
-        )
+        X = problem.rows.data
+        if self.fit_intercept:
+            X = np.column_stack([X, np.ones(len(X))])
+        state = TrackingState(X, problem.y, C, first=first, process=self.process, seed=seed_from(self.random_state))
         if base is not None:
             state.set_state(base)
         return TrackingRun(self, problem, state, FixedSchedule(state, 1.0 * self.n_reprocess, 0.0), C=C)

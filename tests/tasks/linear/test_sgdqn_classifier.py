@@ -55,13 +55,25 @@ def test_weights_count_as_copies_do_at_the_optimum():
     weight = np.random.default_rng(0).integers(0, 3, 200)
     params = {"max_iter": 300, "average": True, "random_state": 0}
     by_copies = SGDQNClassifier(0.1, **params).fit(np.repeat(some, weight, axis=0), np.repeat(labels, weight))
-    # The objective is a mean over examples: copies make more of them.
-    by_weight = SGDQNClassifier(0.1 * weight.sum() / 200, **params).fit(some, labels, sample_weight=weight)
+    # The objective is a mean over examples of weight above 0: copies make more of them.
+    by_weight = SGDQNClassifier(0.1 * weight.sum() / np.count_nonzero(weight), **params).fit(
+        some, labels, sample_weight=weight
+    )
     scores = by_copies.decision_function(X_test)
     np.testing.assert_allclose(by_weight.decision_function(X_test), scores, atol=0.05 * np.abs(scores).max())
     by_class = SGDQNClassifier(class_weight={True: 3.0}, random_state=0).fit(some, labels)
     same = SGDQNClassifier(random_state=0).fit(some, labels, sample_weight=np.where(labels, 3.0, 1.0))
     np.testing.assert_array_equal(by_class.coef_, same.coef_)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_rows_of_weight_0_do_not_count(make):
+    """The objective is a mean over the others."""
+    weight = 1.0 * (np.arange(400) % 4 > 0)
+    model = SGDQNClassifier(1e-2, random_state=0).fit(make(X[:400]), y[:400], sample_weight=weight)
+    wanted = SGDQNClassifier(1e-2, random_state=0).fit(make(X[:400][weight > 0]), y[:400][weight > 0])
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    assert model.result_.primal == wanted.result_.primal
 
 
 def test_a_stream_goes_on(tmp_path):
