@@ -130,7 +130,7 @@ class Taxonomy:
         parents = np.asarray(parents)
         if parents.ndim != 1 or parents.dtype.kind not in "iu" or not len(parents):
             raise ValueError(f"parents must be a 1-D array of integers, got {parents.dtype} of shape {parents.shape}")
-        names = list(range(len(parents))) if names is None else list(names)
+        names = list(range(len(parents))) if names is None else [_plain(name) for name in names]
         if len(names) != len(parents):
             raise ValueError(f"{len(parents)} parents and {len(names)} names")
         graph: Graph = {name: {} for name in names}
@@ -163,7 +163,7 @@ class Taxonomy:
         for path in paths:
             if isinstance(path, (str, bytes)) or not hasattr(path, "__iter__"):
                 raise ValueError(f"a label path must be a list of levels, got {path!r:.80}")
-            levels = [level.item() if isinstance(level, np.generic) else level for level in path]
+            levels = [_plain(level) for level in path]
             while levels and levels[-1] in ("", None):
                 levels.pop()
             if any(level in ("", None) for level in levels):
@@ -192,7 +192,7 @@ class Taxonomy:
         """From a `networkx.DiGraph` whose edges go from parent to child."""
         if not graph.is_directed():
             raise ValueError("the graph of a taxonomy must be directed, from parent to child: give a networkx.DiGraph")
-        parents: Graph = {node: {} for node in graph.nodes}
+        parents: Graph = {_plain(node): {} for node in graph.nodes}
         for parent, child in graph.edges():
             _add_edge(parents, parent, child)
         if not parents:
@@ -439,7 +439,13 @@ def _graph_of(edges: Iterable[Any]) -> Graph:
     return graph
 
 
+def _plain(name: Any) -> Any:
+    """A name that a model file can hold: numbers and strings of NumPy as Python's."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
 def _add_edge(graph: Graph, parent: Any, child: Any) -> None:
+    parent, child = _plain(parent), _plain(child)
     graph.setdefault(parent, {})
     parents = graph.setdefault(child, {})
     if parent in parents:

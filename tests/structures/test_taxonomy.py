@@ -93,6 +93,18 @@ def test_all_forms_are_one():
     paths = [["comp", "mac"], ["comp", "pc"], ["rec", "autos", ""], ["comp", "mac"]]
     assert Taxonomy.from_paths(paths, root="all") == wanted
     assert as_taxonomy(paths).root == "ROOT"
+    edges = np.array(EDGES)
+    isolated = nx.DiGraph()
+    isolated.add_node(np.int64(3))
+    isolated.add_edges_from(np.array([[3, 1], [3, 2]]))
+    for form, kind in (
+        (nx.DiGraph(edges.tolist()), str),
+        (nx.DiGraph([*map(tuple, edges)]), str),
+        (Taxonomy(map(tuple, edges)), str),
+        (Taxonomy.from_parents([-1, 0], np.array(["a", "b"])), str),
+        (isolated, int),
+    ):
+        assert {type(node) for node in as_taxonomy(form).nodes} == {kind}
     ragged = np.array([["comp", "mac"], ["comp", "pc"], ["rec", ""]], dtype=object)
     assert as_taxonomy(ragged) == as_taxonomy([["comp", "mac"], ["comp", "pc"], ["rec"]])
     assert as_taxonomy(np.array([2, -1, 1, 1])).edges == as_taxonomy([2, -1, 1, 1]).edges == [(1, 2), (1, 3), (2, 0)]
