@@ -112,7 +112,7 @@ def hierarchical_scores(
     """Precision and recall of the nodes on the paths to the root, micro-averaged.
 
     With A(y) the set of y and its ancestors except the root: the sum over documents of ``|A(true) & A(pred)|``,
-    divided by that of ``|A(pred)|`` (precision) or ``|A(true)|`` (recall).
+    divided by that of ``|A(pred)|`` (precision) or ``|A(true)|`` (recall); 0 where that is 0, as for the root alone.
 
     Parameters and errors are those of :func:`tree_loss`.
 

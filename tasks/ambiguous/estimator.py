@@ -27,7 +27,7 @@ from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weigh
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.common.units import Units
+from structsvm.tasks.common.units import Units, check_scale
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
@@ -222,6 +222,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         weight = checked_sample_weight(sample_weight, len(bags))
         model = before
         if model is None:
+            check_scale(X)
             loss: Any = self.loss
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]

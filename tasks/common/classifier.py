@@ -110,7 +110,8 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     def _labels_of(self, y: Any, classes: Any, before: Any) -> Any:
         """All labels; ValueError if there are too few or too many, or others than those of `before`."""
-        labels = settled_labels(y, classes, None if before is None else before.labels)
+        known = None if before is None else before.labels
+        labels = settled_labels(y, classes, known, streams=hasattr(self, "partial_fit"))
         if self._is_binary and len(labels) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "

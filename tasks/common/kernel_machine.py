@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
@@ -19,7 +20,7 @@ from structsvm.stored_values import Array, checked_arrays, csr, optional, stored
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
-from structsvm.tasks.common.units import TINY, moments
+from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
 ARRAYS = {
     "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
@@ -111,7 +112,8 @@ class KernelMachine:
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
-            self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
+            seen = self.seen(X)  # the kernel does not see where columns lie
+            self.kernel = Kernel("rbf", gamma=scale_gamma(seen - seen.mean(axis=0, dtype=np.float64)))
 
     def seen(self, X: Any) -> Any:
         """Rows as the kernel sees them."""
@@ -163,6 +165,15 @@ class KernelMachine:
         self.box = np.ones(len(members)) if run.C is None else run.C[self.support]
         self.support = np.where(self.support < first, -1, self.support - first)
         self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
+
+    def warn_of_far(self, X: Any) -> None:
+        """Warn of rows so far from 0 that an RBF kernel is of rounding errors."""
+        if self.kernel.name == "rbf" and radius(self.kernel, self.seen(X)) > FARTHEST:
+            warn(
+                "rows are so far from 0, beside their distances, that the RBF kernel keeps too few digits of these: "
+                "subtract the means of columns",
+                AdviceWarning,
+            )
 
     # ---- choosing C and gamma -------------------------------------------------------------------
 
@@ -329,7 +340,7 @@ def scale_gamma(X: Any) -> float:
 
 
 def variance_of(X: Any) -> Any:
-    """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
+    """The variance of all entries of a matrix, zeros included; ValueError if no float holds it."""
     with np.errstate(over="ignore", invalid="ignore"):
         if is_sparse(X):
             variance = float(X.multiply(X).mean() - X.mean() ** 2)
@@ -337,6 +348,8 @@ def variance_of(X: Any) -> Any:
             variance = float(np.var(X, dtype=np.float64))
     if not np.isfinite(variance):
         raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which overflows; scale the features down")
+    if variance < LEAST_SQUARES and X.max() > X.min():
+        raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which underflows; scale the features up")
     return variance
 
 
@@ -375,14 +388,21 @@ def nearest(rows: Any) -> Any:
 
 # Of gamma |x|^2, in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
 LARGEST_RADIUS = 4096.0
+# The same in double precision: from there on an exponent of the RBF kernel is wrong by a thousandth.
+FARTHEST = 1e12
 
 
 def precise(kernel: Any, X: Any) -> Any:
     """X, in double precision where distances in single precision would be lost (far from 0, close together)."""
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return X
+    return X.astype(np.float64) if radius(kernel, X) > LARGEST_RADIUS else X
+
+
+def radius(kernel: Any, X: Any) -> float:
+    """gamma |x|^2 of the row farthest from 0."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
-    return X.astype(np.float64) if kernel.gamma * float(np.max(squares)) > LARGEST_RADIUS else X
+    return kernel.gamma * float(np.max(squares))
 
 
 def alike(X: Any, vectors: Any) -> Any:

@@ -111,6 +111,8 @@ class MachineModel(Calibrated, ChoosingModel):
         if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
             (X, label_ids), _ = self.distinct(data, weight, solver)
             self.machine.suit(X, label_ids)
+        if not self.is_trained:
+            self.machine.warn_of_far(data[0])
         choose = choose and "C" in solver.get_params()
         return super().train(data, solver, passes=passes, choose=choose, **options)
 

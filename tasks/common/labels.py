@@ -237,7 +237,7 @@ def check_classes(classes: Any, labels: Any) -> None:
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {last}")
 
 
-def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
+def settled_labels(y: Any, classes: Any, labels: Any = None, *, streams: bool = True) -> Any:
     """All labels of a stream, ascending.
 
     Parameters
@@ -248,6 +248,8 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
         The argument of `partial_fit`.
     labels : ndarray, optional
         Those fixed by an earlier call.
+    streams : bool
+        Whether there is `partial_fit`.
 
     Raises
     ------
@@ -260,7 +262,8 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
         check_classes(classes, labels)
     if len(labels) < 2:
         only = f"only one class: {labels.tolist()[0]!r}" if len(labels) else "no class"
-        raise ValueError(f"2 classes or more are needed, and y has {only} (partial_fit takes all of them as classes=)")
+        hint = " (partial_fit takes all of them as classes=)" * streams
+        raise ValueError(f"2 classes or more are needed, and y has {only}{hint}")
     return labels
 
 

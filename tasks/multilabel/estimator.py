@@ -15,7 +15,7 @@ from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
-from structsvm.tasks.common.units import Units
+from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
 
 
@@ -187,6 +187,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         model = before
         if model is None:
             interactions = self.interactions
+            check_scale(X)
             if interactions == "auto":
                 interactions = "full" if len(labels) <= MOST_EXACT else "tree"
                 interactions = interactions if len(labels) <= MOST_RELATED else "none"

@@ -17,6 +17,7 @@ from sklearn.base import ClassifierMixin, clone
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
+from structsvm.features.dense import warn_of_few_digits
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
@@ -26,6 +27,7 @@ from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weigh
 from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import AUTO, is_log, make_solver
+from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -78,9 +80,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     leaf_only : bool, default=True
         Whether labels are leaves, and only leaves are predicted; a document at an inner node then belongs to an unknown
         leaf below it, see `fit`. Otherwise labels may be inner nodes, and a document is assigned to a node above its
-        best label y if that is safer under the loss: among y and its ancestors, up to the root, the z of least ``max_y'
-        loss(y', z) + score(y')``. With the tree loss that is always y itself, since a wrong leaf below a node costs as
-        much as the node; with "path" a parent costs half a sibling.
+        best label y if that is safer under the loss: among y and its ancestors, up to the root, the z of least expected
+        loss, ``sum_y' P(y') loss(y', z)``; without probabilities, of least ``max_y' loss(y', z) + score(y')``. With the
+        tree loss that is always y itself, since a wrong leaf below a node costs as much as the node; with "path" a
+        parent costs half a sibling.
     C : float, "auto" or None, default="auto"
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 distinct documents, and in `partial_fit` before any
@@ -240,8 +243,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             Or `structsvm.DocumentShards`, which contain the labels too, without y: C is chosen on as many documents as
             one shard may have, and there is a weight for every feature and node.
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
-            Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
-            (or by the separator `taxonomy`). Labels known in part: a set of nodes that contains the document's; with
+            Names of nodes (tuples in a 1-D array of objects); or rows of levels from the top, ended by "", None or NaN,
+            which are joined by " > " to names (or by the separator `taxonomy`). Labels known in part: a set of nodes
+            that contains the document's; with
             leaf_only=True also an inner node, which means the leaves below it that y names elsewhere (the root: all of
             them); None (any), and so is -1 if it is not a node, or, without a taxonomy, beside two or more labels that
             are integers from 0 on; with loss="log" a dict from nodes to weights (such as votes of annotators; the
@@ -325,7 +329,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             X = vectorizer.fit_transform(as_texts(X))
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
+        given = X
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
+        if before is None and vectorizer is None:
+            self._check_float32(given, X, columns)
         if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
@@ -335,6 +342,15 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
         return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])
+
+    def _check_float32(self, given: Any, X: Any, columns: Any) -> None:
+        """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
+        is_small = max(X.max(), -X.min()) < SMALLEST
+        if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
+            raise ValueError("X underflows float32, as which it is read; scale the features up")
+        if isinstance(X, np.ndarray):
+            names = columns.get("feature_names_in_", range(X.shape[1]))
+            warn_of_few_digits(X, names.__getitem__)
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -26,7 +26,10 @@ def settled(taxonomy: Any, y: Any, classes: Any = None, before: Any = None) -> t
         if not of_levels:
             return taxonomy, y, classes
         if separator is None:
-            raise ValueError("y has rows of levels: its taxonomy must be None, or one of paths with a separator")
+            raise ValueError(
+                "y has rows of levels: its taxonomy must be None, or one of paths with a separator (nodes that are "
+                "tuples: give y as a 1-D array of objects)"
+            )
     else:
         separator, taxonomy = taxonomy, None
         if not separator:

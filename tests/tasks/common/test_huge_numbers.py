@@ -1,17 +1,20 @@
 """Numbers that compiled code cannot hold are a ValueError that names the parameter."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from structsvm import FrankWolfe, LaRank
+from structsvm import AdviceWarning, FrankWolfe, LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import (
     AmbiguousClassifier,
     GraphLabeler,
+    HullerClassifier,
     LaRankClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
+    PairwiseClassifier,
     Ranker,
     SequenceAligner,
     SequenceLabeler,
@@ -69,6 +72,57 @@ def test_features_whose_squares_overflow(model, y, kind):
     """They would leave weights at 0, and say so by nothing but a gap."""
     with pytest.raises(ValueError, match="the squares of X overflow; scale the features down"):
         model.fit(kind([[1.0, 1e160], [2.0, 1.0], [0.5, 3.0]]), y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [
+        (MultilabelClassifier(), [1e160, 1e-160]),
+        (AmbiguousClassifier(), [1e160, 1e-160]),
+        (MultivariateClassifier(), [1e160, 1e-160]),
+        (TaxonomyClassifier(), [1e-35, 1e-160]),
+        (LaRankClassifier(), [1e160, 1e-160, 1e-200]),
+        (LaRankClassifier(gamma="scale", C=1.0), [1e160, 1e-160]),
+        (HullerClassifier(), [1e160, 1e-160]),
+    ],
+    ids=lambda v: type(v).__name__ if hasattr(v, "fit") else "",
+)
+def test_sizes_that_no_float_holds(model, sizes, kind):
+    """With enough rows to choose C and units by: at chance, or an error that asked for the opposite."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    for size in sizes:
+        way = "overflow.*; scale the features down" if size > 1.0 else "underflow.*; scale the features up"
+        with pytest.raises(ValueError, match=way):
+            model.fit(kind(X * size), X[:, 0] > 0.0 if not hasattr(model, "interactions") else X > 0.0)
+
+
+def test_sizes_at_which_c_is_too_great_for_the_dual():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    with pytest.raises(ValueError, match="too small for C to be chosen; scale the features up"):
+        MultivariateClassifier().fit(csr_array(X * 1e-30), X[:, 0] > 0.0)
+    assert MultivariateClassifier().fit(X * 1e-25, X[:, 0] > 0.0).score(X * 1e-25, X[:, 0] > 0.0) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("model", "offset", "words"),
+    [
+        (TaxonomyClassifier(C=1.0), 1e6, "column 'a' has values that differ by .* others likewise: float32"),
+        (TaxonomyClassifier(C=1.0, kernel="rbf", gamma=0.3), 2e5, "column 'a' has values that differ by"),
+        (LaRankClassifier(), 1e8, "so far from 0.*subtract the means of columns"),
+        (PairwiseClassifier(C=1.0, gamma="scale"), 1e8, "so far from 0.*subtract the means of columns"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_columns_far_from_0_are_warned_of(model, offset, words):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model.set_params(max_iter=1000, tol=1e-2).fit(frame, X[:, 0] > 0.0)
+    model.fit(frame + 1e3, X[:, 0] > 0.0)
+    with pytest.warns(AdviceWarning, match=words):
+        model.fit(frame + offset, X[:, 0] > 0.0)
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm import tasks
+from structsvm.tasks import LaRankClassifier, PairwiseClassifier
 from structsvm.tasks.common.labels import (
     check_classes,
     is_hashable,
@@ -73,6 +74,9 @@ def test_a_stream_keeps_its_labels():
             check_classes(classes, labels)
     with pytest.raises(ValueError, match="y has only one class: 'b'"):
         settled_labels(y[:1], None)
+    for machine, hint in ((PairwiseClassifier(), r"'b'$"), (LaRankClassifier(), r"'b' \(partial_fit takes")):
+        with pytest.raises(ValueError, match=f"only one class: {hint}"):
+            machine.fit(np.eye(2), ["b", "b"])
     ids = label_ids_of(y, labels)
     assert ids.tolist() == [1, 0, 1] and ids.dtype == np.int32
     with pytest.raises(ValueError, match="y has the label 'c', none of the classes"):

@@ -158,3 +158,13 @@ def test_a_separator_that_stands_nowhere(tmp_path):
 def test_texts_need_a_vectorizer():
     with pytest.raises(ValueError, match=r"texts need a vectorizer: TaxonomyClassifier\(..., vectorizer="):
         TaxonomyClassifier(C=1.0).fit(TEXTS, PATHS)
+
+
+def test_nodes_that_are_tuples():
+    taxonomy = Taxonomy([("all", ("A", 1)), ("all", ("A", 2))])
+    y = [("A", 1 + i % 2) for i in range(30)]
+    with pytest.raises(ValueError, match="nodes that are tuples: give y as a 1-D array of objects"):
+        classifier(taxonomy=taxonomy).fit(TEXTS, y)
+    labels = np.empty(30, dtype=object)
+    labels[:] = y
+    assert set(classifier(taxonomy=taxonomy).fit(TEXTS, labels).predict(TEXTS)) <= set(y)
