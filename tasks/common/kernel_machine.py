@@ -108,12 +108,14 @@ class KernelMachine:
     def suit(self, X: Any, label_ids: Any) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
-        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled.
+        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. gamma is
+        that of "scale" for centred columns: where they lie, the kernel does not see.
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
-            seen = self.seen(X)  # the kernel does not see where columns lie
-            self.kernel = Kernel("rbf", gamma=scale_gamma(seen - seen.mean(axis=0, dtype=np.float64)))
+        variance = float(np.sum(moments(self.seen(X))[1] ** 2))
+        if variance > 0.0 and len(X) >= LEAST:
+            self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
     def seen(self, X: Any) -> Any:
         """Rows as the kernel sees them."""

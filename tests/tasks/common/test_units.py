@@ -187,6 +187,18 @@ def test_machines_of_a_stream(kind, tmp_path):
     assert kind(random_state=0).fit(csr_array(far), signs).model_.units is None
 
 
+@pytest.mark.parametrize("factors", [1.0, FACTORS], ids=["alike", "scaled"])
+@pytest.mark.parametrize("kind", [LaRankClassifier, HullerClassifier])
+def test_a_gamma_is_chosen_wherever_columns_lie(kind, factors):
+    """Means that differ by more than columns do are not what the RBF kernel sees."""
+    rows, signs = X.astype(float), X[:, :3].argmax(axis=1) == 0
+    rows = rows * factors
+    far = rows + 100.0 * np.arange(6) * rows.std(axis=0)
+    one, other = (kind(random_state=0).fit(values, signs) for values in (rows, far))
+    assert other.gamma_ == pytest.approx(one.gamma_)
+    assert np.mean(other.predict(far) == one.predict(rows)) > 0.98 and one.score(rows, signs) > 0.85
+
+
 def test_a_kernel_without_a_choice():
     signs, truth = y == 0, X_test[:, :3].argmax(axis=1) == 0
     other = HullerClassifier(random_state=0).fit(X * FACTORS, signs)
