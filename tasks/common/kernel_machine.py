@@ -45,6 +45,9 @@ DENSE_ENOUGH = 0.1
 # Examples whose nearest neighbours are looked at.
 NEIGHBOURS = 1000
 
+# The share of the variance of all entries that is within columns, below which it does not say how far rows lie apart.
+OWN_SHARE = 0.25
+
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
 # Kernel values that count as one score of a pair, whose temporary arrays are to stay in the processor's cache.
@@ -108,13 +111,14 @@ class KernelMachine:
     def suit(self, X: Any, label_ids: Any) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
-        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. gamma is
-        that of "scale" for centred columns: where they lie, the kernel does not see.
+        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
+        columns lie far apart, gamma is that of "scale" for centred ones: the kernel does not see where they lie.
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
+            self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
         variance = float(np.sum(moments(self.seen(X))[1] ** 2))
-        if variance > 0.0 and len(X) >= LEAST:
+        if len(X) >= LEAST and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
     def seen(self, X: Any) -> Any:

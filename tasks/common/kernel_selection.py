@@ -1,10 +1,10 @@
 """C, and the kernel's gamma, chosen on held-out examples, for kernel machines: ``C="auto"`` and ``gamma="auto"``.
 
 Training on a part of the examples costs the square of its share. So gamma is searched on a sample, by factors of 4
-from "scale" (for the RBF kernel of centred columns) while that helps, smaller values where no greater one is better,
-and C by factors of 10; then, around the best and on a larger sample, gamma by factors of 2 and C by factors of 3. The
-examples outside a sample are scored. Of few examples, each third is held out in turn. The kernel values of a sample are
-computed once for all C; those of the RBF kernel at other gammas are their powers: k at 2 gamma is k squared.
+from "scale" while that helps, smaller values where no greater one is better, and C by factors of 10; then, around the
+best and on a larger sample, gamma by factors of 2 and C by factors of 3. The examples outside a sample are scored. Of
+few examples, each third is held out in turn. The kernel values of a sample are computed once for all C; those of the
+RBF kernel at other gammas are their powers: k at 2 gamma is k squared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 SHARES, MOST, JUDGES = (0.25, 0.5), (1000, 4000), 1000
 # LaRank with all kernel values at hand: nearly at the optimum in so many passes, where fewer leave the scores noisy.
 SCHEDULE, PASSES = (1, 10), 3
-# Powers of 2 on the first gamma: the step of the first search, and the farthest.
+# Powers of 2 on gamma="scale": the step of the first search, and the farthest.
 STEP, FARTHEST = 2, 8
 # Mean kernel values from which on others are not made from them.
 NEAR_1 = 0.9

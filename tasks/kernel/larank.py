@@ -27,8 +27,8 @@ class LaRankClassifier(OnlineKernelClassifier):
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
     gamma : {"auto", "scale"} or float, default="auto"
         Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen like C, "scale" if
-        nothing can be chosen; with dense columns and 20 rows or more the RBF kernel then gets them in units of their
-        standard deviations if that brings examples of one class together, and "scale" is that of centred columns.
+        nothing can be chosen; the RBF kernel then gets dense columns in units of their standard deviations if that
+        brings examples of one class together, and "scale" is that of centred ones where they lie far apart.
     degree : int, default=3
         Of "poly".
     coef0 : float, default=0.0

