@@ -354,7 +354,7 @@ def variance_of(X: Any) -> Any:
             variance = float(np.var(X, dtype=np.float64))
     if not np.isfinite(variance):
         raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which overflows; scale the features down")
-    if variance < LEAST_SQUARES and X.max() > X.min():
+    if 0.0 < max(X.max(), -X.min()) < LEAST_SQUARES**0.5:
         raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which underflows; scale the features up")
     return variance
 

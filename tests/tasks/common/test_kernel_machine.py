@@ -28,6 +28,9 @@ def test_gamma(kind):
     assert kernel_of(asked(), kind([[2.0], [2.0]])).gamma == 1.0  # no variance
     with pytest.raises(ValueError, match="X has no features"):
         kernel_of(asked(), kind(np.empty((3, 0))))
+    assert kernel_of(asked(), kind([[1e9], [1e9 + 1e-6]])).gamma > 0.0  # rounding may leave less than none
+    with pytest.raises(ValueError, match="which underflows; scale the features up"):
+        kernel_of(asked(), kind([[1e-200], [-1e-200]]))
     with pytest.raises(ValueError, match="which overflows; scale the features down"):
         kernel_of(asked(), kind([[1e200], [-1e200]]))
 
