@@ -28,6 +28,8 @@ __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_col
 
 BOM = b"\xef\xbb\xbf"
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
+TABLES = b"PAR1\x15", b"ARROW1\0", b"\xff\xff\xff\xff"  # how Parquet and Arrow files begin
+BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
 
 
 class ColumnFileError(ValueError):
@@ -348,7 +350,8 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
     Raises
     ------
     ColumnFileError
-        For ragged lines, bytes that are not valid in the encoding, damaged compression, no tokens.
+        For ragged lines, carriage returns within a line, bytes that are not valid in the encoding, damaged
+        compression, no tokens.
     OSError
         If the file cannot be opened.
 
@@ -460,6 +463,16 @@ def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
 
 def _parsed(data: bytes, name: str, line: int = 1, n_columns: int = 0, *, is_text: bool = False) -> Columns:
     """The columns of a text whose first line has this number; 0 columns: as many as there are."""
+    if data.startswith(TABLES):
+        raise ColumnFileError(
+            f"{name}: is a Parquet or Arrow file, no text; "
+            "training takes its path, with --shards FOLDER (SequenceShards)"
+        )
+    bare = BARE_RETURN.search(data) if b"\r" in data else None
+    if bare is not None:
+        _parsed(data[: data.rfind(b"\n", 0, bare.start()) + 1], name, line, n_columns)  # an error before it comes first
+        line += data.count(b"\n", 0, bare.start())
+        raise ColumnFileError(f"{name}:{line}: a carriage return within a line; lines end in LF or CRLF")
     try:
         offsets, ids, interners = parse_columns(data, n_columns)
     except RaggedLineError as error:

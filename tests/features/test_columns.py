@@ -143,6 +143,9 @@ def test_damaged_compression_names_the_file(tmp_path, compress, suffix):
         ("a b\r\nc\r\n", r"f\.txt:2: expected 2 columns, found 1"),
         ("", r"f\.txt: no tokens \(the file is empty\)"),
         (" \n\t\n\r\n", r"f\.txt: no tokens \(only blank lines\)"),
+        ("a b\rc d\r\re f\r", r"f\.txt:1: a carriage return within a line; lines end in LF or CRLF"),
+        ("a b\r\n\r\na\r b\r\n", r"f\.txt:3: a carriage return within a line"),
+        ("a b\nc\nd\re f\n", r"f\.txt:2: expected 2 columns, found 1"),
         (b"a b\nc \xff\n", r"f\.txt:2: bytes that are not UTF-8"),
     ],
 )
@@ -331,13 +334,13 @@ TEXTS = [
     "ä ö\n\n€ 𝄞\n".encode(),
     b"\n \n\na b\n" * 9,
     b"\x0c\n\n\x0b\n",  # of white space only blanks, tabs and ends of lines stand between columns
-    b"a\rb c\n\nd\x0c e\n",
-    b"a\n\r\r\nb\n\nc",  # a carriage return is a column where it does not end a line
-    b"\r\rfoo bar\n\n\r a\r\n",
+    b"a\x0bb c\n\nd\x0c e\n",
+    b"a\n\r\nb\n\nc\r",
     b"\n\n\xef\xbb\xbfa\n\nb",
 ]
 WRONG = [b"", b"\n \n", b"a b\n\nc\n", b"a b\nc d e\n", b"a b\n\n\nc d\n\n\ne\n", b"a\n\n\n\xff\n", b"a b\n\nc d\ne\n"]
 WRONG += [b"\x0c\n\na b\n", b"a b c\n\nd e\nf g h\n", b"a b\n\n\n\x0c\n", b"\r\r\n\na b\n\n\x0c"]
+WRONG += [b"a\n\r\r\nb\n\nc", b"a b\n\nc\n\nd\re f\n", b"a b\n\nd\re f\n\nc\n", b"\r\rfoo bar\n\n\r a\r\n"]
 
 
 def pieces_of(data, size, monkeypatch, n=None):
