@@ -57,6 +57,7 @@ cdef class Problem(BoundProblem):
     cdef const int64_t[::1] section_bounds
     cdef Py_ssize_t section                 # the one that was looked at last, if it has not been left; or -1
     cdef object leave                       # called with the bounds of a section that nobody looks at for a while
+    cdef readonly object enter              # None, or called without arguments before one is looked at
     cdef bint single                        # w is float32
     cdef Py_ssize_t window_unit             # see c_accumulate_window
     cdef Rescaling rescaling
@@ -150,3 +151,6 @@ cdef class Problem(BoundProblem):
     # its last example, or when another one begins.
     cdef int swept(self, Py_ssize_t i) except -1 nogil
     cdef int leave_section(self) except -1 nogil
+
+    # Called before a sweep, and before a section is visited.
+    cdef int enter_section(self) except -1

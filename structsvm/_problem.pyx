@@ -192,10 +192,10 @@ cdef class Problem(BoundProblem):
         if self.sections is not None:
             leave = self.leave
             part.in_sections(np.unique(np.clip(self.sections, start, stop)) - start,
-                             lambda a, b: leave(start + a, start + b))
+                             lambda a, b: leave(start + a, start + b), self.enter)
         return part
 
-    def in_sections(self, bounds, leave):
+    def in_sections(self, bounds, leave, enter=None):
         """Let training visit one run of examples after the other.
 
         Parameters
@@ -205,9 +205,12 @@ cdef class Problem(BoundProblem):
         leave : callable
             Called with the first example of a section and the one after its last, when these will not be visited for a
             while: their memory may be released.
+        enter : callable, optional
+            Called without arguments before sections are visited: they may be checked.
         """
         self.sections = np.ascontiguousarray(bounds, dtype=np.int64)
         self.section_bounds, self.section, self.leave = self.sections, NO_SECTION, leave
+        self.enter = enter
 
     cdef int swept(self, Py_ssize_t i) except -1 nogil:
         cdef Py_ssize_t s = self.section
@@ -229,6 +232,11 @@ cdef class Problem(BoundProblem):
             self.section = NO_SECTION
             with gil:
                 self.leave(self.section_bounds[s], self.section_bounds[s + 1])
+        return 0
+
+    cdef int enter_section(self) except -1:
+        if self.enter is not None:
+            self.enter()
         return 0
 
     def __reduce__(self):

@@ -709,6 +709,7 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         if self.averaging == AVERAGE_NONE:
             return 0
+        self.problem.enter_section()
         for i in range(self.problem.n_samples):
             for k in range(self.sets[i].n):
                 if self.sets[i].cuts[k].drift != 0.0:
@@ -832,6 +833,7 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         cdef WorkingSet* s
         cdef double linear = 0.0, ridge = 0.0
+        self.problem.enter_section()
         with nogil:
             for i in range(start, stop):
                 s = &self.sets[i]
@@ -854,6 +856,7 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         cdef WorkingSet* s
         self.problem.lend(weights)
+        self.problem.enter_section()
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
             if s.n > 0:

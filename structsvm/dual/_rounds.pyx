@@ -20,6 +20,7 @@ cdef ndarray lent(Problem problem, weights):
     """The weights in the problem's type; the caller keeps the array alive while it uses the address."""
     weights = problem._check_weights(weights)
     problem.lend(weights)
+    problem.enter_section()
     return weights
 
 

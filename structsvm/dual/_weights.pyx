@@ -253,7 +253,7 @@ cdef class WeightState(State):
         if self.entered[1] > self.entered[0]:
             self.problem.leave(self.entered[0], self.entered[1])
         self.entered[0], self.entered[1] = a, b
-        return 0
+        return self.problem.enter_section()
 
     cdef void project(self) noexcept nogil:
         """Best multipliers of the weights that must be >= 0, which then are, if w has changed since the last time."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -46,12 +47,16 @@ class Shards(ABC):
     """
 
     kind: ClassVar[str]
+    reopen: Callable[[], Any]
 
     def __init__(self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: Any) -> None:
         self.folder, self.tokens, self.label_ids, self.labels = folder, tokens, label_ids, labels
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __reduce__(self) -> Any:
+        return self.reopen, ()
 
     @property
     def n_shards(self) -> int:
@@ -85,11 +90,17 @@ class Shards(ABC):
         ------
         ModelFileError
             If its index is incomplete or invalid, or a file does not have the size stated there.
+        FileNotFoundError
+            If it has no index.
         """
         folder = Path(folder)
+        if not (folder / INDEX).exists():
+            raise FileNotFoundError(f"{folder / INDEX} is not there: {folder} is no folder of shards")
         file = read_model(folder / INDEX, kind=cls.kind)
         with unsound(folder, cls.kind):
-            return cls._opened(folder, file, mmap, **options)
+            shards = cls._opened(folder, file, mmap, **options)
+        shards.reopen = partial(cls.open, folder.absolute(), mmap=mmap, **options)
+        return shards
 
     @classmethod
     @abstractmethod
@@ -159,6 +170,7 @@ def _in_files(
         vectors["indices"].array,
         vectors["values"].array if has_values else None,
         n_features,
+        by_sequence=(vectors["offsets"],),
         by_token=(vectors["indptr"], vectors["label_ids"]),
         by_entry=(vectors["indices"], *([vectors["values"]] if has_values else [])),
         **about,

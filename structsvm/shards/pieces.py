@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ from structsvm.features.tables.frames import frame_columns, frame_keys
 
 # How files begin: Parquet, Arrow's files, and Arrow's streams of messages.
 PARQUET, ARROW, MESSAGES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+END = MESSAGES + bytes(4)  # how streams end
 CELL = 8  # bytes of a cell, at least, beside its characters
 
 
@@ -27,7 +29,8 @@ def column_pieces(
     batches = arrow_batches(source, n_rows)
     if batches is not None:
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "<table>"
-        yield from _of_batches(name, batches, columns, sequence, names or {})
+        for piece in _of_batches(name, batches, columns, sequence, names or {}):
+            yield replace(piece, name=name)
         return
     for name, value in (("columns", columns), ("sequence", sequence), ("names", names)):
         if value is not None:
@@ -54,7 +57,8 @@ def arrow_batches(source: Any, n_rows: int) -> Iterator[Any] | None:
         return None  # a pipe, which can be read once
     with open(source, "rb") as file:
         head = file.read(len(ARROW))
-    kind = next((kind for kind in (PARQUET, ARROW, MESSAGES) if head.startswith(kind)), None)
+    kinds = (PARQUET, ARROW, MESSAGES)  # also of a file that is cut off in these bytes
+    kind = next((kind for kind in kinds if head.startswith(kind) or (head[2:] and kind.startswith(head))), None)
     return None if kind is None else _file_batches(os.fspath(source), n_rows, kind)
 
 
@@ -91,6 +95,10 @@ def _file_batches(path: str, n_rows: int, kind: bytes) -> Iterator[Any]:
                 batch.validate(full=True)  # Arrow follows offsets of a file without a look at where they lead
                 _check_size(sum(map(_cell_bytes, batch.columns)), limit)
                 yield batch.cast(schema)
+            if kind == MESSAGES:
+                file.seek(file.tell() - len(END))
+                if file.read(len(END)) != END:
+                    raise ValueError("ends without the mark of its end; it may be cut off")
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the contents
             raise

@@ -132,7 +132,8 @@ class SequenceShards(Shards):
             read = each(_read, sources, scratch, columns, sequence, names)
             texts = [text for text in read if text.n_columns]  # the others are tables without rows
             if not texts:
-                raise ValueError("there are no sequences")
+                where = f"{sources[0]}: " if isinstance(sources[0], (str, os.PathLike)) else ""
+                raise ValueError(f"{where}there are no sequences")
             for text, path in zip(read, sources, strict=True):
                 if text.n_columns not in (0, texts[0].n_columns):
                     raise ColumnFileError(f"{path}: expected {texts[0].n_columns} columns, found {text.n_columns}")

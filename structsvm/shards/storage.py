@@ -113,18 +113,16 @@ class Vector:
         self._map = map_file(path)
         self.array = np.frombuffer(self._map, dtype=kind)
 
-    def release(self, start: int, stop: int) -> None:
-        """Release the pages of entries start .. stop - 1, as far as there are any; they are read again on access.
-
-        ValueError if the file has become shorter since it was mapped: access to what it lacks would end the process.
-        """
-        if self._map is None:
-            return
-        if self._map.size() < len(self._map):
+    def check(self) -> None:
+        """ValueError if the file has become shorter since it was mapped: what it lacks would end who reads it."""
+        if self._map is not None and self._map.size() < len(self._map):
             raise ValueError(
                 f"{PATHS[self._map]}: has {self._map.size()} bytes, and had {len(self._map)} when it was mapped"
             )
-        if not hasattr(mmap, "MADV_DONTNEED"):
+
+    def release(self, start: int, stop: int) -> None:
+        """Release the pages of entries start .. stop - 1, as far as there are any; they are read again on access."""
+        if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
             return
         start, stop = max(start, 0), min(stop, len(self.array))
         first = start * self.array.itemsize // mmap.PAGESIZE * mmap.PAGESIZE

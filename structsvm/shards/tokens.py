@@ -29,18 +29,20 @@ class StoredTokens(Tokens):
         Bytes of a shard at most.
     checksums : int64 array
         Of each shard, when it was made.
-    by_token, by_entry : tuple of Vector
-        The files that have numbers per token: starts and label ids; and per entry of a token: indices, and values if
-        there are some.
+    by_sequence, by_token, by_entry : tuple of Vector
+        The files that have numbers per sequence: starts; per token: starts and label ids; and per entry of a token:
+        indices, and values if there are some.
     """
 
     bounds: NDArray[np.int64] = field(kw_only=True)
     max_memory: int = field(kw_only=True)
     checksums: NDArray[np.int64] = field(kw_only=True)
+    by_sequence: tuple[Vector, ...] = field(kw_only=True)
     by_token: tuple[Vector, ...] = field(kw_only=True)
     by_entry: tuple[Vector, ...] = field(kw_only=True)
 
     def __getitem__(self, sequences: slice) -> Tokens:
+        self.check_files()
         i, j, step = sequences.indices(len(self))
         part = super(StoredTokens, self).__getitem__(sequences)
         return part if step != 1 else StoredRun(*_fields(part), whole=Tokens(*_fields(self)), run=(i, j))
@@ -50,8 +52,14 @@ class StoredTokens(Tokens):
         found: NDArray[np.int32] = self.by_token[1].array
         return found
 
+    def check_files(self) -> None:
+        """ValueError, naming it, if a file has become shorter since it was mapped."""
+        for vector in (*self.by_sequence, *self.by_token, *self.by_entry):
+            vector.check()
+
     def checksums_now(self, *, locally: bool = False) -> NDArray[np.int64]:
         """Of each shard as its files are now; computed on the workers of the cluster, if there is one, or `locally`."""
+        self.check_files()
         runs = list(pairwise(self.bounds.tolist()))
         arrays = self.offsets, *([vector.array for vector in vectors] for vectors in (self.by_token, self.by_entry))
         if not locally and cluster_client() is not None:
@@ -64,7 +72,8 @@ class StoredTokens(Tokens):
         return np.array(found)
 
     def release(self, start: int, stop: int) -> None:
-        """Release the memory of sequences start .. stop - 1."""
+        """Release the memory of sequences start .. stop - 1; ValueError as `check_files`."""
+        self.check_files()
         a, b = self.offsets[[start, stop]].tolist()
         first, last = self.indptr[[a, b]].tolist()
         for vector in self.by_entry:
@@ -78,6 +87,8 @@ class StoredTokens(Tokens):
             self.release(start, stop)
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
+        self.check_files()
+
         def arrays() -> Iterator[NDArray[Any]]:
             yield labels
             yield self.offsets
@@ -89,6 +100,7 @@ class StoredTokens(Tokens):
         return checksum(arrays())
 
     def take(self, sequences: Any) -> Tokens:
+        self.check_files()
         index = np.asarray(sequences)
         index = np.flatnonzero(index) if index.dtype == bool else index
         if (np.diff(index) <= 0).any():
@@ -112,13 +124,14 @@ class StoredTokens(Tokens):
         """Let training on these, bound by an oracle, go from shard to shard."""
         self.release(0, len(self))
         if problem.groups is None:  # a sequence is an example
-            problem.in_sections(self.bounds, self.release)
+            problem.in_sections(self.bounds, self.release, self.check_files)
             return
 
         def leave(start: int, stop: int) -> None:
+            self.check_files()
             self.release(*np.searchsorted(self.offsets, [start, stop]).tolist())
 
-        problem.in_sections(self.offsets[self.bounds], leave)
+        problem.in_sections(self.offsets[self.bounds], leave, self.check_files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

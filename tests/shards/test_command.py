@@ -134,7 +134,7 @@ def test_documents_are_made_and_trained_on_and_trained_on_again(work):
     _, error = run(work, *train, "docs.txt", "--shards", "docs.txt.shards", "--model", "no", status=1)
     assert "docs.txt.shards: is there already" in error
     _, error = run(work, *train, "folder", "--model", "no", status=1)
-    assert "folder/index" in error
+    assert "folder/index is not there: folder is no folder of shards" in error
 
 
 def test_a_stream_has_no_shards(work):
@@ -144,4 +144,4 @@ def test_a_stream_has_no_shards(work):
 
 def test_a_folder_without_shards_is_named(work):
     _, error = run(work, *TRAIN, "folder", "--model", "model", status=1)
-    assert "folder/index" in error
+    assert "folder/index is not there: folder is no folder of shards" in error

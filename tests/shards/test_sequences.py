@@ -1,5 +1,6 @@
 """Training on shards in files: the same model, bit for bit, as in memory; what is refused."""
 
+import copy
 import io
 import os
 import pickle
@@ -10,16 +11,18 @@ import numpy as np
 import pytest
 from python_oracles import Multiclass
 
-from structsvm import FrankWolfe, LaRank, ModelFileError, SequenceShards
+from structsvm import CuttingPlane, FrankWolfe, LaRank, ModelFileError, Perceptron, SequenceShards
+from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_sequences
 from structsvm.dual._rounds import violations
-from structsvm.features.columns import ColumnFileError, Columns
+from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns, read_columns
 from structsvm.features.template_features import TemplateVocabulary, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import read_model, write_model
 from structsvm.shards.pieces import column_pieces
 from structsvm.shards.storage import Vector, dumps_references
 from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import SequenceLabeler
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,0]/%x[1,0]\nU3:%suffix2[0,0]\nB\n"
@@ -530,6 +533,88 @@ def test_a_file_that_is_cut_off_in_training(call, data, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=rf"new.indices: has 0 bytes, and had {size} when it was mapped"):
         SequenceLabeler(C=0.1, templates=TEMPLATES).fit(shards)
     assert len(calls) == call
+
+
+@pytest.mark.parametrize("solver", [LaRank, FrankWolfe, CuttingPlane, ConditionalLikelihood, Perceptron])
+@pytest.mark.parametrize("name", ["offsets", "indptr", "indices", "label_ids"])
+@pytest.mark.parametrize(("turn", "max_memory"), [(1, 5000), (2, 5000), (3, 10**6)])
+def test_a_file_that_is_cut_off_between_passes(solver, name, turn, max_memory, data, tmp_path, monkeypatch):
+    (tmp_path / "train").write_bytes(data[:40].to_bytes())
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", templates=TEMPLATES, max_memory=max_memory)
+    file, size = shards.folder / name, (shards.folder / name).stat().st_size
+    begun, begin_pass = [], CallbackMonitor.begin_pass
+
+    def cut_off(self, run):
+        begun.append(run)
+        if len(begun) == turn:
+            os.truncate(file, 4)
+        return begin_pass(self, run)
+
+    monkeypatch.setattr(CallbackMonitor, "begin_pass", cut_off)
+    loss = "log" if solver is ConditionalLikelihood else "hamming"
+    labeler = SequenceLabeler(solver=solver(max_iter=6), loss=loss, templates=TEMPLATES, probability=False)
+    with pytest.raises(ValueError, match=rf"new.{name}: has 4 bytes, and had {size} when it was mapped"):
+        labeler.fit(shards)
+    assert len(begun) == turn
+
+
+def test_offsets_that_are_cut_off_before_training(data, tmp_path):
+    (tmp_path / "train").write_bytes(data[:40].to_bytes())
+    shards = SequenceShards.make(tmp_path / "train", tmp_path / "new", templates=TEMPLATES)
+    size = (shards.folder / "offsets").stat().st_size
+    os.truncate(shards.folder / "offsets", size - 4)
+    for use in (SequenceShards.check, SequenceLabeler(C=0.1, templates=TEMPLATES).fit):
+        with pytest.raises(ValueError, match=rf"new.offsets: has {size - 4} bytes, and had {size} when it was mapped"):
+            use(shards)
+
+
+def test_streams_of_messages_that_are_cut_off_are_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"words": [["a", "b"]] * 6, "labels": [["x", "y"]] * 6})
+    whole, cut = tmp_path / "whole.arrows", tmp_path / "cut.arrows"
+    with pyarrow.ipc.new_stream(whole, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    with pyarrow.OSFile(str(whole)) as file:
+        ends = [file.tell() for _ in pyarrow.ipc.open_stream(file)]
+    assert len(SequenceShards.make(whole, tmp_path / "made")) == 6
+    for end in ends:
+        cut.write_bytes(whole.read_bytes()[:end])
+        with pytest.raises(ValueError, match=r"cut.arrows: ends without the mark of its end; it may be cut off"):
+            SequenceShards.make(cut, tmp_path / "new")
+
+
+def test_tables_are_named(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, empty, cut = (tmp_path / name for name in ("t.parquet", "empty.parquet", "cut.parquet"))
+    table = pyarrow.table({"words": [["a", "b"]], "labels": [["x", "y"]]})
+    parquet.write_table(table, path)
+    parquet.write_table(table.slice(1), empty)
+    cut.write_bytes(path.read_bytes()[:3])
+    for source, options, message in (
+        (path, {"columns": ["words"]}, "t.parquet: has one column"),
+        (empty, {}, "empty.parquet: there are no sequences"),
+        (cut, {}, "cut.parquet: .*3 bytes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SequenceShards.make(source, tmp_path / "new", **options)
+    for read in (read_columns, lambda source: list(map(ColumnPieces(source).parse, ColumnPieces(source)))):
+        with pytest.raises(ColumnFileError, match=r"t.parquet: is a Parquet or Arrow file, no text; .*with --shards"):
+            read(path)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda shards: pickle.loads(pickle.dumps(shards))])
+def test_shards_travel_as_their_folder(again, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    mapped, memory = (SequenceShards.open("vocabulary-many", mmap=mmap) for mmap in (True, False))
+    monkeypatch.chdir("/")
+    for shards in (mapped, memory):
+        found = again(shards)
+        assert found.folder == folder / "vocabulary-many" and found.labels == shards.labels
+        assert found.tokens.bounds.tolist() == shards.tokens.bounds.tolist()
+        assert found.label_ids.tolist() == shards.label_ids.tolist()
+    assert isinstance(again(memory).label_ids.base, type(memory.label_ids.base))
+    assert isinstance(again(mapped).label_ids.base, type(mapped.label_ids.base))
 
 
 def test_vocabulary_in_pieces_is_that_of_the_whole(data):

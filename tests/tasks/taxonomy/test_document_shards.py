@@ -1,7 +1,10 @@
 """Training on documents in files: scikit-learn's features, the model of the same shards in memory; what is refused."""
 
+import copy
 import gzip
 import io
+import os
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 
 import structsvm
 from structsvm import ConvergenceWarning, DocumentShards, FrankWolfe, LaRank, ModelFileError, Perceptron
+from structsvm.callbacks import CallbackMonitor
 from structsvm.features.svmlight import write_svmlight
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.taxonomy import as_documents
@@ -191,6 +195,24 @@ class TestTraining:
         counts = [released.count(ends) for ends in pairwise(shards.tokens.bounds.tolist())]
         # Two looks at all documents before, the visits (but for the last), settling, the average, two rounds.
         assert min(counts[:-1]) >= 6
+
+    @pytest.mark.parametrize("name", ["offsets", "indptr", "indices", "values", "label_ids"])
+    def test_a_file_that_is_cut_off_between_passes(self, name, source, tmp_path, monkeypatch):
+        shards = DocumentShards.make(io.BytesIO(source), tmp_path / "new", vectorizer=TfidfVectorizer())
+        file, begin_pass = shards.folder / name, CallbackMonitor.begin_pass
+
+        def cut_off(self, run):
+            os.truncate(file, 4)
+            return begin_pass(self, run)
+
+        monkeypatch.setattr(CallbackMonitor, "begin_pass", cut_off)
+        with pytest.raises(ValueError, match=rf"new.{name}: has 4 bytes, and had \d+ when it was mapped"):
+            classifier().fit(shards)
+
+    def test_travels_as_its_folder(self, folder):
+        shards = DocumentShards.open(folder / "many", trusted=True)
+        for again in (copy.deepcopy(shards), pickle.loads(pickle.dumps(shards))):
+            assert_same_documents(again, shards)
 
     def test_goes_on_and_is_stored(self, folder, data, tmp_path):
         shards = DocumentShards.open(folder / "many")
