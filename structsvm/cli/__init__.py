@@ -27,9 +27,11 @@ from structsvm.cli.output import (
     blank,
     brief_warnings,
     check_files,
+    check_stdout,
     chosen,
     drawable,
     drop_errors,
+    naming,
     save,
     writing,
 )
@@ -69,7 +71,12 @@ class Friendly(Suggesting):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if sys.stderr is None:  # it is closed, and no other file may take its place
             drop_errors()
-        return super().main(*args, **kwargs)
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:  # of --help, which no command invokes
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -159,7 +166,7 @@ JOBS = click.option(
 @main.command()
 @MODEL
 @INPUT
-@click.option("-o", "--output", type=TEXT, help="File to write to (default: standard output).")
+@click.option("-o", "--output", type=TEXT, help="File to write to; - is standard output, the default.")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @JOBS
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
@@ -176,7 +183,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
-    with writing(output) as stream, brief_warnings():
+    with writing(output) as stream, naming(input), brief_warnings():
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
 
@@ -190,10 +197,11 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with the true outputs in INPUT."""
+    check_stdout()
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
-    with brief_warnings(quiet):
+    with naming(input), brief_warnings(quiet):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:
@@ -208,12 +216,15 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
 def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -> None:
     """Show the contents of MODEL: its certificate, parameters and heaviest weights."""
-    task, model = opened(model, plot)
+    check_stdout()
+    path = model
+    task, model = opened(path, plot)
     figure = task.picture(model) if plot else None
-    if as_json:
-        click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
-    else:
-        task.inspect(model, top, label)
+    with naming(path):
+        if as_json:
+            click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
+        else:
+            task.inspect(model, top, label)
     if plot:
         save(figure, plot)
 

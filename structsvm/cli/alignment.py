@@ -10,7 +10,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
@@ -158,6 +158,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError(f"{path}, record {name!r}: has no decoys (more records with that first word) to learn from")
     sets = file.decoys if decoys or (decoys is None and file.has_decoys) else None
     model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
+    refuse(
+        params,
+        (settings.prior is None, "prior_gap_open prior_gap_extend", "with --prior none"),
+        (settings.gaps == "linear", "prior_gap_extend", "with --gaps linear"),
+        (sets is not None, "window", "where decoys are learnt from"),
+        (sets is not None and settings.loss != "q", "loss", "where decoys are learnt from"),
+    )
     solver = make_solver(settings, DEFAULT_C)
     file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
     sets = None if sets is None else file.decoys

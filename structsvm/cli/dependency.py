@@ -10,11 +10,12 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
+from structsvm.tasks.dependency.templates import lines
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -112,8 +113,14 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     for name in ("arc_templates", "label_templates", "pair_templates"):
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:
-                params[name] = file.read()
+                text = file.read()
+            if not lines(text):
+                raise ValueError(f"{params[name]}: contains no templates")
+            params[name] = text
     before, settings = job.start(DependencyModel.load, DEFAULTS, params)
+    refuse(params, (settings.order == 1, "pair_templates", "with --order 1"))
+    if settings.order == 1 and before is not None and before.pairs is not None:
+        raise click.UsageError(f"--order 1: {job.warm_start} has a second stage, which would be lost")
     if settings.projective is None:
         settings.projective = "auto"
     solver = make_dependency_solver(settings)

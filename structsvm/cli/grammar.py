@@ -14,7 +14,7 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
@@ -171,6 +171,14 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         params["prior"] = None
     before, settings = job.start(GrammarModel.load, DEFAULTS, params)
     generative = settings.solver == PCFG
+    of_training = "C max_iter tol loss penalty rescaling probability span_bits n_jobs checkpoint random_state"
+    refuse(
+        params,
+        (generative, of_training, "with --solver pcfg"),
+        (generative and settings.prior is None, "prior", "with --solver pcfg"),
+        (settings.terminals == "tags", "min_count", "with --terminals tags"),
+        (settings.span_features is False, "span_bits", "with --no-span-features"),
+    )
     if generative and settings.span_features:
         raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
     if before is not None and generative:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Number, Training, optional, with_options
+from structsvm.cli.training import Number, Training, optional, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
@@ -39,6 +39,15 @@ def kernel_options(default: Any) -> Any:
         optional("--coef0", Number("a finite number"), "Of poly and sigmoid.  [default: 0]"),
     ]
     return partial(with_options, options)
+
+
+def kernel_rules(kernel: Any) -> Any:
+    """For `refuse`: the options that a kernel does not have."""
+    return (
+        (kernel == "linear", "gamma", "with --kernel linear"),
+        (kernel != "poly", "degree", f"with --kernel {kernel}"),
+        (kernel not in ("poly", "sigmoid"), "coef0", f"with --kernel {kernel}"),
+    )
 
 
 def kernel_text(kernel: Any) -> str:
@@ -75,11 +84,13 @@ def train_machine(
     names = machine.solver().get_params().keys() | (KERNEL.keys() if machine.has_kernel else set())
     unknown = sorted(params.keys() - names - ({"balanced"} if machine.balances else set()))
     if unknown:
-        raise ValueError(f"--{option} {name} has no {unknown[0]}")
+        raise click.UsageError(f"--{option} {name} has no {unknown[0]}")
     if params.pop("balanced", False):
         params["class_weight"] = "balanced"
     usual = KERNEL | ({"C": AUTO} if "C" in names else {}) | {"random_state": 0}
     merged = usual | ({} if before is None else before.params) | params
+    if machine.has_kernel:
+        refuse(params, *kernel_rules(merged["kernel"]))
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
     settings = Settings(**params)
     left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(settings.C) else set())

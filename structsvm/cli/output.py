@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import sys
 import warnings
@@ -66,6 +67,34 @@ def source(path: str) -> Any:
     return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
 
 
+def named_files(context: Any) -> list[tuple[Any, Any]]:
+    """The parameters of a command that are given and name files or folders, and these."""
+    return [
+        (p, context.params[p.name])
+        for p in context.command.params
+        if isinstance(p.type, (Input, Output, NewFolder)) and context.params.get(p.name) is not None
+    ]
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Turns errors about a given parameter into click.UsageError about its option; others name a file, or `path`."""
+    try:
+        yield
+    except ValueError as error:
+        context, text = click.get_current_context(), " ".join(str(error).splitlines())
+        found = re.match(r"(?:The )?'?(\w+)'?(?: parameter)?", text)
+        for option in context.command.params:
+            source = context.get_parameter_source(option.name or "")
+            is_given = source is click.core.ParameterSource.COMMANDLINE and not isinstance(option.type, click.Path)
+            if found and option.name == found[1] and is_given:
+                raise click.UsageError(option.opts[-1] + text[found.end() :]) from error
+        names = "|".join(re.escape(os.fspath(name)) for _, name in named_files(context))
+        if re.search(rf"--|^The '|^standard |<stdin>|(^|[ '])({names})($|[ ':,/])", text):
+            raise
+        raise click.ClickException(f"{'<stdin>' if path == '-' else path}: {text}") from error
+
+
 def check_files() -> None:
     """Before the current command starts: check its `Input`, `Output` and `NewFolder` parameters.
 
@@ -78,11 +107,7 @@ def check_files() -> None:
         If an output cannot be written.
     """
     context = click.get_current_context()
-    files = [
-        (p, context.params[p.name])
-        for p in context.command.params
-        if isinstance(p.type, (Input, Output, NewFolder)) and context.params.get(p.name) is not None
-    ]
+    files = named_files(context)
     for output, path in files:
         if isinstance(output.type, Input):
             continue
@@ -100,7 +125,9 @@ def check_files() -> None:
             if is_folder and Path(place).resolve() in Path(path).resolve().parents:
                 where = names.format(f"is {path}, in the folder")
                 raise click.UsageError(f"{where}, whose files nothing may replace")
-        if isinstance(output.type, Output) and not (output.type.stream and _is_stream(path)):
+        if not path:
+            raise click.UsageError(f"{output.get_error_hint(context)} is empty: expected the name of a file")
+        if isinstance(output.type, Output) and not (output.type.stream and (path == "-" or _is_stream(path))):
             check_new_file(path)
 
 
@@ -116,12 +143,17 @@ def _is_stream(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
+def check_stdout() -> None:
+    """Raise ValueError if standard output is closed."""
+    if sys.stdout is None:
+        raise ValueError("standard output is closed")
+
+
 @contextmanager
 def writing(output: str | None) -> Iterator[Any]:
-    """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
-    if output is None:
-        if sys.stdout is None:
-            raise ValueError("standard output is closed")
+    """Standard output (None, "-"), or a file that appears under its name only when it is complete; UTF-8 either way."""
+    if output in (None, "-"):
+        check_stdout()
         stream = click.get_text_stream("stdout", encoding="utf-8")  # type: ignore[operator]
         yield stream
         stream.flush()

@@ -13,7 +13,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
@@ -50,7 +50,9 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     lines: Any = read_bags(out.source(path))  # every line has a bag
     tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens, jobs), grammar=model.grammar)
-    aligned = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
+    # Hybrid trees name a unit for every word: alignments, which leave words out, do not judge them.
+    judged = not isinstance(model, HybridModel)
+    aligned = [i for i, alignment in enumerate(lines.alignments) if judged and alignment is not None]
     found = names_of(model, tokens)
     error = alignment_error([lines.alignments[i] for i in aligned], [found[i] for i in aligned]) if aligned else None
     results = out.named(scores, "f1", "precision", "recall") | {"alignment_error": error, "n_sentences": len(tokens)}
@@ -154,6 +156,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         params["features"] = checked_features([*filter(None, params["features"].split(","))])
     model, settings = job.start(BagModel.load, DEFAULTS, params)
     hybrid = settings.method == HybridModel.method
+    of_ospas = "strategy average refine window ngrams role_window max_meanings complete fold_constants"
+    refuse(params, (hybrid, of_ospas, "with --method hybrid"), (not hybrid, "features", "with --method ospas"))
     solver = make_learner(settings) if hybrid else make_ospas(settings)
     solver.validate()
     lines = read_bags(path)

@@ -22,6 +22,7 @@ from structsvm.cli.training import (
     defaults,
     flag,
     optional,
+    refuse,
     training,
     with_options,
 )
@@ -212,6 +213,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if in_shards and (is_stream or is_partial):
         raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
     before, settings = job.start(SequenceModel.load, DEFAULTS, params)
+    refuse(
+        params,
+        (not settings.segments, "segment_length", "without --segments"),
+        (settings.constraints is None, "broken", "without --constraints"),
+    )
     if is_stream:
         stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)

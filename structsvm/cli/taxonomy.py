@@ -12,9 +12,9 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm._adapter import as_objects
-from structsvm.cli.machines import DENSE, KERNEL, kernel_options
+from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import SHARDS, InShards, Training, choice, count, flag, training, with_options
+from structsvm.cli.training import SHARDS, InShards, Training, choice, count, flag, refuse, training, with_options
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
@@ -136,6 +136,9 @@ def documents(model: Any, path: str) -> Any:
     return as_filled(X), y
 
 
+NOT_OF_TEXTS = "on documents in svmlight format"
+
+
 def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any]:
     """Return the shards that options ask for, and their labels; with the words of a model to resume."""
     given: dict[str, Any] = {}
@@ -145,6 +148,8 @@ def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[Docum
         )
     if in_shards.folder is not None and holds_texts(in_shards.path):
         given = {"vectorizer": vectorizer([], **of_texts) if model is None else model.vectorizer}
+    else:
+        refuse(of_texts, (True, "min_count ngrams", NOT_OF_TEXTS))
     found = in_shards.of(DocumentShards, **given)
     return found, found.labels
 
@@ -197,8 +202,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         of_kernel = sorted(params.keys() & KERNEL.keys())
         if of_kernel and "kernel" not in params:
             raise click.UsageError(f"--{of_kernel[0]} has no meaning without --kernel")
+        if "kernel" in params:
+            refuse(params, *kernel_rules(params["kernel"]), (True, "max_weights", "with --kernel"))
         X, y = shards(in_shards, of_texts) if in_shards else read_documents(path)
-        X = X if in_shards else as_filled(X)
+        if not in_shards:
+            refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
+            X = as_filled(X)
         params = dict[str, Any](solver="larank", random_state=0) | params
         model = TaxonomyClassifier(vectorizer=None if in_shards else vectorizer(X, **of_texts), **params)
     elif of_texts:

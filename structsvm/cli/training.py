@@ -106,6 +106,15 @@ SHARDS = (
 )
 
 
+def refuse(given: dict[str, Any], *rules: tuple[Any, str, str]) -> None:
+    """Raise UsageError for a given option without effect: of rules (whether they have none, names, why)."""
+    for option in click.get_current_context().command.params:
+        for has_none, names, why in rules:
+            if has_none and option.name in given and option.name in names.split():
+                is_off = given[option.name] is False and option.secondary_opts
+                raise click.UsageError(f"{(is_off or option.opts)[-1]} has no effect {why}")
+
+
 def with_options(options: Sequence[Any], command: Any) -> Any:
     """Decorate a command with options, in their order."""
     for option in reversed(options):
@@ -171,7 +180,16 @@ def training(
             source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
             given = {name: value for name, value in params.items() if source(name) is not default}
             job = Training(model, warm_start, plot, quiet, params["checkpoint"])
-            sys.exit(function(job, train_file, given))
+            refuse(given, (not job.checkpoint and "stream" not in given, "checkpoint_every", "without --checkpoint"))
+            if given.get("n_jobs") == 0:
+                raise click.UsageError("--jobs: 0 is no number of threads")
+            try:
+                with out.naming(train_file):
+                    sys.exit(function(job, train_file, given))
+            except KeyboardInterrupt:
+                if not job.is_saved:
+                    click.echo("no model was written", err=True)
+                raise
 
         files = "Files that end in .gz, .xz or .bz2 are decompressed."
         return click.command(help=f"{cleandoc(function.__doc__)}\n\n{files}")(with_options(options, command))
@@ -188,6 +206,7 @@ class Training:
     plot: str | None
     quiet: bool
     checkpoint: str | None
+    is_saved: bool = False
     begin: float = field(default_factory=time.perf_counter)
 
     @property
@@ -218,7 +237,10 @@ class Training:
         resume = self.warm_start is not None
         with out.brief_warnings(self.quiet):
             run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
-        return self.end(model, f"{run.progress:.1f} passes" if run.status == "interrupted" else None, **options)
+        interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
+        if interrupted and run.is_trial:
+            interrupted += " over a part of the data, while C was chosen"
+        return self.end(model, interrupted, **options)
 
     def end(self, model: Any, interrupted: str | None = None, *, describe: Any = None, draw: Any = out.history) -> int:
         """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so much of it.
@@ -248,8 +270,10 @@ class Training:
         try:
             with out.held_interrupts(is_first) as came:
                 model.save(self.model_path)
+                self.is_saved = True
         except (OSError, ValueError, MemoryError) as error:
-            message = f"the model was not saved: {error or 'not enough memory'}"
+            where = "" if self.model_path in str(error) else f"{self.model_path}: "
+            message = f"the model was not saved: {where}{error or 'not enough memory'}"
             if self.checkpoint is not None and os.path.exists(self.checkpoint):
                 message += f"; {self.checkpoint} holds its training: run the command again to resume from there"
             raise click.ClickException(message) from error

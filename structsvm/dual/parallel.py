@@ -229,7 +229,7 @@ class Rounds:
                 self._client, self._cluster = client, connect(client, self.shards)
             return self._cluster.map(function, w, arguments)
         if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
-            return self._in_threads(function, w, spans, effective_n_jobs(self.n_jobs))
+            return self._in_threads(function, w, spans, min(effective_n_jobs(self.n_jobs), len(spans)))
         return Parallel(n_jobs=self.n_jobs)(
             delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
         )

@@ -46,11 +46,16 @@ def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArr
         raise SvmlightFileError(f"{name}: contains no examples")
     try:
         numbers = [float(label) for label in labels]
-        if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
+        if all(map(is_plain, {*labels})) and all(number.is_integer() and abs(number) < 2**53 for number in numbers):
             return X, np.array(numbers, dtype=np.int64)
     except ValueError:
         pass
     return X, np.array(labels)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has none of the characters that are digits for Python alone."""
+    return text.isascii() and "_" not in text
 
 
 def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
@@ -67,6 +72,8 @@ def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, lis
         label, *pairs = fields
         try:
             split = [pair.split(":") for pair in pairs]
+            if not is_plain(line) and not all(map(is_plain, pairs)):
+                raise ValueError
             new = [int(index) for index, _ in split]
             values.extend([float(value) for _, value in split])
         except ValueError:

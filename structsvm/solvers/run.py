@@ -68,6 +68,7 @@ class Run:
     dual_before = 0.0
     primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
+    is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:

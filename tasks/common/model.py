@@ -472,6 +472,7 @@ class ChoosingModel(TaskModel):
         """Restore the model of an interrupted training on a part of the examples; returns its run."""
         run = part.run
         run.interrupt()
+        run.is_trial = True
         self.learn(run)
         self.adopt(part)
         self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C

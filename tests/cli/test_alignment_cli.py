@@ -114,11 +114,20 @@ def test_bad_input(files, tmp_path):
             "no substitution matrix 'NONE'",
         ),
         (("train", "alignment", files / "train.a2m", "-m", tmp_path / "no" / "m"), "there is no folder"),
-        (("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "-C", -1), "The 'C' parameter"),
         (("inspect", files / "model", "--label", "B"), "--label is for models of labels"),
         (("evaluate", files / "model", files / "test.a2m.gz", "--plot", "x.png"), "--plot draws a confusion matrix"),
     ]:
         assert message in run(*args, code=1).output
+        assert not (tmp_path / "m").exists()
+    for options, message in [
+        (("-C", -1), "-C of LaRank must be"),
+        (("--prior", "none", "--prior-gap-open", -1), "--prior-gap-open has no effect with --prior none"),
+        (("--gaps", "linear", "--prior-gap-extend", -1), "--prior-gap-extend has no effect with --gaps linear"),
+        (("--window", 2), "--window has no effect where decoys are learnt from"),
+        (("--loss", "zero_one"), "--loss has no effect where decoys are learnt from"),
+    ]:
+        args = "train", "alignment", files / "train.a2m", "-m", tmp_path / "m", *options
+        assert message in run(*args, code=2).output
         assert not (tmp_path / "m").exists()
 
 

@@ -124,9 +124,10 @@ def test_bad_input(data, tmp_path):
         (["--machine", "huller", "--balanced"], "--machine huller has no balanced"),
         (["--machine", "sgdqn", "--kernel", "rbf"], "--machine sgdqn has no kernel"),
         (["--alpha", "1"], "--machine lasvm has no alpha"),
-        (["-C", "-1"], "The 'C' parameter of LaSVM must be"),
+        (["-C", "-1"], "-C of LaSVM must be"),
+        (["--gamma", "1", "--kernel", "linear"], "--gamma has no effect with --kernel linear"),
     ]:
-        assert message in run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", *options, status=1)[1]
+        assert message in run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", *options, status=2)[1]
     run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", "--gamma", "-1", status=2)
     run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", "--coef0", "nan", status=2)
     assert not (tmp_path / "m").exists()

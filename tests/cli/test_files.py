@@ -256,7 +256,7 @@ def test_a_second_ctrl_c_leaves_no_half_of_a_file(tmp_path):
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert (process.returncode, err) == (130, "interrupted\n")
+    assert (process.returncode, err) == (130, "no model was written\ninterrupted\n")
     assert contents(tmp_path) == before
 
 

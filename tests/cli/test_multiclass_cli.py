@@ -56,7 +56,7 @@ def test_every_solver(data, tmp_path):
         out, _ = run(data, "inspect", tmp_path / "m")
         assert type(structsvm.load(tmp_path / "m")).__name__ in out
     seeded = ["--solver", "weston_watkins", "--seed", "1"]
-    _, err = run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "x", *seeded, status=1)
+    _, err = run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "x", *seeded, status=2)
     assert "--solver weston_watkins has no random_state" in err
     X, y = clouds(300, 0)
     run(
@@ -129,12 +129,20 @@ def test_errors(data, tmp_path):
         ([*train, tmp_path / "one.svm", "-m", "x"], "two classes or more"),
         ([*train, tmp_path / "bad.svm", "-m", "x"], "bad.svm, line 2"),
         ([*train, "train.svm", "-m", "none/x"], "there is no folder"),
-        ([*train, "train.svm", "-m", "x", "-C", "-1"], "'C' parameter"),
-        ([*train, "train.svm", "-m", "x", "--solver", "perceptron", "-C", "1"], "--solver perceptron has no C"),
-        ([*train, "train.svm", "-m", "x", "--cache-size", "1e-6"], "less than one row"),
         (["predict", "m", tmp_path / "wide.svm"], "has a feature 11; the model was trained on 10 features"),
     ]:
         assert message in run(data, *args, status=1)[1]
+    for options, message in [
+        (["-C", "-1"], "-C of KernelLaRank must be"),
+        (["--cache-size", "1e-6"], "less than one row"),
+        (["--cache-size", "-1"], "--cache-size of KernelLaRank must be"),
+        (["--solver", "perceptron", "-C", "1"], "--solver perceptron has no C"),
+        (["--kernel", "linear", "--gamma", "1"], "--gamma has no effect with --kernel linear"),
+        (["--degree", "2"], "--degree has no effect with --kernel rbf"),
+        (["--kernel", "linear", "--coef0", "1"], "--coef0 has no effect with --kernel linear"),
+        (["--kernel", "sigmoid", "--degree", "2"], "--degree has no effect with --kernel sigmoid"),
+    ]:
+        assert message in run(data, *train, "train.svm", "-m", "x", *options, status=2)[1]
     for value in ("0", "-1", "wide", "nan"):
         assert "positive number" in run(data, *train, "train.svm", "-m", "x", "--gamma", value, status=2)[1]
     assert not (data / "x").exists()

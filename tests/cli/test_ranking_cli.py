@@ -130,14 +130,17 @@ def test_refusals(data, tmp_path):
         ([*train, tmp_path / "bad", "--query", tmp_path / "none"], "bad, line 2"),
         ([*train, tmp_path / "equal"], "nothing can be learnt: in each query all rows have the same grade"),
         ([*train, tmp_path / "empty"], "empty: the rows have no features"),
-        ([*train, "train", "--loss", "map", "--k", "3"], "The 'k' parameter belongs to loss='ndcg'"),
-        ([*train, "train", "-C", "-1"], "'C' parameter"),
-        ([*train, "train", "--warm-start", "m", "--loss", "map"], "'loss'"),
+        ([*train, "train", "--warm-start", "m", "--loss", "map"], "another 'loss'"),
         (["evaluate", "m", tmp_path / "equal"], "there is nothing to compare with"),
         (["evaluate", "m", tmp_path / "none"], "its lines have no qid"),
         (["predict", "m", "test", "-k", "2"], "this one gives each row a score"),
     ]:
         assert message in run(data, *args, status=1)[1]
+    for options, message in [
+        (["--loss", "map", "--k", "3"], "--k belongs to loss='ndcg'"),
+        (["-C", "-1"], "-C of LaRank must be"),
+    ]:
+        assert message in run(data, *train, "train", *options, status=2)[1]
     (tmp_path / "-.query").write_text("1\n")  # beside standard input there is no file
     assert "its lines have no qid" in run(tmp_path, "evaluate", data / "m", "-", text="1 1:1\n", status=1)[1]
     assert "models that have probabilities" in run(data, "predict", "m", "test", "--confidence", status=2)[1]

@@ -221,19 +221,20 @@ def test_what_there_is_not(data, tmp_path):
         assert out == "" and "nothing to show" in err
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "none/m", status=1)
     assert "there is no folder" in err
-    _, err = run(
-        tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", "--method", "ospas", status=1
-    )
-    assert "The 'C' parameter of Ospas must be a float in the range (0.0, inf). Got 0.0 instead." in err
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "pcfg", status=2)
     assert "'pcfg' is not one of" in err
     for option, message in (
-        (("--method", "ospas", "--solver", "larank"), "The 'solver' parameter belongs to method='hybrid'"),
-        (("--method", "ospas", "--abstain-below", "0.5"), "The 'abstain_below' parameter belongs to method='hybrid'"),
-        (("--loss", "f1"), "The 'loss' parameter belongs to solvers of the dual. Got 'f1'"),
-        (("--features", "bigrams,words"), "features may be affixes, shape, bigrams, borders, inside. Got 'words'"),
+        (("--method", "ospas", "-C", "0"), "-C of Ospas must be a float in the range (0.0, inf). Got 0.0 instead."),
+        (("--method", "ospas", "--solver", "larank"), "--solver belongs to method='hybrid'"),
+        (("--method", "ospas", "--abstain-below", "0.5"), "--abstain-below belongs to method='hybrid'"),
+        (("--method", "ospas", "--features", "shape"), "--features has no effect with --method ospas"),
+        (("--loss", "f1"), "--loss belongs to solvers of the dual. Got 'f1'"),
+        (("--features", "bigrams,words"), "--features may be affixes, shape, bigrams, borders, inside. Got 'words'"),
+        (("--average",), "--average has no effect with --method hybrid"),
+        (("--no-complete",), "--no-complete has no effect with --method hybrid"),
+        (("--window", "1"), "--window has no effect with --method hybrid"),
     ):
-        _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", *option, status=1)
+        _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", *option, status=2)
         assert message in err
     assert not os.listdir(tmp_path)
 

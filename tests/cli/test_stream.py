@@ -149,7 +149,7 @@ def test_ctrl_c_within_a_batch(work, monkeypatch):
     # Before anything was learnt, nothing is left behind.
     monkeypatch.setattr(stream.Stream, "learn", interrupt)
     _, err = run(work, *TRAIN, "train.txt", "-m", "none", status=130)
-    assert err == "interrupted\n" and not (work / "none").exists()
+    assert err == "no model was written\ninterrupted\n" and not (work / "none").exists()
 
 
 @pytest.mark.parametrize("where", [0, 1, 47])
