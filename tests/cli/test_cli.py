@@ -127,6 +127,11 @@ def test_predict_to_a_file(work):
     assert sorted(os.listdir(work)) == ["chunk.model", "labels.txt", "test.txt", "train.txt"]
 
 
+def test_a_dash_is_standard_output(work):
+    assert run(work, "predict", "chunk.model", "test.txt", "-o", "-") == run(work, "predict", "chunk.model", "test.txt")
+    assert not (work / "-").exists()
+
+
 def test_output_is_all_or_nothing(work):
     (work / "labels.txt").write_text("old")
     (work / "bad.txt").write_text("one\n")

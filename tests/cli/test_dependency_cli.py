@@ -72,6 +72,20 @@ def test_templates_of_files(work):
     assert "no column 'word'" in err
 
 
+def test_a_second_stage_is_not_lost(work):
+    run(work, "train", "dependency", "train", "-m", "two", "-C", "0.1", "--max-iter", "1", "-q")
+    again = ["train", "dependency", "train", "--warm-start", "two", "-m", "one", "-q"]
+    assert "--order 1: two has a second stage" in run(work, *again, "--order", "1", status=2)[1]
+    assert not (work / "one").exists()
+
+
+@pytest.mark.parametrize("option", ["--arc-templates", "--label-templates", "--pair-templates"])
+def test_files_without_templates(work, option):
+    (work / "empty").write_text("\n# none\n")
+    err = run(work, "train", "dependency", "train", "-m", "none", option, "empty", status=1)[1]
+    assert err == "Error: empty: contains no templates\n" and not (work / "none").exists()
+
+
 def test_bad_files(work):
     (work / "bad").write_text("1\ta\n")
     for args in (("train", "dependency", "bad", "-m", "x"), ("predict", "m", "bad"), ("evaluate", "m", "bad")):

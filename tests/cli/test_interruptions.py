@@ -11,6 +11,8 @@ from command_line import COMMAND, run
 
 from structsvm.cli.output import brief_warnings, held_interrupts
 from structsvm.datasets import make_sequences, write_columns
+from structsvm.solvers.run import DualRun
+from structsvm.tasks.common.selection import Search
 
 TRAIN = ["train", "sequence", "d", "-m", "m", "--loss", "hamming", "-C", "1", "--max-iter", "2"]
 STREAM = ["train", "sequence", "d", "-m", "m", "--stream", "--batch", "20", "--hash-bits", "10"]
@@ -83,6 +85,35 @@ def test_closed_streams(work):
     closed("2>&-", *TRAIN, status=0)
     assert closed(">&-", "predict", "m", "d", status=1) == "Error: standard output is closed\n"
     assert closed("<&-", "predict", "m", "-", status=1) == "Error: standard input is closed\n"
+    for command in (["evaluate", "m", "d"], ["inspect", "m"]):
+        assert closed(">&-", *command, status=1) == "Error: standard output is closed\n"
+    assert closed(">&-", "predict", "m", "d", "-o", "out", status=0) == "" and (work / "out").exists()
+    if os.path.exists("/dev/full"):
+        assert closed("> /dev/full", "--help", status=1) == "Error: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_ctrl_c_while_c_is_chosen(work, n, monkeypatch):
+    """The model of what was tried last, which is said to be that; before the first pass there is none."""
+    left, end_pass = iter([False] * (n - 1) + [True]), DualRun.advance
+
+    def interrupted(self, *args, **options):
+        if next(left, False):
+            raise KeyboardInterrupt
+        return end_pass(self, *args, **options)
+
+    monkeypatch.setattr(DualRun, "advance", interrupted)
+    _, err = run(work, "train", "sequence", "d", "-m", "m", "--loss", "hamming", status=130)
+    assert "passes over a part of the data, while C was chosen: m holds the partial model" in err
+    monkeypatch.setattr(Search, "choose", interrupted_at_once)
+    assert run(work, "train", "sequence", "d", "-m", "x", "--loss", "hamming", status=130)[1] == (
+        "no model was written\ninterrupted\n"
+    )
+    assert not (work / "x").exists()
+
+
+def interrupted_at_once(*args):
+    raise KeyboardInterrupt
 
 
 def test_warnings_are_lines(capsys):

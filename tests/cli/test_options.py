@@ -1,9 +1,10 @@
-"""Options of the commands that train: their defaults are those of the estimators."""
+"""Options of the commands that train: their defaults are those of the estimators; none without effect is accepted."""
 
 import inspect
 
 import click
 import pytest
+from command_line import run
 
 from structsvm import tasks
 from structsvm.cli import main
@@ -33,3 +34,47 @@ def test_defaults(task):
     assert shared.pop("random_state") == (0, None)  # a command repeats itself
     assert all(default == wanted for default, wanted in shared.values()), shared
     assert len(shared) >= 2 or task in ("binary", "multiclass")  # whose machines have defaults of their own
+
+
+PCFG = ["--solver", "pcfg"]
+RBF = ["--kernel", "rbf"]
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("binary", ["--checkpoint-every", 2], "--checkpoint-every has no effect without --checkpoint"),
+        *(
+            ("grammar", [*PCFG, *options], f"{options[0]} has no effect with --solver pcfg")
+            for options in (
+                *(["-C", 5], ["--max-iter", 3], ["--tol", 0.1], ["--loss", "f1"], ["--penalty", "quadratic"]),
+                *(["--rescaling", "slack"], ["--probability"], ["--span-bits", 3], ["--jobs", 3], ["--seed", 3]),
+                *(["--checkpoint", "c"], ["--prior", "none"]),
+            )
+        ),
+        ("grammar", ["--min-count", 3], "--min-count has no effect with --terminals tags"),
+        ("grammar", ["--no-span-features", "--span-bits", 4], "--span-bits has no effect with --no-span-features"),
+        ("dependency", ["--order", 1, "--pair-templates", "t"], "--pair-templates has no effect with --order 1"),
+        ("taxonomy", [*RBF, "--degree", 2], "--degree has no effect with --kernel rbf"),
+        ("taxonomy", [*RBF, "--coef0", 2], "--coef0 has no effect with --kernel rbf"),
+        ("taxonomy", [*RBF, "--max-weights", 9], "--max-weights has no effect with --kernel"),
+        ("taxonomy", ["--kernel", "linear", "--gamma", 2], "--gamma has no effect with --kernel linear"),
+        ("taxonomy", ["--min-count", 2], "--min-count has no effect on documents in svmlight format"),
+        ("taxonomy", ["--ngrams", 2, "--shards", "s"], "--ngrams has no effect on documents in svmlight format"),
+    ],
+)
+def test_options_without_effect(tmp_path, task, options, message):
+    (tmp_path / "d").write_text("1 1:1\n2 2:1\n")
+    (tmp_path / "t").write_text("h.upos m.upos\n")
+    _, err = run(tmp_path, "train", task, "d", "-m", "m", *options, status=2)
+    assert f"Error: {message}\n" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"d", "t"}
+
+
+def test_what_goes_with_the_other_choice_is_accepted(tmp_path):
+    (tmp_path / "d").write_text("(S (A a) (B b))\n" * 8)
+    run(tmp_path, "train", "grammar", "d", "-m", "m", *PCFG, "--smoothing", 0.5, "--terminals", "words", "-q")
+    run(tmp_path, "train", "grammar", "d", "-m", "m", "-C", 1, "--terminals", "words", "--min-count", 3, "-q")
+    (tmp_path / "d").write_text("1 1:1\n2 2:1\n" * 8)
+    for options in (["--kernel", "poly", "--degree", 2, "--coef0", 1, "--gamma", 1], ["--max-weights", 9]):
+        run(tmp_path, "train", "taxonomy", "d", "-m", "m", "-C", 1, *options, "-q")

@@ -32,6 +32,8 @@ def test_labels_may_be_words(tmp_path):
     (tmp_path / "a").write_text("cat 2:1\n3 1:1\n", encoding="utf-8")
     X, y = read_svmlight(tmp_path / "a")
     assert y.tolist() == ["cat", "3"] and X.shape == (2, 2)
+    (tmp_path / "a").write_text("1_0 2:1\n3 1:1\n\u0661 1:2  # \u0661_\n", encoding="utf-8")
+    assert read_svmlight(tmp_path / "a")[1].tolist() == ["1_0", "3", "\u0661"]
 
 
 @given(seed=st.integers(0, 10**6))
@@ -54,6 +56,9 @@ def test_written_is_read(seed, tmp_path_factory):
         ("1 1:2\n1 2\n", "line 2: expected a label and index:value pairs, found '1 2'"),
         ("1 1:2\n\n1 a:2\n", "line 3: expected"),
         ("1 1:2:3\n", "line 1: expected"),
+        ("1 1:2\n1 1:1_0\n", "line 2: expected"),
+        ("1 1_0:2\n", "line 1: expected"),
+        ("1 1:\u0661\n", "line 1: expected"),
         ("1 0:2\n", "line 1: an index that is not in 1"),
         ("1 1:2\n1 3000000000:2\n", "line 2: an index that is not in 1"),
         ("1 2:2 2:3\n", "line 1: a repeated index"),
@@ -64,7 +69,7 @@ def test_written_is_read(seed, tmp_path_factory):
     ],
 )
 def test_errors_name_file_and_line(tmp_path, text, message):
-    (tmp_path / "bad.svm").write_text(text)
+    (tmp_path / "bad.svm").write_text(text, encoding="utf-8")
     with pytest.raises(SvmlightFileError, match=f"bad.svm[,:].*{message}"):
         read_svmlight(tmp_path / "bad.svm")
 
