@@ -1,5 +1,6 @@
 """The command line and its commands for sequences: in this process, and in one of its own where that matters."""
 
+import errno
 import gzip
 import io
 import json
@@ -452,6 +453,15 @@ def test_files_that_do_not_fit_the_model(work):
     SequenceLabeler().fit([[["a"]]], [["A"]]).save(work / "python")
     _, err = run(work, "predict", "python", "test.txt", status=1)
     assert "trained on Python data, not on columns" in err
+
+
+def test_a_model_that_cannot_be_written_is_named(work, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("structsvm.tasks.common.model.write_model", full)
+    _, err = run(work, "train", "sequence", "train.txt", "-m", "m", "-C", 1, "--max-iter", 1, "-q", status=1)
+    assert err == "Error: the model was not saved: m: [Errno 28] No space left on device\n"
 
 
 def test_an_old_model_survives_a_failed_training(work):

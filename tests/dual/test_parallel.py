@@ -85,6 +85,13 @@ def test_one_job_makes_no_copies():
     assert len(alone.copies) == 1 and len(two.copies) == 2
 
 
+def test_there_are_no_more_threads_than_shards():
+    problem, w = Data().bind(), np.zeros(Data().oracle.n_features)
+    alone, many = Rounds(problem, 1), Rounds(problem, 10**4)
+    np.testing.assert_array_equal(many.violations(w), alone.violations(w))
+    assert len(many.copies) == len(many.bounds) - 1 <= problem.n_samples
+
+
 def test_processes_are_asked_where_a_backend_has_no_shared_memory():
     joblib = pytest.importorskip("joblib")
     problem = ViterbiOracle(2, 3).bind([np.eye(3)] * 4, [np.array([0, 1, 0])] * 4)
