@@ -191,7 +191,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     for name, is_given in (("partial", is_partial), ("kernel", "kernel" in params)):
         if in_shards and is_given:
             raise click.UsageError(f"--{name} has no meaning with shards")
-    of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
+    of_texts: dict[str, Any] = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:
         params["leaf_only"] = not params.pop("any_node")
     if params.pop("balanced", False):

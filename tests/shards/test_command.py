@@ -62,15 +62,15 @@ def test_no_output_goes_into_the_folder_that_is_made(work, options, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "status", "message"),
     [
-        (["--segments"], "shards need segments=False"),
-        (["--constraints", "bio", "--broken", "repair"], "shards need broken='refuse' or 'predict'"),
-        (["--inference", "greedy", "--loss", "log"], "loss='log' needs inference='exact'"),
+        (["--segments"], 1, "shards need segments=False"),
+        (["--constraints", "bio", "--broken", "repair"], 1, "shards need broken='refuse' or 'predict'"),
+        (["--inference", "greedy", "--loss", "log"], 2, "loss='log' needs inference='exact'"),
     ],
 )
-def test_what_shards_cannot_be_trained_with_is_refused_before_they_are_made(work, options, message):
-    _, error = run(work, *TRAIN, "train.txt", "--shards", "shards", *options, "--model", "model", status=1)
+def test_what_shards_cannot_be_trained_with_is_refused_before_they_are_made(work, options, status, message):
+    _, error = run(work, *TRAIN, "train.txt", "--shards", "shards", *options, "--model", "model", status=status)
     assert message in error and not (work / "shards").exists()
 
 
