@@ -50,9 +50,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     lines: Any = read_bags(out.source(path))  # every line has a bag
     tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens, jobs), grammar=model.grammar)
-    # Hybrid trees name a unit for every word: alignments, which leave words out, do not judge them.
-    judged = not isinstance(model, HybridModel)
-    aligned = [i for i, alignment in enumerate(lines.alignments) if judged and alignment is not None]
+    aligned = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
     found = names_of(model, tokens)
     error = alignment_error([lines.alignments[i] for i in aligned], [found[i] for i in aligned]) if aligned else None
     results = out.named(scores, "f1", "precision", "recall") | {"alignment_error": error, "n_sentences": len(tokens)}
