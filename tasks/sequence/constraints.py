@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ def parts_of(label: str) -> tuple[str, str | None]:
 
 
 def label_of(tag: str, kind: str) -> str:
-    """The label of a tag and a type."""
-    return f"{tag}-{kind}" if kind else tag
+    """The label of a tag and a type; one object for all tokens that have it."""
+    return intern(f"{tag}-{kind}") if kind else tag
 
 
 def repaired(scheme: str, labels: list[str]) -> list[str]:

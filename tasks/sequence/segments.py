@@ -6,6 +6,7 @@ BIO, in BIOES, or lists of spans ``(start, stop, label)``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -178,15 +179,18 @@ def labels_of(spans: Any, length: int, i: int) -> list[str]:
 
 def spans_of(tags: Any) -> list[tuple[int, int, str]]:
     """The spans ``(start, stop, label)`` of a chain of segments in tags."""
-    found, start = [], 0
+    return list(_each_span(tags))
+
+
+def _each_span(tags: Any) -> Iterator[tuple[int, int, str]]:
+    start = 0
     for t, tag in enumerate(tags):
         head, kind = parts_of(tag)
         if kind is not None:
             if head in "BS":
                 start = t
             if head in "ES":
-                found.append((start, t + 1, kind))
-    return found
+                yield start, t + 1, kind
 
 
 def all_tags(tags: Any, classes: Any) -> list[str]:
@@ -212,6 +216,6 @@ def tags_of_types(labels: Any) -> Any:
 def usual_length(tags: Any) -> int:
     """The longest of nearly all segments, within bounds; what is known in part counts as outside."""
     known = ([tag if isinstance(tag, str) else "O" for tag in labels] for labels in tags)
-    lengths = np.sort([b - a for labels in known for a, b, _ in spans_of(labels)])
-    most = int(lengths[int(SHARE * (len(lengths) - 1))]) if len(lengths) else SHORTEST
+    counts = np.bincount(np.fromiter((b - a for labels in known for a, b, _ in _each_span(labels)), np.int64))
+    most = int(np.searchsorted(counts.cumsum(), int(SHARE * (counts.sum() - 1)), "right")) if len(counts) else SHORTEST
     return min(max(most, SHORTEST), LONGEST)
