@@ -141,6 +141,8 @@ class Corpus:
 
     def turn_on(self, problem, n_threads):
         whole, least = (turn(problem, n, n_threads)["worker"] for n in (self.n, n_threads))
+        if whole <= least:
+            raise RuntimeError(f"{n_threads} threads: {self.n} examples took {whole:.3g} s, next to none {least:.3g} s")
         return {"token": (whole - least) / self.n_tokens, "least": least, "weight": least / problem.n_features}
 
 
@@ -151,10 +153,10 @@ def problem_of(folder):
 
 def turn(problem, n, n_threads=1):
     """Medians over the exchanges of one worker on n examples, one a pass, but for the first: pages are new there."""
-    training = Logical(problem.shard(0, n), 1, n_threads)
-    for _ in range(1 + TURNS):
+    training, n_first = Logical(problem.shard(0, n), 1, n_threads), 1 + n_threads
+    for _ in range(n_first + TURNS):
         training.run_pass()
-    return {key: float(np.median([row[key] for row in training.log[1:]])) for key in training.log[0]}
+    return {key: float(np.median([row[key] for row in training.log[n_first:]])) for key in training.log[0]}
 
 
 # ---- logical workers -----------------------------------------------------------------------------
