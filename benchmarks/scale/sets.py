@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
+from functools import partial
 
 from binary.data import adult, mnist, trial, usps
-from common.measure import run_module
+from common.measure import repeat, run_module
 from common.report import Table, notes
 from scale.threads import cases
 from structsvm.datasets import fetch_ud_dutch
@@ -45,25 +45,18 @@ def ratio(row):
 
 def measure(times, quick):
     """CPU seconds of each task's training, with the set of this process."""
-    found = {}
+    return {name: repeat(fit, times)[1].cpu for name, fit in trainings(quick)}
+
+
+def trainings(quick):
+    """Yield names and functions that train, one by one: their data are large."""
     for case in cases(quick):
-        found[case.name] = best(times, lambda case=case: case.fit(PASSES, 1))
+        yield case.name, partial(case.fit, PASSES, 1)
     trees = fetch_ud_dutch().train[: 100 if quick else 1000]
-    found["UD Dutch, 1,000 sentences"] = best(times, lambda: DependencyParser(C=0.01, random_state=0).fit(trees))
+    yield "UD Dutch, 1,000 sentences", partial(DependencyParser(C=0.01, random_state=0).fit, trees)
     for task in (adult(), usps(noise=True), mnist(0)):
         some = trial(task) if quick else task
-        machine = LaSVMClassifier(random_state=0, **task.params)
-        found[f"LaSVM, {task.name}"] = best(times, lambda some=some, machine=machine: machine.fit(some.X, some.y))
-    return found
-
-
-def best(times, fit):
-    seconds = []
-    for _ in range(times):
-        begin = time.process_time()
-        fit()
-        seconds.append(time.process_time() - begin)
-    return min(seconds)
+        yield f"LaSVM, {task.name}", partial(LaSVMClassifier(random_state=0, **task.params).fit, some.X, some.y)
 
 
 ABOUT = notes(f"""The whole fit, the best of some runs, each set in a process of its own (`{VARIABLE}`); {PASSES} passes
