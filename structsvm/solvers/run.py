@@ -223,6 +223,10 @@ class Run:
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
+    def batch_state(self) -> dict[str, NDArray[Any]]:
+        """Return what other data can continue from, without schedule and history: the state after a batch."""
+        return dict(self.state.get_state()) | {"kind": as_array(self.state.kind)}
+
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`.
 

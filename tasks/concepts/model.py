@@ -151,7 +151,7 @@ class ConceptModel(TaskModel):
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
     def state_after(self, run: Any, passes: int | None) -> Any:
-        arrays = run.get_state() if passes is None else run.state.get_state()
+        arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 
     # ---- prediction -----------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class LinearModel(Calibrated):
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
     def state_after(self, run: Any, passes: int | None) -> Any:
-        return run.get_state() if passes is None else run.state.get_state()
+        return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:
         """Scores: array (n_samples, n_machines)."""

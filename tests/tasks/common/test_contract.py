@@ -5,26 +5,15 @@ import inspect
 import pickle
 import re
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
-from python_oracles import Multiclass
+from cases import CASES, ROWS
 from sklearn.base import clone
 
 import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
-from structsvm._adapter import as_objects
-from structsvm.datasets import (
-    make_alignment,
-    make_ambig_house,
-    make_concept_world,
-    make_dependency_trees,
-    make_treebank,
-)
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
 from structsvm.solvers.base import Solver
@@ -34,180 +23,6 @@ from structsvm.tasks.common.model import TaskModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
-rng = np.random.default_rng(0)
-ROWS = rng.normal(size=(60, 4))
-CLASSES = np.where(ROWS[:, 0] > 0.5, "a", np.where(ROWS[:, 1] > 0.0, "b", "c"))
-OPEN = as_objects([{"a", c} if k % 3 == 1 else c for k, c in enumerate(CLASSES.tolist())])
-SETS = [{c} | ({"d"} if x > 0.0 else set()) for c, x in zip(CLASSES.tolist(), ROWS[:, 2], strict=True)]
-INDICATORS = np.array([[label in labels for label in "abcd"] for labels in SETS]).astype(int)
-GRADES = np.round(ROWS[:, 0] - ROWS[:, 0].min())
-TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
-WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
-TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
-SPANS = [[(0, 2, "P"), (2, 3, "N")], [(0, 1, "P"), (1, 2, "N")], [(1, 2, "P")]] * 4
-TREES = [str(tree) for tree in make_treebank(8, max_length=7, random_state=0)] * 2  # the first half settles the grammar
-SENTENCES = make_dependency_trees(12, max_length=7, crossing=0.2, random_state=0)
-ARCS = [tree.arcs for tree in SENTENCES]
-HOUSE = make_ambig_house(40, 1, random_state=0)
-SCENES, CONCEPTS, WORLDS = make_concept_world(30, random_state=0)
-PAIRS = make_alignment(8, random_state=0)
-ORACLE = Multiclass(3, 4)
-PATH, RING = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
-GRAPHS = [(ROWS[3 * k : 3 * k + 3], (PATH, RING)[k % 2]) for k in range(20)]
-NODES = [CLASSES[3 * k : 3 * k + 3] for k in range(20)]
-
-
-@dataclass
-class Case:
-    """An estimator class with quick parameters, and data for it."""
-
-    kind: Any
-    params: dict
-    X: Any
-    y: Any
-    strange: Any = None  # labels of X[:2], one of them unseen; None: there are no labels
-    shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
-    rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
-    load: dict = field(default_factory=dict)
-
-    def make(self, **params):
-        return self.kind(**self.params | params)
-
-    def fit(self, **params):
-        return self.make(**params).fit(self.X, self.y)
-
-    def part(self, start, stop):
-        return self.X[start:stop], None if self.y is None else self.y[start:stop]
-
-
-def kernel(kind, y, rounding=0.0, **params):
-    return Case(kind, {"gamma": 0.5} | params, ROWS, y, np.array(["zz", y[0]]), rounding=rounding)
-
-
-CASES = {
-    "sequence": Case(tasks.SequenceLabeler, {"random_state": 0}, WORDS, TAGS, [["zz", "A", "N"], ["D", "N"]]),
-    "greedy": Case(
-        tasks.SequenceLabeler,
-        {"inference": "greedy", "random_state": 0},
-        WORDS,
-        TAGS,
-        [["zz", "A", "N"], ["D", "N"]],
-    ),
-    "segments": Case(
-        tasks.SequenceLabeler,
-        {"segments": True, "C": 0.1, "random_state": 0},
-        WORDS,
-        SPANS,
-        [[(0, 1, "zz")], [(1, 2, "N")]],
-    ),
-    "grammar": Case(tasks.GrammarParser, {"C": 0.1, "random_state": 0}, TREES, None),
-    "dependency": Case(
-        tasks.DependencyParser,
-        {"C": 0.1, "random_state": 0},
-        SENTENCES,
-        ARCS,
-        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
-    ),
-    "open dependency": Case(
-        tasks.DependencyParser,
-        {"C": 0.1, "projective": True, "random_state": 0},
-        SENTENCES[:6] * 2,
-        [[(None, label) for _, label in tree] if k % 3 == 1 else tree for k, tree in enumerate(ARCS[:6] * 2)],
-        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
-    ),
-    "graph": Case(tasks.GraphLabeler, {"C": 0.1, "random_state": 0}, GRAPHS, NODES, [["zz", "a", "b"], NODES[1]]),
-    "open graph": Case(
-        tasks.GraphLabeler,
-        {"C": 0.1, "random_state": 0},
-        GRAPHS,
-        [[None, *labels[1:]] if k % 3 == 1 else labels for k, labels in enumerate(NODES)],
-        [["zz", "a", "b"], NODES[1]],
-    ),
-    "cut": Case(
-        tasks.GraphLabeler,
-        {"method": "cut", "C": 0.1, "random_state": 0},
-        GRAPHS,
-        [TWO[3 * k : 3 * k + 3] for k in range(20)],
-        [["zz", "p", "q"], ["p", "p", "q"]],
-    ),
-    "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
-    "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
-    "kernel taxonomy": Case(
-        tasks.TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])
-    ),
-    "open taxonomy": Case(tasks.TaxonomyClassifier, {"C": 1.0, "random_state": 0}, ROWS, OPEN, as_objects(["zz", "a"])),
-    "ambiguous": Case(
-        tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c, "b"} for c in CLASSES], [{"zz"}, {"a"}]
-    ),
-    **{
-        f"{loss} loss of bags": Case(
-            tasks.AmbiguousClassifier,
-            {"loss": loss, "random_state": 0},
-            ROWS,
-            [{c, "b"} for c in CLASSES],
-            [{"zz"}, {"a"}],
-        )
-        for loss in ("mean", "max", "log")
-    },
-    "semantics": Case(tasks.SemanticParser, {"max_iter": 3, "random_state": 0}, HOUSE.sentences[:20], HOUSE.bags[:20]),
-    **{
-        name: Case(tasks.SemanticParser, {"solver": how, "random_state": 0}, HOUSE.sentences[:8], HOUSE.bags[:8])
-        for name, how in (("perceptron of meanings", "perceptron"), ("open meanings", "larank"))
-    },
-    "ospas": Case(tasks.SemanticParser, {"method": "ospas", "random_state": 0}, HOUSE.sentences, HOUSE.bags),
-    **{
-        name: Case(
-            tasks.ConceptLabeler,
-            {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0},
-            list(zip(SCENES, WORLDS, strict=True)),
-            y,
-        )
-        for name, y in (("concepts", CONCEPTS), ("bags of concepts", list(map(Counter, CONCEPTS))))
-    },
-    "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
-    "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
-    "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),
-    "pairwise": kernel(tasks.PairwiseClassifier, CLASSES),
-    "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
-    "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
-    "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
-    "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
-    "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
-    **{
-        f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
-        for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
-    },
-    **{
-        f"multilabel, {how}": Case(
-            tasks.MultilabelClassifier,
-            {"loss": loss, "interactions": how, "C": 1.0, "random_state": 0},
-            ROWS,
-            sets,
-            strange,
-        )
-        for how, loss, sets, strange in (
-            ("none", "f1", SETS, [{"zz"}, {"a"}]),
-            ("tree", "subset", INDICATORS, None),
-            ("full", "hamming", SETS, [{"zz"}, {"a"}]),
-        )
-    },
-    "multivariate": Case(tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
-    "ROC area": Case(
-        tasks.MultivariateClassifier,
-        {"loss": "roc_area", "C": 1.0, "random_state": 0},
-        ROWS,
-        TWO,
-        np.array(["zz", "p"]),
-    ),
-    "structured": Case(
-        StructuredSVM,
-        {"oracle": ORACLE, "solver": LaRank(random_state=0)},
-        ROWS,
-        (CLASSES == "a") + 2 * (CLASSES == "b"),
-        shared=("warm_start", "verbose"),
-        load={"oracle": ORACLE},
-    ),
-}
 BATCH = (
     tasks.CrammerSingerClassifier,
     tasks.PairwiseClassifier,
@@ -219,14 +34,6 @@ STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "par
 
 def each(cases):
     return pytest.mark.parametrize("case", cases.values(), ids=cases.keys())
-
-
-def predicted(case, model, X=None):
-    """What a model says of the data, as something to compare."""
-    X = case.X if X is None else X
-    if case.kind is tasks.GrammarParser:
-        X = [structsvm.structures.trees.parse_tree(tree).tokens() for tree in X]
-    return repr([*model.predict(X)])
 
 
 def passes(case, n, **params):
@@ -250,14 +57,14 @@ def test_signatures(case):
 @each(CASES)
 def test_copies_and_files(case, tmp_path):
     model = case.fit()
-    said = predicted(case, model)
+    said = case.predicted(model)
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m", **case.load)
     assert type(loaded) is case.kind
     assert read_model(tmp_path / "m").meta["params"].keys() <= model.get_params(deep=False).keys()
     others = [loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), clone(model).fit(case.X, case.y)]
     for other in others:
-        assert predicted(case, other) == said
+        assert case.predicted(other) == said
     stored, given = loaded.get_params(deep=False), model.get_params(deep=False)
     assert {k: v for k, v in stored.items() if k != "solver"} == {k: v for k, v in given.items() if k != "solver"}
     assert loaded.result_.certificate() == model.result_.certificate()
@@ -285,7 +92,7 @@ def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
     for again in (model, structsvm.load(tmp_path / "m", **case.load)):
         again.set_params(**passes(case, 2)).fit(case.X, case.y)
         assert again.n_iter_ == whole.n_iter_
-        assert predicted(case, again) == predicted(case, whole)
+        assert case.predicted(again) == case.predicted(whole)
         if case.kind is not tasks.SemanticParser:  # its history is that of the last fit
             assert whole_passes(again) == whole_passes(whole) > {1.0, 2.0}
         np.testing.assert_allclose(again.result_.dual, whole.result_.dual, rtol=case.rounding, atol=0.0)
@@ -302,7 +109,7 @@ def test_a_warm_start_goes_on_with_other_data(case):
     labels = model.classes_.tolist() if hasattr(model, "classes_") else None
     model.fit(*case.part(len(case.X) // 2, None))
     assert labels is None or model.classes_.tolist() == labels
-    predicted(case, model)
+    case.predicted(model)
 
 
 @each(CASES)
@@ -340,18 +147,31 @@ def test_a_warm_start_goes_on_after_a_stream(case):
         model.partial_fit(*case.part(0, half), classes=case.fit().classes_)
     model.partial_fit(*case.part(half, None))
     model.fit(case.X, case.y)
-    predicted(case, model)
+    case.predicted(model)
+
+
+@each(STREAMS)
+def test_a_stream_goes_on_from_its_file(case, tmp_path):
+    n = len(case.X)
+    model = case.make().partial_fit(*case.part(0, n))
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m", **case.load)
+    assert case.predicted(loaded) == case.predicted(model)
+    for one in (model, loaded):
+        one.partial_fit(*case.part(0, n // 2))
+    assert case.predicted(loaded) == case.predicted(model)
+    np.testing.assert_array_equal(loaded.result_.dual, model.result_.dual)
 
 
 @each({name: case for name, case in CASES.items() if case.strange is not None})
 def test_other_labels_are_refused(case):
     model = case.fit(warm_start=True)
-    said = predicted(case, model)
+    said = case.predicted(model)
     for method in ("fit", "partial_fit"):
         if hasattr(model, method):
             with pytest.raises(ValueError, match="zz"):
                 getattr(model, method)(case.X[:2], case.strange)
-    assert predicted(case, model) == said
+    assert case.predicted(model) == said
 
 
 PYTHONS_OWN = r"not iterable|has no len|unsupported operand|not subscriptable|has no attribute|unexpected keyword"
@@ -375,7 +195,7 @@ def test_what_is_no_collection_of_inputs(case, X):
 @each(CASES)
 def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
     model = case.fit()
-    before, said = dict(vars(model)), predicted(case, model)
+    before, said = dict(vars(model)), case.predicted(model)
 
     def fail(*_args, **_kwargs):
         raise RuntimeError("in the middle")
@@ -388,7 +208,7 @@ def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
         model.fit(*case.part(0, len(case.X) - 1))
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is before[name] for name in before)
-    assert predicted(case, model) == said
+    assert case.predicted(model) == said
 
 
 def all_subclasses(kind):
@@ -400,13 +220,13 @@ def all_subclasses(kind):
 @each(CASES)
 def test_prediction_goes_on_during_a_refit(case, monkeypatch):
     model = case.fit()
-    said, found = predicted(case, model), []
+    said, found = case.predicted(model), []
     solve = Solver.solve
 
     def watched(self, *args, **kwargs):
-        found.append(predicted(case, model))
+        found.append(case.predicted(model))
         run = solve(self, *args, **kwargs)
-        found.append(predicted(case, model))
+        found.append(case.predicted(model))
         return run
 
     monkeypatch.setattr(Solver, "solve", watched)
@@ -430,7 +250,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
         model.fit(case.X, case.y)
     assert model.result_.status == "interrupted"
     assert model.n_iter_ == 2
-    predicted(case, model)
+    case.predicted(model)
 
 
 @each({name: case for name, case in CASES.items() if "checkpoint" in case.shared})
@@ -453,7 +273,7 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
     monkeypatch.undo()
     model.fit(case.X, case.y)
     assert model.n_iter_ == whole.n_iter_
-    assert predicted(case, model) == predicted(case, whole)
+    assert case.predicted(model) == case.predicted(whole)
     np.testing.assert_equal(model.result_.dual, whole.result_.dual)
 
 
@@ -471,9 +291,9 @@ def test_threads_predict_the_same(case, monkeypatch):
     monkeypatch.setattr("structsvm.tasks.taxonomy.linear.BLOCK", 20)
     monkeypatch.setattr("structsvm.tasks.taxonomy.kernel.BLOCK", 20)
     model = case.fit()
-    said, n = predicted(case, model), threading.active_count()
+    said, n = case.predicted(model), threading.active_count()
     assert pools == []
-    assert predicted(case, model.set_params(n_jobs=2)) == said
+    assert case.predicted(model.set_params(n_jobs=2)) == said
     assert set(pools) == (set() if case.kind in PRODUCTS else {2})
     assert threading.active_count() <= n + 2
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import BAGS, CHOICES, HOMOLOGUES, KINDS, LINE_TAGS, LINES, MANY
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -12,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import structsvm
 from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
-from structsvm.datasets import make_alignment, make_dependency_trees, make_sequences, make_taxonomy, make_treebank
+from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common import selection
@@ -28,74 +29,30 @@ from structsvm.tasks.common.selection import (
     total_variance,
 )
 
-rng = np.random.default_rng(0)
-ROWS = rng.normal(size=(400, 6))
-CLASSES = np.argmax(ROWS[:, :3] + 0.7 * rng.normal(size=(400, 3)), axis=1)
-WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
-TREES = make_treebank(40, max_length=8, random_state=0)
-GRAPHS = [(ROWS[2 * k : 2 * k + 2], [(0, 1)]) for k in range(30)]
-SENTENCES = make_dependency_trees(40, max_length=8, random_state=0)
-PAIRS = make_alignment(24, random_state=0)
-BAGS = [{c, (c + 1) % 3} for c in CLASSES.tolist()]
-
-CASES = {
-    "sequence": (tasks.SequenceLabeler, {"loss": "hamming"}, WORDS, TAGS, WORDS),
-    "loss of sequences": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
-    "log loss": (tasks.SequenceLabeler, {"loss": "log"}, WORDS, TAGS, WORDS),
-    "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
-    "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
-    "graph": (tasks.GraphLabeler, {}, GRAPHS, list(CLASSES[:60].reshape(30, 2)), GRAPHS),
-    "dependency": (tasks.DependencyParser, {}, SENTENCES, None, SENTENCES),
-    "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
-    "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
-    "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
-    "ambiguous": (tasks.AmbiguousClassifier, {"loss": "pairwise"}, ROWS, BAGS, ROWS),
-    "multilabel": (tasks.MultilabelClassifier, {}, ROWS, BAGS, ROWS),
-    "log loss of bags": (tasks.AmbiguousClassifier, {"loss": "log"}, ROWS, BAGS, ROWS),
-    "larank": (tasks.LaRankClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS),
-    "lasvm": (tasks.LaSVMClassifier, {"gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
-    "crammer singer": (tasks.CrammerSingerClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
-    "pairwise": (tasks.PairwiseClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
-    "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
-}
-each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+each = pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
-
-
-def make(case, **params):
-    kind, given, *_ = case
-    seeded = {} if kind in (tasks.PairwiseClassifier, tasks.WestonWatkinsClassifier) else {"random_state": 0}
-    return kind(**seeded | given | params)
-
-
-def fit(case, **params):
-    return make(case, **params).fit(case[2], case[3])
-
-
-def said(case, model):
-    return repr([*model.predict(case[4])])
 
 
 @each
 def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
-    model = fit(case)
+    model = case.fit()
     table = model.validation_
-    n = len(case[2])
+    n = len(case.X)
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
-    share = 0.5 if case[0] is tasks.DependencyParser else 0.0  # of a standard error that the least C may be worse
+    share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # of a standard error that the least C may be worse
     assert table["C"][np.argmax(score >= score.max() - share * table["error"][score.argmax()])] == model.C_
     assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > (1 if "loss" in table else selection.PATIENCE)
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
     # Nothing but C and the loss is passed on.
-    fixed = fit(case, C=model.C_, **{"loss": table["loss"]} if "loss" in table else {})
+    fixed = case.fit(C=model.C_, **{"loss": table["loss"]} if "loss" in table else {})
     assert fixed.result_.dual == model.result_.dual
-    assert "sum" in table or said(case, fixed) == said(case, model)
+    assert "sum" in table or case.predicted(fixed) == case.predicted(model)
     assert fixed.C_ == model.C_
     with pytest.raises(AttributeError, match="C was given"):
         _ = fixed.validation_
     # The same again, and from a file.
     model.save(tmp_path / "m")
-    for other in (fit(case), structsvm.load(tmp_path / "m")):
+    for other in (case.fit(), structsvm.load(tmp_path / "m")):
         assert other.get_params()["C"] == "auto" and other.C_ == model.C_
         assert other.validation_.keys() == table.keys()
         np.testing.assert_equal(other.validation_, table)
@@ -103,10 +60,10 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 
 @each
 def test_too_few_examples_get_the_default(case):
-    kind, _, X, y, _ = case
+    kind, X, y = case.kind, case.X, case.y
     # Few graphs are divided into parts, here of one node each.
     n = selection.LEAST // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST - 1
-    model = make(case).fit(X[:n], None if y is None else y[:n])
+    model = case.make().fit(X[:n], None if y is None else y[:n])
     defaults = {
         tasks.AmbiguousClassifier: 0.1,
         tasks.MultilabelClassifier: 0.1,
@@ -114,31 +71,31 @@ def test_too_few_examples_get_the_default(case):
         tasks.DependencyParser: 0.1,
         tasks.GraphLabeler: 0.1,
     }
-    assert (1.0 if case[1].get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
+    assert (1.0 if case.params.get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
 
 
 @each
 def test_a_warm_start_goes_on_with_the_choice(case, monkeypatch):
-    model = fit(case, warm_start=True)
+    model = case.fit(warm_start=True)
     C, table = model.C_, model.validation_
     monkeypatch.setattr(Search, "choose", lambda *_: pytest.fail("C is chosen again"))
-    model.fit(case[2], case[3])
+    model.fit(case.X, case.y)
     assert model.C_ == C and model.validation_["score"].tolist() == table["score"].tolist()
     if hasattr(model, "partial_fit"):
-        model.partial_fit(case[2][:10], None if case[3] is None else case[3][:10])
+        model.partial_fit(case.X[:10], None if case.y is None else case.y[:10])
         assert model.C_ == C
-        fresh = make(case).partial_fit(case[2], case[3])
+        fresh = case.make().partial_fit(case.X, case.y)
         with pytest.raises(AttributeError, match="too few"):
             _ = fresh.validation_
 
 
 @each
 def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
-    runs_on = any(name in str(case[0]) for name in ("Singer", "Watkins", "Pairwise"))
+    runs_on = any(name in str(case.kind) for name in ("Singer", "Watkins", "Pairwise"))
     passes = {"max_iter": 4} | ({"tol": 1e-9} if runs_on else {})
-    whole = fit(case, **passes)
+    whole = case.fit(**passes)
     end_pass, n = CallbackMonitor.end_pass, [0]
 
     def kill(self, run):
@@ -148,15 +105,15 @@ def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
         return end_pass(self, run)
 
     monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
-    model = make(case, checkpoint=tmp_path / "c", **passes)
+    model = case.make(checkpoint=tmp_path / "c", **passes)
     with pytest.raises(SystemExit):
-        model.fit(case[2], case[3])
+        model.fit(case.X, case.y)
     monkeypatch.undo()
     monkeypatch.setattr(Search, "choose", lambda *_: pytest.fail("C is chosen again"))
-    model.fit(case[2], case[3])
+    model.fit(case.X, case.y)
     assert model.C_ == whole.C_ and model.result_.dual == whole.result_.dual
     assert model.validation_["score"].tolist() == whole.validation_["score"].tolist()
-    assert said(case, model) == said(case, whole)
+    assert case.predicted(model) == case.predicted(whole)
 
 
 @each
@@ -170,12 +127,12 @@ def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
         return judged(self)
 
     monkeypatch.setattr(selection.Part, "judged", interrupt)
-    model = make(case)
+    model = case.make()
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
-        model.fit(case[2], case[3])
+        model.fit(case.X, case.y)
     assert model.result_.status == "interrupted"
     assert model.C_ > 0.0
-    assert len([*model.predict(case[4])]) == len(case[4])
+    assert case.predicted(model)
 
 
 def test_ctrl_c_while_a_run_takes_over_keeps_what_was_learnt(monkeypatch):
@@ -185,32 +142,32 @@ def test_ctrl_c_while_a_run_takes_over_keeps_what_was_learnt(monkeypatch):
     monkeypatch.setattr(DualRun, "set_state", interrupt)
     model = tasks.SequenceLabeler(random_state=0)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(WORDS, TAGS)
+        model.fit(LINES, LINE_TAGS)
     assert model.result_.n_iter > 0 and np.any(model.model_.weights)
 
 
 def test_a_solver_object_or_a_number_rules():
-    assert tasks.SequenceLabeler(solver=LaRank(C=0.25, random_state=0)).fit(WORDS, TAGS).C_ == 0.25
-    assert tasks.SequenceLabeler(0.5, random_state=0).fit(WORDS, TAGS).C_ == 0.5
-    assert tasks.SequenceLabeler(None, random_state=0).fit(WORDS, TAGS).C_ == 0.1
-    perceptron = tasks.SequenceLabeler(solver="perceptron", random_state=0).fit(WORDS, TAGS)
+    assert tasks.SequenceLabeler(solver=LaRank(C=0.25, random_state=0)).fit(LINES, LINE_TAGS).C_ == 0.25
+    assert tasks.SequenceLabeler(0.5, random_state=0).fit(LINES, LINE_TAGS).C_ == 0.5
+    assert tasks.SequenceLabeler(None, random_state=0).fit(LINES, LINE_TAGS).C_ == 0.1
+    perceptron = tasks.SequenceLabeler(solver="perceptron", random_state=0).fit(LINES, LINE_TAGS)
     with pytest.raises(AttributeError, match="there is no C"):
         _ = perceptron.C_
     for name in ("cutting_plane", "frank_wolfe", "passive_aggressive"):
-        model = tasks.SequenceLabeler(solver=name, max_iter=3, tol=None, random_state=0).fit(WORDS, TAGS)
-        assert model.C_ == fit(CASES["sequence"]).C_
+        model = tasks.SequenceLabeler(solver=name, max_iter=3, tol=None, random_state=0).fit(LINES, LINE_TAGS)
+        assert model.C_ == CHOICES["sequence"].fit().C_
     with pytest.raises(ValueError, match=r"'C' parameter of SequenceLabeler must be a float .* or 'auto' or None"):
-        tasks.SequenceLabeler("best").fit(WORDS, TAGS)
+        tasks.SequenceLabeler("best").fit(LINES, LINE_TAGS)
 
 
 @pytest.mark.parametrize("factor", [0.01, 100.0])
 def test_the_choice_does_not_depend_on_units(factor):
     """Features in other units: C in their inverse square, all else the same."""
-    bags = [{c} for c in CLASSES.tolist()]
+    bags = [{c} for c in KINDS.tolist()]
     settings = {"loss": "log", "fit_intercept": False, "standardize": False, "random_state": 0}
     one, other = (tasks.AmbiguousClassifier(**settings) for _ in range(2))
-    one.fit(ROWS, bags)
-    other.fit(factor * ROWS, bags)
+    one.fit(MANY, bags)
+    other.fit(factor * MANY, bags)
     # Trainings end at a gap that is small, not 0: scores that are equal but for a thousandth may be chosen either way,
     # and the path goes on behind the best.
     near, n = 0.002, min(len(one.validation_["C"]), len(other.validation_["C"]))
@@ -225,21 +182,21 @@ def test_examples_without_weight_are_not_there():
     weight = np.ones(400)
     weight[::4] = 0.0
     kept = weight > 0.0
-    model = tasks.TaxonomyClassifier(random_state=0).fit(ROWS, CLASSES, sample_weight=weight)
-    other = tasks.TaxonomyClassifier(random_state=0).fit(ROWS[kept], CLASSES[kept])
+    model = tasks.TaxonomyClassifier(random_state=0).fit(MANY, KINDS, sample_weight=weight)
+    other = tasks.TaxonomyClassifier(random_state=0).fit(MANY[kept], KINDS[kept])
     assert model.validation_["score"].tolist() == other.validation_["score"].tolist()
     np.testing.assert_array_equal(model.coef_, other.coef_)
     for name in ("larank", "lasvm", "sequence"):
-        case = CASES[name]
-        weight = np.ones(len(case[2]))
+        case = CHOICES[name]
+        weight = np.ones(len(case.X))
         weight[: len(weight) // 2] = 0.0
-        model = make(case).fit(case[2], case[3], sample_weight=weight)
+        model = case.make().fit(case.X, case.y, sample_weight=weight)
         assert model.validation_["n_held_out"] <= len(weight) // 2
 
 
 def test_families_of_pairs_stay_together(monkeypatch):
-    X = [*PAIRS.X, *((z, x) for x, z in PAIRS.X)]
-    y = [*PAIRS.y, *((b, a) for a, b in PAIRS.y)]
+    X = [*HOMOLOGUES.X, *((z, x) for x, z in HOMOLOGUES.X)]
+    y = [*HOMOLOGUES.y, *((b, a) for a, b in HOMOLOGUES.y)]
     seen = []
     divide = structsvm.tasks.alignment.model.AlignmentModel.divide
 
@@ -257,7 +214,7 @@ def test_families_of_pairs_stay_together(monkeypatch):
 def test_each_label_keeps_its_share():
     y = np.repeat(["often", "rarely", "once"], [359, 40, 1])
     model = tasks.TaxonomyClassifier(random_state=0)
-    prepared, data, _ = model._prepare(rng.normal(size=(400, 3)), y, None, None)
+    prepared, data, _ = model._prepare(MANY[:, :3], y, None, None)
     search = Search(prepared, data, None, LaRank())
     (held_out,) = search._divisions()
     names = prepared.labels[search.data[1][held_out]]
@@ -289,13 +246,13 @@ def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
 
 
 def test_losses_of_sequences_are_added():
-    case = CASES["loss of sequences"]
-    model = fit(case)
+    case = CHOICES["loss of sequences"]
+    model = case.fit()
     table = model.validation_
     assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
     assert table["loss"] == model.loss_ == "log" and table["losses"]["log"][0] == model.C_
     assert model.temperature_ == 1.0 and model.results_["log"] is model.result_
-    parts = {loss: fit(case, loss=loss, C=row[0]) for loss, row in table["losses"].items()}
+    parts = {loss: case.fit(loss=loss, C=row[0]) for loss, row in table["losses"].items()}
     for loss, part in parts.items():
         assert part.result_.dual == model.results_[loss].dual and part.result_.gap == model.results_[loss].gap
     for name in ("emission_", "transition_"):
@@ -303,11 +260,11 @@ def test_losses_of_sequences_are_added():
         np.testing.assert_allclose(getattr(model, name), total, rtol=1e-5, atol=1e-6)
     # Other parameters leave one loss.
     for params in ({"C": 0.3}, {"inference": "greedy"}, {"class_weight": "balanced"}, {"solver": "frank_wolfe"}):
-        alone = make(case, max_iter=2, **params).fit(WORDS, TAGS)
+        alone = case.make(max_iter=2, **params).fit(LINES, LINE_TAGS)
         assert alone.loss_ == "hamming" and alone.results_.keys() == {"hamming"}
-    assert make(case).fit(WORDS[:10], TAGS[:10]).loss_ == "hamming"
-    assert make(case).partial_fit(WORDS, TAGS).loss_ == "hamming"
-    field = tasks.SequenceLabeler(solver=ConditionalLikelihood(random_state=0)).fit(WORDS, TAGS)
+    assert case.make().fit(LINES[:10], LINE_TAGS[:10]).loss_ == "hamming"
+    assert case.make().partial_fit(LINES, LINE_TAGS).loss_ == "hamming"
+    field = tasks.SequenceLabeler(solver=ConditionalLikelihood(random_state=0)).fit(LINES, LINE_TAGS)
     assert field.loss_ == "log"
 
 
@@ -315,11 +272,11 @@ def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
     seen = []
     choose = SumSearch.choose
     monkeypatch.setattr(SumSearch, "choose", lambda self, monitor: seen.append(self) or choose(self, monitor))
-    model = fit(CASES["loss of sequences"])
+    model = CHOICES["loss of sequences"].fit()
     (search,), scales = seen, model.validation_["scales"]
     problem, _ = search.searches[0].model.bind(search.searches[0].data, ConditionalLikelihood())
     chosen = [part.held_out for part in search.searches[0].parts]
-    assert np.sort(np.concatenate(chosen)).tolist() == list(range(len(WORDS)))  # few: all, in turn
+    assert np.sort(np.concatenate(chosen)).tolist() == list(range(len(LINES)))  # few: all, in turn
 
     def temperature(scaled):
         found = [one.model.again() for one in search.searches[0].parts]
@@ -334,27 +291,27 @@ def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
 
 def test_few_examples_are_held_out_in_turn():
     model = tasks.TaxonomyClassifier(random_state=0)
-    prepared, data, _ = model._prepare(ROWS[:100], CLASSES[:100], None, None)
+    prepared, data, _ = model._prepare(MANY[:100], KINDS[:100], None, None)
     held_out = list(Search(prepared, data, None, LaRank())._divisions())
     assert len(held_out) == 3
     np.testing.assert_array_equal(np.sum(held_out, axis=0), 1)
 
 
 def test_the_metric_is_that_of_the_task():
-    metric = {name: fit(case).validation_["metric"] for name, case in CASES.items()}
+    metric = {name: case.fit().validation_["metric"] for name, case in CHOICES.items()}
     texts, y, taxonomy = make_taxonomy(200, random_state=0)
     X = TfidfVectorizer().fit_transform(texts)
     for name, params in (("documents", {}), ("nodes", {"leaf_only": False}), ("matrix", {"loss": 1.0 - np.eye(3)})):
-        data = (ROWS, CLASSES) if name == "matrix" else (X, y)
+        data = (MANY, KINDS) if name == "matrix" else (X, y)
         tree = {} if name == "matrix" else {"taxonomy": taxonomy}
         model = tasks.TaxonomyClassifier(**tree | params, random_state=0).fit(*data)
         metric[name] = model.validation_["metric"]
         if name == "matrix":
             accuracy = 1.0 - tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(*data).validation_["score"]
             np.testing.assert_allclose(model.validation_["score"], accuracy)
-    heads = [[tag[0] for tag in tags] for tags in TAGS]  # B, I and O are chunks without a type
+    heads = [[tag[0] for tag in tags] for tags in LINE_TAGS]  # B, I and O are chunks without a type
     for made, wanted in ((str, "F1"), (str.lower, "accuracy")):
-        tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [list(map(made, labels)) for labels in heads])
+        tags = tasks.SequenceLabeler(random_state=0).fit(LINES, [list(map(made, labels)) for labels in heads])
         assert tags.validation_["metric"] == wanted
     assert metric["sequence"] == metric["loss of sequences"] == metric["greedy"] == metric["grammar"] == "F1"
     assert metric["alignment"] == "Q"
@@ -442,7 +399,7 @@ def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
     scores = iter(np.linspace(0.5, 0.9, 30) if rising else [0.5, 0.4, 0.3, *np.linspace(0.6, 0.9, 30)])
     monkeypatch.setattr(selection, "ratio", lambda a, b: (next(scores), 0.0))
     with pytest.warns(AdviceWarning, match="is at the edge of the values that were tried"):
-        model = tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(ROWS, CLASSES)
+        model = tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(MANY, KINDS)
     assert model.validation_["C"][-1 if rising else 0] == model.C_
 
 
@@ -462,8 +419,8 @@ def test_the_path_has_round_values():
 
 def test_scales():
     model = tasks.TaxonomyClassifier(random_state=0, fit_intercept=False, standardize=False)
-    prepared, data, _ = model._prepare(ROWS + 5.0, CLASSES, None, None)
-    assert total_variance(data[0]) == pytest.approx(np.var(ROWS, axis=0).sum(), rel=1e-4)
+    prepared, data, _ = model._prepare(MANY + 5.0, KINDS, None, None)
+    assert total_variance(data[0]) == pytest.approx(np.var(MANY, axis=0).sum(), rel=1e-4)
     same, _, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
     assert total_variance(same.rows.encode(structsvm.oracles.taxonomy.as_documents(np.ones((40, 3))))) == 3.0
     problem, _ = prepared.bind(data, LaRank())
@@ -472,8 +429,8 @@ def test_scales():
     )
 
 
-FAR = np.vstack([ROWS, np.full((40, 6), 1e3)])
-NONE = np.r_[np.ones(len(ROWS)), np.zeros(40)]
+FAR = np.vstack([MANY, np.full((40, 6), 1e3)])
+NONE = np.r_[np.ones(len(MANY)), np.zeros(40)]
 
 
 @pytest.mark.parametrize(
@@ -481,9 +438,9 @@ NONE = np.r_[np.ones(len(ROWS)), np.zeros(40)]
 )
 def test_what_has_no_weight_has_no_influence(name):
     kind, params = getattr(tasks, name), {"random_state": 0} | ({"kernel": "rbf"} if name.startswith("Tax") else {})
-    y = np.eye(3, dtype=int)[CLASSES] if name.startswith("Multi") else CLASSES
+    y = np.eye(3, dtype=int)[KINDS] if name.startswith("Multi") else KINDS
     y = BAGS if name.startswith("Amb") else y
     more = [*y, *y[:40]] if isinstance(y, list) else np.concatenate([y, y[:40]])
-    one, other = kind(**params).fit(ROWS, y), kind(**params).fit(FAR, more, sample_weight=NONE)
+    one, other = kind(**params).fit(MANY, y), kind(**params).fit(FAR, more, sample_weight=NONE)
     assert np.log10(other.C_ / one.C_) == pytest.approx(0.0, abs=0.6)  # noise moves it by a step
     assert getattr(other, "gamma_", None) == getattr(one, "gamma_", None)
