@@ -101,12 +101,12 @@ def demo(seed: int) -> Any:
         house = make_ambig_house(2000, level=level, random_state=seed)
         settings = SimpleNamespace(**DEFAULTS | {"random_state": seed})
         model, solver = SemanticModel(settings), make_ospas(settings)
-        tokens, bags = model.read(house.sentences, house.bags)
+        examples = model.read(house.sentences, house.bags)
         words = model.tokens_of(test.sentences)
         ends, errors = list(range(100, 2001, 100)), []
-        model.register(bags)
+        model.register(examples.bags)
         for end in ends:
-            raise_if_interrupted(model.train((tokens[end - 100 : end], bags[end - 100 : end]), solver, passes=1))
+            raise_if_interrupted(model.train(examples.take(np.arange(end - 100, end)), solver, passes=1))
             errors.append(100 * alignment_error(test.alignment, names_of(model, words)))
         scores = meaning_scores(test.meanings, model.parse(words))
         click.echo(f"level {level}: alignment error {errors[-1]:.1f} %, F1 of meanings {100 * scores.f1:.1f}")
@@ -163,12 +163,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError("the model was trained with another '--method'")
     model = model or BagModel.methods[settings.method](settings)
     model.follow(settings)
-    tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
+    examples = model.read(lines.sentences, lines.bags, lines.places)
     job.announce(
-        f"{len(tokens)} sentences, {sum(map(len, tokens))} words, "
-        f"{np.mean([len(bag) for bag in bags]):.2f} meanings per bag"
+        f"{len(examples)} sentences, {sum(map(len, examples.sentences))} words, "
+        f"{np.mean([len(bag) for bag in examples.bags]):.2f} meanings per bag"
     )
-    return job.run(model, (tokens, bags), solver, vars(settings), describe=describe)
+    return job.run(model, examples, solver, vars(settings), describe=describe)
 
 
 def describe(model: Any) -> str:

@@ -226,17 +226,15 @@ class Training:
         before = None if self.warm_start is None else load(self.warm_start)
         return before, Settings(**default_params | ({} if before is None else before.params) | given)
 
-    def run(
-        self, model: Any, data: Any, solver: Any, params: dict[str, Any], *, sample_weight: Any = None, **options: Any
-    ) -> int:
+    def run(self, model: Any, examples: Any, solver: Any, params: dict[str, Any], **options: Any) -> int:
         """Train a model as `TaskModel.train` does, with a bar on terminals; returns the exit status of `end`."""
         model.params = params
         choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
-        solver = model.completing(solver, data)  # which knows its passes
+        solver = model.completing(solver, examples)  # which knows its passes
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with out.brief_warnings(self.quiet):
-            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
+            run = model.train(examples, solver, monitor=bar, resume=resume, **choose)
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from itertools import chain, islice
 from numbers import Real
 from typing import Any, Self
@@ -23,12 +24,14 @@ from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
+from structsvm.tasks.common.selection import Held
 
 DEFAULT_C = 0.001
 N_FOR_SCALE = 64
@@ -176,11 +179,12 @@ class AlignmentModel(ChoosingModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to `References`, whose columns that are not assessed the guide has aligned."""
+    def bind(self, examples: AlignedPairs, solver: Any) -> tuple[Any, Any]:
+        """The oracle bound to pairs, whose columns that are not assessed the guide has aligned."""
+        references = examples.references
         if self.guide is not None:
-            data = self.oracle.completed(data, self.guide)
-        return self.oracle.bind_references(data, **solver.formulation()), sample_weight
+            references = self.oracle.completed(references, self.guide)
+        return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         # What the guide of another training has aligned is aligned anew.
@@ -190,25 +194,26 @@ class AlignmentModel(ChoosingModel):
             problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
+    def prior(self, examples: AlignedPairs) -> Any:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """Fit to `References`; see `ChoosingModel.train`. Warns of gaps that are rewarded in local mode.
+    def train(self, examples: AlignedPairs, solver: Any, **options: Any) -> Any:
+        """Fit to pairs; see `ChoosingModel.train`. Warns of gaps that are rewarded in local mode.
 
         Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
         best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with
         other costs could only score more, so that its primal objective bounds the one in which they are left open.
         Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
-        solver = self.completing(solver, data)
+        solver = self.completing(solver, examples)
         resumes = options.get("resume", False) or options.get("passes") is not None
         if isinstance(solver, LatentSVM):
             self.guide = None
         elif not (self.is_trained and resumes):
-            self.guide = None if data.is_whole else self._first_guide(data)
-        run = super().train(data, solver, **options)
+            references = examples.references
+            self.guide = None if references.is_whole else self._first_guide(references)
+        run = super().train(examples, solver, **options)
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(
                 f"a letter against a gap scores up to {self.highest_gap:.3g} in this local model, so that alignments "
@@ -217,19 +222,12 @@ class AlignmentModel(ChoosingModel):
             )
         return run
 
-    def is_open(self, data: Any) -> bool:
-        return len(data) > 0 and data.has_unknown
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
-        return (self.oracle.completed(data, self.weights) if self.is_open(data) else data), sample_weight
-
-    def _first_guide(self, data: Any) -> Any:
+    def _first_guide(self, references: Any) -> Any:
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
         solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
-        run = solver.solve(self.oracle.bind_references(data, **solver.formulation()))
+        run = solver.solve(self.oracle.bind_references(references, **solver.formulation()))
         if run.status == "interrupted":
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
         return run.weights
@@ -289,35 +287,28 @@ class AlignmentModel(ChoosingModel):
 
     # ---- choosing -------------------------------------------------------------------------------
 
-    def n_examples(self, data: Any) -> int:
-        return len(data)
+    def search(self, examples: AlignedPairs, solver: Any) -> Any:
+        """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
+        if examples.has_unknown:
+            examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
+        return super().search(examples, solver)
 
-    def groups(self, data: Any) -> Any:
-        """Pairs that share a string, directly or through others, have the same number."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        graph = coo_array((np.ones(len(data)), tuple(data.pairs.T)), (len(data.strings),) * 2)
-        return connected_components(graph, directed=False)[1][data.x]
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return data.chosen(train), data.chosen(test)
-
-    def judged(self, data: Any) -> tuple[str, Any, Any]:
+    def judged(self, examples: AlignedPairs) -> Held:
         """The metric, and for each example what was found and what was wanted: the share of assessed pairs that the
         best alignment has; or with decoys, whether the homologue scores more than all of them.
         """
+        data = examples.references
         if len(data.decoys) == 0:
             found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data)
-            return "Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data))
+            return Held("Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data)))
         pairs = np.concatenate([data.pairs, data.decoy_pairs()])
         scores = self.oracle.aligner(data.strings, pairs, traceback=False).scores(self.weights, pairs)
         highest = np.maximum.reduceat(scores[len(data) :], data.decoy_bounds[:-1])
-        return "homologues chosen", (scores[: len(data)] > highest).astype(float), np.ones(len(data))
+        return Held("homologues chosen", (scores[: len(data)] > highest).astype(float), np.ones(len(data)))
 
-    def scale(self, data: Any) -> float:
+    def scale(self, examples: AlignedPairs) -> float:
         """The mean of ``|dPsi|^2 / loss`` of the most violated constraints at the costs to start from."""
-        few = data.chosen(np.arange(min(len(data), N_FOR_SCALE)))
+        few = examples.references.chosen(np.arange(min(len(examples), N_FOR_SCALE)))
         problem = self.oracle.bind_references(few)
         found = [problem.separate(i, self.weights) for i in range(len(few))]
         sizes = [float(psi @ psi) / b for b, psi in found if b > 0.0]

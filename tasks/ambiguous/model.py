@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
+from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
@@ -43,6 +45,21 @@ MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 # Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
 # than one good range of C: where one hinge holds, and where they all do.
 LONGEST, PATIENCE = 11, 7
+
+
+@dataclass(frozen=True, eq=False)
+class BaggedRows(Examples):
+    """Rows with the candidates of each one's label.
+
+    Attributes
+    ----------
+    rows : encoded rows
+    bags : list of set of int, or of dict
+        Label ids, or their weights; see `encode_bags`.
+    """
+
+    rows: Any
+    bags: list[Any]
 
 
 class PatientLikelihood(PatientRun, LikelihoodRun):
@@ -119,9 +136,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         intercepts = self.table[len(known.features) :].sum(axis=0)
         return Explanation.of_row(x, known, intercepts, known.labels)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(rows, bags)``."""
-        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: BaggedRows, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(examples.rows, examples.bags, **solver.formulation()), examples.weight
 
     def class_scores(self, X: Any) -> Any:
         return self.oracle.scores(X, self.weights)
@@ -135,40 +151,34 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def solver_of_loss(self, loss: str) -> Any:
         return solver_of(self.params, loss)
 
-    def losses_to_compare(self, data: Any) -> Any:
+    def losses_to_compare(self, examples: BaggedRows) -> Any:
         if self.params.get("loss") != AUTO or self.is_trained:
             return ()
-        return possible_losses(self.params, weighted=is_weighted(data[1]))
+        return possible_losses(self.params, weighted=is_weighted(examples.bags))
 
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+    def search_for_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
-        search = Search(self, data, sample_weight, solver, values)
+        search = Search(self, examples, solver, values)
         search.longest = LONGEST
         if self.loss == "mean" or self.judges_predictions:
             search.patience = PATIENCE
-        search.solver = self.completing(search.solver, data)
+        search.solver = self.completing(search.solver, examples)
         return search
 
-    def is_open(self, data: Any) -> bool:
-        """Whether bags are to be completed; the steps of "log" do that, and the other losses are of the whole bag."""
-        return self.loss == "max" and any(len(bag) > 1 for bag in data[1])
+    def completing(self, solver: Any, examples: BaggedRows) -> Any:
+        """The steps of "log" complete bags, and the losses but "max" are of whole bags."""
+        is_open = self.loss == "max" and any(len(bag) > 1 for bag in examples.bags)
+        return softly(solver) if is_open else patient(solver)
 
-    def completing(self, solver: Any, data: Any) -> Any:
-        return softly(solver) if self.is_open(data) else patient(solver)
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        rows, bags = data
-        train, test = ((rows.take(chosen), [bags[i] for i in chosen]) for chosen in (train, test))
-        return train, test
-
-    def judged(self, data: Any) -> Held:
+    def judged(self, examples: BaggedRows) -> Held:
         """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
 
         Margins are measured in units of their own, probabilities are comparable, between losses too. How often the best
         label is a candidate says less: among the candidates is, say, whoever is in every scene. But "max" alone is
         judged by that: its scores are hardly logarithms of probabilities where it predicts best.
         """
-        scores, (indptr, labels, prior) = self.class_scores(data[0]), as_bag_arrays(data[1], len(self.labels))
+        scores = self.class_scores(examples.rows)
+        indptr, labels, prior = as_bag_arrays(examples.bags, len(self.labels))
         known = membership(indptr, labels, len(self.labels))
         says = ~known.all(axis=1)
         if not says.any():
@@ -181,8 +191,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         losses = np.logaddexp.reduce(scores, axis=1) - np.logaddexp.reduce(weighted, axis=1)
         return Held("candidate log loss", losses * says, 1.0 * says)
 
-    def scale(self, data: Any) -> float:
-        return 2.0 * total_variance(data[0])
+    def scale(self, examples: BaggedRows) -> float:
+        return 2.0 * total_variance(examples.rows)
 
     def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""

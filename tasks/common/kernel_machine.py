@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import Array, checked_arrays, csr, optional, stored_count
+from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
@@ -52,6 +54,26 @@ OWN_SHARE = 0.25
 BLOCK_VALUES = 1 << 20
 # Kernel values that count as one score of a pair, whose temporary arrays are to stay in the processor's cache.
 PAIR_VALUES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows(LabeledRows):
+    """Rows that a kernel compares, with their labels.
+
+    Attributes
+    ----------
+    are_values : bool
+        Whether the rows are those of a kernel matrix: of a precomputed kernel.
+    """
+
+    are_values: bool = field(default=False, metadata=SHARED)
+
+    def merged(self) -> Self:
+        if self.are_values:
+            return self
+        total = summed(zip(self.label_ids.tolist(), bytes_of(self.rows)), self.weight)
+        places, weights = map(np.array, zip(*total.values()))
+        return replace(self.take(places), weight=weights)
 
 
 class KernelMachine:
@@ -182,14 +204,6 @@ class KernelMachine:
             )
 
     # ---- choosing C and gamma -------------------------------------------------------------------
-
-    def merged(self, data: Any, weight: Any) -> tuple[Any, Any]:
-        """Data and weights, with equal examples merged."""
-        X, label_ids = data
-        if self.kernel.name == "precomputed":
-            return data, weight
-        places, weights = map(np.array, zip(*summed(zip(label_ids.tolist(), bytes_of(X)), weight).values()))
-        return (X[places], label_ids[places]), weights
 
     def adopt(self, part: Any) -> None:
         """Convert a model trained on the kernel values of a `KernelPart` into one on its examples."""

@@ -21,7 +21,7 @@ from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import Calibrated, one_hot
-from structsvm.tasks.common.kernel_machine import kernel_of, precise
+from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
@@ -47,17 +47,28 @@ class KernelPart(Part):
     """
 
     def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
-        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, search.data[0]), train, None, None
-        self.model, weight = search.model.again(), search.weight
+        examples = search.examples
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, examples.rows), train, None, None
+        self.model = search.model.again()
         self.model.machine.kernel = kernel
         self.model.machine.column_scale = None  # the search's rows are in their units
         can = near is not None and kernel.name == "rbf" and near.X.dtype == self.X.dtype
         self.are_powers = can and not near.are_powers and near.values[0].mean() < NEAR_1
-        data, self.others = self.model.divide(search.data, train, test, near if self.are_powers else None)
-        self.values = data[0], self.others[0]
+        if self.are_powers:
+            self.values = tuple(power(values, kernel.gamma / near.kernel.gamma) for values in near.values)
+        else:
+            self.values = values_of(kernel, examples.rows, train, test)
+        of_train, self.others = (
+            KernelRows(
+                values,
+                examples.label_ids[chosen],
+                are_values=True,
+                weight=None if examples.weight is None else examples.weight[chosen],
+            )
+            for values, chosen in zip(self.values, (train, test), strict=True)
+        )
         self.model.machine.kernel = Kernel("precomputed")
-        self.problem, self.weight = self.model.bind(data, search.solver, None if weight is None else weight[train])
-        self.weight_of_others = 1.0 if weight is None else weight[test]
+        self.problem, self.weight = self.model.bind(of_train, search.solver)
         search.solver.check(self.problem)
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
@@ -72,12 +83,12 @@ class KernelPart(Part):
 
 
 class MachineModel(Calibrated, ChoosingModel):
-    """Base of the models that score labels by a `KernelMachine`, trained on ``(X, label_ids)``."""
+    """Base of the models that score labels by a `KernelMachine`, trained on `KernelRows`."""
 
     machine: Any
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.machine.problem(*data), sample_weight
+    def bind(self, examples: KernelRows, solver: Any) -> tuple[Any, Any]:
+        return self.machine.problem(examples.rows, examples.label_ids), examples.weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         X, label_ids = problem.examples, problem.y
@@ -99,38 +110,27 @@ class MachineModel(Calibrated, ChoosingModel):
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
+    def train(
+        self, examples: KernelRows, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any
+    ) -> Any:
         """As `ChoosingModel.train`; if gamma is chosen, so are the units of columns.
 
         Without C nothing is chosen: gamma is that of "scale".
         """
-        weight, params = options.get("sample_weight"), Settings(**self.params)
+        weight, params = examples.weight, Settings(**self.params)
         if not self.is_trained and isinstance(params.gamma, str) and weight is not None and weight.any():
-            self.machine.kernel = kernel_of(params, data[0][weight > 0.0])
+            self.machine.kernel = kernel_of(params, examples.rows[weight > 0.0])
         is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(params)
-        if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
-            (X, label_ids), _ = self.distinct(data, weight, solver)
-            self.machine.suit(X, label_ids)
+        if is_left_open and self.machine.kernel.name == "rbf" and is_filled(examples.rows):
+            merged = examples.merged()
+            self.machine.suit(merged.rows, merged.label_ids)
         if not self.is_trained:
-            self.machine.warn_of_far(data[0])
+            self.machine.warn_of_far(examples.rows)
         choose = choose and "C" in solver.get_params()
-        return super().train(data, solver, passes=passes, choose=choose, **options)
+        return super().train(examples, solver, passes=passes, choose=choose, **options)
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        X, label_ids = data
-        return KernelSearch(self, (self.machine.seen(X), label_ids), sample_weight, solver)
-
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        return self.machine.merged(data, sample_weight)
-
-    def divide(self, data: Any, train: Any, test: Any, near: Any = None) -> tuple[Any, Any]:
-        """For the kernel "precomputed"."""
-        (X, label_ids), kernel = data, self.machine.kernel
-        if near is None:
-            of_train, of_test = values_of(kernel, X, train, test)
-        else:
-            of_train, of_test = (power(values, kernel.gamma / near.kernel.gamma) for values in near.values)
-        return (of_train, label_ids[train]), (of_test, label_ids[test])
+    def search(self, examples: KernelRows, solver: Any) -> Any:
+        return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)
 
     def adopt(self, part: Any) -> None:
         self.machine.adopt(part)
@@ -172,9 +172,9 @@ class KernelSearch(Search):
 
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
+    def __init__(self, model: Any, examples: KernelRows, solver: Any) -> None:
         params = Settings(**model.params)
-        super().__init__(model, data, weight, solver, None if leaves_C(params, solver) else [solver.C])
+        super().__init__(model, examples, solver, None if leaves_C(params, solver) else [solver.C])
         self.widens = leaves_gamma(params)
         if isinstance(solver, (KernelLaRank, CrammerSinger)):
             self.solver = KernelLaRank(
@@ -269,8 +269,8 @@ class KernelSearch(Search):
         if len(turns) != 1:
             yield from [turns] * bool(turns)
             return
-        label, n = self.data[1], len(self.data[1])
-        order = np.arange(n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
+        label, weight = self.examples.label_ids, self.examples.weight
+        order = np.arange(len(label)) if weight is None else np.flatnonzero(weight > 0.0)
         order = np.random.default_rng(self.seed).permutation(order)
         order = order[np.argsort(label[order], kind="stable")]
         first = np.unique(label[order], return_index=True)[1]

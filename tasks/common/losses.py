@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from structsvm.model_file import ModelFile, under
 from structsvm.progress import Monitor
-from structsvm.shards.tokens import StoredTokens
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import ChoosingModel
@@ -68,15 +67,15 @@ class LossModel(ChoosingModel):
     compared: ClassVar[Any] = LossSearch
 
     @abstractmethod
-    def losses_to_compare(self, data: Any) -> Sequence[str]:
-        """The losses to choose from on encoded data, in the order of preference; none if the loss is fixed."""
+    def losses_to_compare(self, examples: Any) -> Sequence[str]:
+        """The losses to choose from, in the order of preference; none if the loss is fixed."""
 
     @abstractmethod
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+    def search_for_loss(self, examples: Any, solver: Any) -> Search:
         """The choice of C for the current loss."""
 
-    def first_loss(self, data: Any) -> str:
-        """The loss of a first training on encoded data if none is chosen."""
+    def first_loss(self, examples: Any) -> str:
+        """The loss of a first training if none is chosen."""
         return self.loss
 
     def solver_of_loss(self, loss: str) -> Any:
@@ -96,7 +95,7 @@ class LossModel(ChoosingModel):
 
     def train(
         self,
-        data: Any,
+        examples: Any,
         solver: Any,
         *,
         passes: int | None = None,
@@ -108,13 +107,13 @@ class LossModel(ChoosingModel):
         if is_auto(self.params.get("loss")):
             goes_on = self.is_trained and (resume or passes is not None)
             if not goes_on:
-                self.set_loss(self.first_loss(data))
+                self.set_loss(self.first_loss(examples))
             if not goes_on or is_log(self.loss) != isinstance(solver, ConditionalLikelihood):
                 solver = self._own_solver(solver)
             if not goes_on and passes is None and (choose or self.compares_always):
                 if self.choice is None:
                     monitor = options.get("monitor") or Monitor()
-                    partial = self._choose(data, solver, options.get("sample_weight"), monitor)
+                    partial = self._choose(examples, solver, monitor)
                     if partial is not None:
                         return partial
                 if choose and self.choice is None:
@@ -123,7 +122,7 @@ class LossModel(ChoosingModel):
                 if self.choice is not None and self.choice.loss is not None:
                     self.set_loss(self.choice.loss)
                     solver = self._own_solver(solver)
-        return super().train(data, solver, passes=passes, resume=resume, choose=choose, **options)
+        return super().train(examples, solver, passes=passes, resume=resume, choose=choose, **options)
 
     def _own_solver(self, solver: Any) -> Any:
         """The solver of the current loss, with the checkpoint of another."""
@@ -131,12 +130,12 @@ class LossModel(ChoosingModel):
         own.checkpoint = solver.checkpoint
         return own
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        losses = self.losses_to_compare(data)
+    def search(self, examples: Any, solver: Any) -> Any:
+        losses = self.losses_to_compare(examples)
         if not losses:
-            return self.search_for_loss(data, sample_weight, solver)
+            return self.search_for_loss(examples, solver)
         models = [self.with_loss(loss) for loss in losses]
-        return self.compared([m.search_for_loss(data, sample_weight, self.solver_of_loss(m.loss)) for m in models])
+        return self.compared([m.search_for_loss(examples, self.solver_of_loss(m.loss)) for m in models])
 
     def _adopt_part(self, part: Any) -> Any:
         self.oracle = part.model.oracle
@@ -174,7 +173,7 @@ class SumSearch(LossSearch):
         if choice is None:
             return None
         first = self.searches[0]
-        problem, weight = first.model.bind(first.data, first.solver, first.weight)
+        problem, weight = first.model.bind(first.examples, first.solver)
         chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]
 
         def temperature(models: Any) -> Any:
@@ -220,15 +219,17 @@ class AddedModel(LossModel):
         trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
         return {named(model.loss): model.result for model in trained}
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
+    def train(
+        self, examples: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any
+    ) -> Any:
         """As `LossModel.train`; the models of several losses are added. On other data, a sum continues as one model."""
         margin, self.margin = self.margin, None
         before = self.fingerprint if resume and self.is_trained else None
-        run = super().train(data, solver, passes=passes, resume=resume, **options)
+        run = super().train(examples, solver, passes=passes, resume=resume, **options)
         adds = passes is None and self.choice is not None and self.choice.scales and before in (None, self.fingerprint)
-        return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
+        return self._with_margin(margin, examples, run, resume=resume) if adds else run
 
-    def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
+    def _with_margin(self, margin: Any, examples: Any, run: Any, *, resume: bool) -> Any:
         """Train the other part of a sum, or resume `margin`, and add it; returns the run that has ended last."""
         choice: Any = self.choice
         scales = choice.scales
@@ -242,7 +243,7 @@ class AddedModel(LossModel):
             solver.set_params(C=choice.losses[margin.loss][0])
             if run.status == "stopped":  # by a callback, which sees the first training alone
                 solver.set_params(max_iter=self.result.n_iter)
-            run = margin.train(data, solver, sample_weight=sample_weight, resume=resume)
+            run = margin.train(examples, solver, resume=resume)
             if run.status == "interrupted":
                 self.result = dataclasses.replace(self.result, status=run.status)
         if margin is not None:
@@ -250,23 +251,22 @@ class AddedModel(LossModel):
             self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
         return run
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+    def search(self, examples: Any, solver: Any) -> Any:
         """Of shards, C is chosen on as many examples as one may have, and the loss is not."""
-        if isinstance(data[0], StoredTokens):
-            *data, sample_weight = data[0].in_memory(data[1], sample_weight)
-            return self.search_for_loss(tuple(data), sample_weight, solver)
-        return super().search(data, sample_weight, solver)
+        if examples.is_stored:
+            return self.search_for_loss(examples.in_memory(), solver)
+        return super().search(examples, solver)
 
-    def losses_to_compare(self, data: Any) -> Any:
-        losses = self.possible_losses(data)
-        return () if len(losses) < 2 or self.is_open(data) else losses
+    def losses_to_compare(self, examples: Any) -> Any:
+        losses = self.possible_losses(examples)
+        return () if len(losses) < 2 or examples.has_unknown else losses
 
     @abstractmethod
-    def possible_losses(self, data: Any) -> Sequence[str]:
+    def possible_losses(self, examples: Any) -> Sequence[str]:
         """The losses that may be added: no log loss if it takes much memory."""
 
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
-        return PartSearch(self, data, sample_weight, solver)
+    def search_for_loss(self, examples: Any, solver: Any) -> Search:
+        return PartSearch(self, examples, solver)
 
     # ---- model files ----------------------------------------------------------------------------
 

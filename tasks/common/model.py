@@ -102,8 +102,8 @@ class TaskModel(ABC):
         return self.result is not None or self.state is not None  # some files of 0.1.0 have no result
 
     @abstractmethod
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
+    def bind(self, examples: Any, solver: Any) -> tuple[Any, Any]:
+        """Return ``(problem, sample_weight)``: the oracle bound to examples, and the weight of each of its own."""
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
@@ -123,22 +123,19 @@ class TaskModel(ABC):
 
     def train(
         self,
-        data: Any,
+        examples: Any,
         solver: Any,
         *,
-        sample_weight: Any = None,
         monitor: Any = None,
         resume: bool = False,
         passes: int | None = None,
     ) -> Any:
-        """Fit to encoded data.
+        """Fit to examples.
 
         Parameters
         ----------
-        data : object
-            As the subclass encodes it.
+        examples : Examples
         solver : Solver
-        sample_weight : ndarray of shape (n_samples,), optional
         monitor : see `Solver.solve`
         resume : bool
             Resume from this model: the same run on the same data, the problem around the current weights w0
@@ -157,40 +154,40 @@ class TaskModel(ABC):
         ValueError
             If `resume` is set and the formulation differs from that of the training so far.
         """
-        solver = self.completing(solver, data)
+        solver = self.completing(solver, examples)
         solver.validate()
-        model, data, self.touched_rows = (self, data, None) if passes is None else self.touched(data)
-        run = model.solve(data, solver, sample_weight, monitor, resume, passes)
+        model, examples, self.touched_rows = (self, examples, None) if passes is None else self.touched(examples)
+        run = model.solve(examples, solver, monitor, resume, passes)
         if self.touched_rows is not None:
             self.__dict__.update({name: getattr(model, name) for name in TRAINED})
             weights = self.weights if self.weights.flags.writeable else self.weights.copy()
             self.weights, self.touched_rows = put_rows(weights, self.touched_rows, model.weights), None
         return run
 
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        """Return ``(model, data, rows)``: the model of only those features that a batch has, the batch in its features,
-        and the rows of weights that are its own; the model, the data and None if it must learn all weights.
+    def touched(self, examples: Any) -> tuple[Any, Any, Any]:
+        """Return ``(model, examples, rows)``: the model of only those features that a batch has, the batch in its
+        features, and the rows of weights that are its own; the model, the batch and None if it must learn all weights.
 
         The cost of a batch of a stream then depends on the batch alone.
         """
-        return self, data, None
+        return self, examples, None
 
-    def narrowed(self, data: Any) -> tuple[Any, Any, Any]:
-        """`touched` of a model whose oracle has that method; the oracle scores the first of its data."""
+    def narrowed(self, examples: Any) -> tuple[Any, Any, Any]:
+        """`touched` of a model whose oracle has that method; the oracle scores the inputs of its examples."""
         model = self.again()
-        model.oracle, inputs, rows = self.oracle.touched(data[0])
+        model.oracle, inputs, rows = self.oracle.touched(examples.inputs)
         if not len(rows):  # the features have no weights
-            return self, data, None
+            return self, examples, None
         model.weights = self.weights.reshape(-1, model.oracle.n_features // len(rows))[rows].ravel()
-        return model, (inputs, *data[1:]), rows
+        return model, examples.with_inputs(inputs), rows
 
-    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
+    def solve(self, examples: Any, solver: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
         """Train with the chosen solver; see `train`."""
-        problem, weight = self.bind(data, solver, sample_weight)
+        problem, weight = self.bind(examples, solver)
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
-            base = self.prior(data, sample_weight)
+            base = self.prior(examples)
             run = self.begun(solver, problem, weight) if passes is None else None
         else:
             if passes is None:
@@ -208,18 +205,10 @@ class TaskModel(ABC):
         self.finish(run.inner.solver if isinstance(run, LatentRun) else solver, run, weight, before)
         return run
 
-    def is_open(self, data: Any) -> bool:
-        """Whether some outputs in encoded data are known in part."""
-        return False
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of the examples whose outputs are fully known."""
-        return data, sample_weight
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The solver, in a `LatentSVM` if some outputs in encoded data are known in part."""
+    def completing(self, solver: Any, examples: Any) -> Any:
+        """The solver, in a `LatentSVM` if some outputs of the examples are known in part."""
         needs_none = (LatentSVM, ConditionalLikelihood) if self.sums_over_known else LatentSVM
-        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, needs_none) else solver
+        return LatentSVM(solver) if examples.has_unknown and not isinstance(solver, needs_none) else solver
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         """Learn what does not come from the run itself, such as a temperature.
@@ -241,8 +230,8 @@ class TaskModel(ABC):
         """The run that a first training resumes; None: a fresh one."""
         return
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
-        """The weights that a first training on encoded data starts from and stays close to; None: 0."""
+    def prior(self, examples: Any) -> Any:
+        """The weights that a first training starts from and stays close to; None: 0."""
         return
 
     def again(self) -> Any:
@@ -381,10 +370,9 @@ class ChoosingModel(TaskModel):
 
     def train(
         self,
-        data: Any,
+        examples: Any,
         solver: Any,
         *,
-        sample_weight: Any = None,
         monitor: Any = None,
         passes: int | None = None,
         choose: bool = False,
@@ -399,10 +387,10 @@ class ChoosingModel(TaskModel):
             this is not a batch of a stream and the examples are not too few, one that is chosen now.
         """
         if choose:
-            solver = self.completing(solver, data)
+            solver = self.completing(solver, examples)
             solver.validate()
             if self.choice is None and passes is None:
-                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
+                partial = self._choose(examples, solver, Monitor() if monitor is None else monitor)
                 if partial is not None:
                     return partial
             if self.choice is not None:
@@ -412,14 +400,14 @@ class ChoosingModel(TaskModel):
                 self.provide_for_few(solver)
         else:
             self.choice = None
-        return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)
+        return super().train(examples, solver, monitor=monitor, passes=passes, **options)
 
     def provide_for_few(self, solver: Any) -> None:
         """Give a solver `C_of_few`."""
         if self.C_of_few is not None:
             solver.set_params(C=self.C_of_few)
 
-    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
+    def _choose(self, examples: Any, solver: Any, monitor: Monitor) -> Any:
         """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
 
         Partly known examples cannot be scored: the others decide. The checkpoint then stores C, so training resumes
@@ -433,7 +421,7 @@ class ChoosingModel(TaskModel):
         if path is not None:
             check_new_file(path)
         if not is_known:
-            search = self.search(*self.known_whole(data, sample_weight), inner_of(solver))
+            search = self.search(examples.fully_known(), inner_of(solver))
             try:
                 self.choice = search.choose(monitor)
             except KeyboardInterrupt:
@@ -452,21 +440,9 @@ class ChoosingModel(TaskModel):
             solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
         return None
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+    def search(self, examples: Any, solver: Any) -> Any:
         """The search for C: its `choose` returns a `Choice`, its `part` is the running training."""
-        return Search(self, *self.drawn(data, sample_weight), solver)
-
-    def drawn(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of the examples that choose."""
-        n = self.n_examples(data)
-        if n <= self.most_examples:
-            return data, sample_weight
-        drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
-        return self.some(data, sample_weight, drawn)
-
-    def some(self, data: Any, sample_weight: Any, chosen: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of some examples, given by their indices."""
-        return self.divide(data, chosen, chosen[:0])[0], None if sample_weight is None else sample_weight[chosen]
+        return Search(self, examples.subsample(self.most_examples), solver)
 
     def _adopt_part(self, part: Any) -> Any:
         """Restore the model of an interrupted training on a part of the examples; returns its run."""
@@ -487,32 +463,12 @@ class ChoosingModel(TaskModel):
         """Set the other chosen parameters."""
         return
 
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        """Encoded data and weights, with equal examples merged if training does not distinguish them."""
-        return data, sample_weight
-
-    def n_examples(self, data: Any) -> int:
-        """The number of examples of encoded data."""
-        return len(data[1])
-
-    def groups(self, data: Any) -> Any:
-        """A number >= 0 per example, equal for examples that are not independent; None: all of them are."""
-        return
-
-    def strata(self, data: Any) -> Any:
-        """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
-        return
+    @abstractmethod
+    def judged(self, examples: Any) -> tuple[str, Any, Any]:
+        """The predictions of examples scored by the task's own metric, as for `Held`."""
 
     @abstractmethod
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        """Encoded data of two sets of examples, given by their indices."""
-
-    @abstractmethod
-    def judged(self, data: Any) -> tuple[str, Any, Any]:
-        """The predictions of encoded data scored by the task's own metric, as for `Held`."""
-
-    @abstractmethod
-    def scale(self, data: Any) -> float:
+    def scale(self, examples: Any) -> float:
         """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
 
 

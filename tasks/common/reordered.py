@@ -17,8 +17,8 @@ class ReorderedModel(TaskModel):
     Weights and state are in the oracle's order.
     """
 
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        return super().touched(data) if isinstance(data[0], DenseRows) else self.narrowed(data)
+    def touched(self, examples: Any) -> tuple[Any, Any, Any]:
+        return super().touched(examples) if isinstance(examples.inputs, DenseRows) else self.narrowed(examples)
 
     def weights_of(self, run: Any) -> Any:
         return run.problem.to_oracle(run.weights)

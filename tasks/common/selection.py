@@ -289,16 +289,13 @@ class PatientRun:
 class Part:
     """A training on some of the examples, with one C after another, and the others to score it on."""
 
-    def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
-        self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        self.held_out = others
+    def __init__(self, model: Any, examples: Any, held_out: Any, solver: Any) -> None:
+        self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         self.model = model.again()
         self.run: Any = None
-        data, self.others = model.divide(data, self.rows, others)
-        known = None if weight is None else weight[self.rows]
-        self.base = model.prior(data, known)
-        self.problem, self.weight = self.model.bind(data, solver, known)
-        self.weight_of_others = 1.0 if weight is None else weight[others]
+        examples, self.others = examples.take(self.rows), examples.take(self.held_out)
+        self.base = model.prior(examples)
+        self.problem, self.weight = self.model.bind(examples, solver)
         solver.check(self.problem)
 
     def train(self, solver: Any, monitor: Any) -> int:
@@ -334,7 +331,8 @@ class Part:
 
     def judged(self) -> Held:
         metric, a, b = self.model.judged(self.others)
-        return Held(metric, a * self.weight_of_others, b * self.weight_of_others)
+        weight = 1.0 if self.others.weight is None else self.others.weight
+        return Held(metric, a * weight, b * weight)
 
 
 class Search:
@@ -342,7 +340,8 @@ class Search:
 
     Parameters
     ----------
-    model, data, weight : as `TaskModel.train` has them
+    model : ChoosingModel
+    examples : Examples
     solver : Solver
         Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
     values : sequence of float, optional
@@ -370,10 +369,10 @@ class Search:
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
+    def __init__(self, model: Any, examples: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
-        self.data, self.weight = model.distinct(data, weight, solver)
+        self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
 
@@ -385,10 +384,7 @@ class Search:
     @property
     def scale(self) -> float:
         """That of the examples whose weight is not 0."""
-        data = self.data
-        if self.weight is not None and not self.weight.all():
-            data, _ = self.model.some(data, None, np.flatnonzero(self.weight))
-        return float(self.model.scale(data))
+        return float(self.model.scale(self.examples.of_weight()))
 
     def choose(self, monitor: Any) -> Choice | None:
         """Follow the path and choose the value with the best score; None if there are too few examples to split."""
@@ -397,7 +393,7 @@ class Search:
 
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
         """The choice by these splits of the examples."""
-        self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
+        self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
         if self.values is not None:
             self._walk(self.values, monitor)
@@ -445,11 +441,11 @@ class Search:
 
         Examples of one group stay together. Each label keeps its share, and a label's only example is never held out.
         """
-        n = self.model.n_examples(self.data)
-        group, label = self.model.groups(self.data), self.model.strata(self.data)
-        group = np.arange(n) if group is None else group
-        if self.weight is not None:
-            group = np.where(self.weight > 0.0, group, -1)
+        examples = self.examples
+        group, label = examples.groups, examples.strata
+        group = np.arange(len(examples)) if group is None else group
+        if examples.weight is not None:
+            group = np.where(examples.weight > 0.0, group, -1)
         members = np.unique(group[group >= 0])
         if len(members) < LEAST:
             return

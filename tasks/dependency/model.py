@@ -24,14 +24,16 @@ from structsvm.parameters import checked_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import Halves, Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
-from structsvm.tasks.dependency.words import COLUMNS, encoded, taken, words_of
+from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
 RETURNING = CuttingPlane, FrankWolfe, LaRank  # they can take back what others have given to multipliers
@@ -118,19 +120,8 @@ class DependencyModel(CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(codes, offsets, outputs)``."""
-        codes, offsets, outputs = data
-        return self.oracle.bind((codes, offsets), outputs, **solver.formulation()), sample_weight
-
-    def is_open(self, data: Any) -> bool:
-        return bool((data[2] < 0).any())
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        _, offsets, outputs = data
-        unknown = np.concatenate([[0], np.cumsum((outputs < 0).any(axis=1))])
-        whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
-        return self.some(data, sample_weight, whole)
+    def bind(self, examples: ParsedSentences, solver: Any) -> tuple[Any, Any]:
+        return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
     def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
@@ -161,26 +152,18 @@ class DependencyModel(CalibratedStructures):
         except KeyboardInterrupt:
             run.status = "interrupted"
 
-    def n_examples(self, data: Any) -> int:
-        return len(data[1]) - 1
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return taken(data, train), taken(data, test)
-
-    def judged(self, data: Any) -> Held:
+    def judged(self, examples: ParsedSentences) -> Held:
         """Words with the right head and the right label."""
-        codes, offsets, outputs = data
-        found = self.parse(codes, offsets)
-        right = np.concatenate([[0], np.cumsum((found == outputs).all(axis=1))])
-        return Held("LAS", np.diff(right[offsets]), np.diff(offsets))
+        found = self.parse(examples.codes, examples.offsets)
+        right = np.concatenate([[0], np.cumsum((found == examples.outputs).all(axis=1))])
+        return Held("LAS", np.diff(right[examples.offsets]), np.diff(examples.offsets))
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        self.oracle.check_outputs(*data[1:])  # whose errors name a sentence among all
-        return LeastSearch(self, *self.drawn(data, sample_weight), solver)
+    def search(self, examples: ParsedSentences, solver: Any) -> Any:
+        self.oracle.check_outputs(examples.offsets, examples.outputs)  # whose errors name a sentence among all
+        return LeastSearch(self, examples.subsample(self.most_examples), solver)
 
-    def scale(self, data: Any) -> float:
-        codes, offsets, outputs = data
-        return first_scale(self.oracle.bind((codes, offsets), outputs))
+    def scale(self, examples: ParsedSentences) -> float:
+        return first_scale(examples.bound(self.oracle))
 
     # ---- probabilities --------------------------------------------------------------------------
 
@@ -445,8 +428,10 @@ def without_subtype(label: str) -> str:
     return label.partition(":")[0]
 
 
-def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[Any, Any]:
-    """Return ``(model, data)``: a model as parameters ask for it, and the sentences encoded.
+def prepare(
+    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, weight: Any = None
+) -> tuple[DependencyModel, ParsedSentences]:
+    """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
 
     Parameters
     ----------
@@ -456,6 +441,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         The model to resume; ValueError if the parameters ask for other features or trees.
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
+    weight : array-like of shape (n_sentences,), optional
     """
     arcs = arcs_of(X, y)
     if before is not None:
@@ -469,7 +455,8 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         codes, offsets = before.with_tags(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
-        return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
+        outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
+        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
@@ -507,7 +494,8 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     )
     model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    return model, (*model.with_tags(codes, offsets), outputs)
+    weight = checked_sample_weight(weight, len(arcs))
+    return model, ParsedSentences(*model.with_tags(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Any, n_labels: int) -> int | None:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from structsvm.solvers.kernel.lasvm import LaSVM
-from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.estimator import weighted_by_class
+from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.solver import is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
@@ -222,8 +223,8 @@ class LaSVMClassifier(BinaryKernelClassifier):
             raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
         labels = pool.labels
         known = label_ids_of(y, labels)
-        weight = checked_sample_weight(sample_weight, len(y))
-        weight = weighted_by_class(weight, self.class_weight, labels.tolist(), known)
+        taught = LabeledRows(rows, known, weight=checked_sample_weight(sample_weight, len(y)))
+        weight = weighted_by_class(taught, self.class_weight, labels.tolist()).weight
         pool.teach(rows.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
         model = pool.model.again()
         pool.update(model)

@@ -12,6 +12,7 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
+from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
@@ -60,29 +61,24 @@ class LinearModel(Calibrated):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def train(self, data: Any, solver: Any, **options: Any) -> Any:
+    def train(self, examples: LabeledRows, solver: Any, **options: Any) -> Any:
         """As the base does, without examples of weight 0; the first data settle the units of dense columns."""
-        weight = options.get("sample_weight")
-        if weight is not None and not weight.all():  # the descent's is a mean over examples
-            kept = np.flatnonzero(weight)
-            data = data[0][kept], data[1][kept]
-            weight = options["sample_weight"] = weight[kept]
-        X, label_ids = data
+        examples = examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
-        if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
-            check_scale(X)
-            places = distinct_places(X)
-            X, label_ids = X[places], label_ids[places]
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
+            check_scale(examples.rows)
+            places = distinct_places(examples.rows)
+            X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
             self.units = Units.of_rows(rows_of(X, solver.has_intercept), short=True, alike=alike)
-        return super().train(data, solver, **options)
+        return super().train(examples, solver, **options)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The problem of ``(X, label_ids)``, in units."""
-        X, label_ids = data
+    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+        """The problem of rows in units."""
+        X = examples.rows
         if self.units is not None:
             X = rows_in(self.units, X, has_intercept=False).values
-        return LinearProblem(Rows(X), label_ids, len(self.labels)), sample_weight
+        return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state

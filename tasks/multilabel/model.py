@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
+from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
     check_classes,
@@ -38,8 +40,30 @@ FORMS = ("indicator", "sparse", "sets")
 ARRAYS = {"weights": Array("f8", ("n_weights",)), "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"))}
 
 
+@dataclass(frozen=True, eq=False)
+class LabelSets(Examples):
+    """Rows with a set of labels each.
+
+    Attributes
+    ----------
+    rows : encoded rows
+    Y : ndarray of shape (n_rows, n_labels), int8
+        0, 1, and -1 for what is not known.
+    """
+
+    rows: Any
+    Y: NDArray[np.int8]
+
+    @property
+    def has_unknown(self) -> bool:
+        return bool((self.Y < 0).any())
+
+    def fully_known(self) -> Self:
+        return self.take(np.flatnonzero((self.Y >= 0).all(axis=1)))
+
+
 class MultilabelModel(CalibratedStructures):
-    """Data are ``(rows, Y)``, Y an int8 array (n, n_labels) of 0, 1, and -1 for what is not known.
+    """Labels, pairs of them that interact, and weights.
 
     Attributes
     ----------
@@ -80,23 +104,12 @@ class MultilabelModel(CalibratedStructures):
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: LabelSets, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
-    def is_open(self, data: Any) -> bool:
-        return bool((data[1] < 0).any())
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        whole = np.flatnonzero((data[1] >= 0).all(axis=1))
-        return self.some(data, sample_weight, whole)
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        rows, Y = data
-        return (rows.take(train), Y[train]), (rows.take(test), Y[test])
-
-    def judged(self, data: Any) -> Held:
+    def judged(self, examples: LabelSets) -> Held:
         """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
-        rows, Y = data
+        rows, Y = examples.rows, examples.Y
         right = Y > 0
         if is_log(self.params.get("loss")):
             p = self.unknown(rows).marginals(self.weights)
@@ -112,14 +125,14 @@ class MultilabelModel(CalibratedStructures):
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search(data, sample_weight, solver)
+    def search(self, examples: LabelSets, solver: Any) -> Any:
+        search = super().search(examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
         return search
 
-    def scale(self, data: Any) -> float:
-        return total_variance(data[0])
+    def scale(self, examples: LabelSets) -> float:
+        return total_variance(examples.rows)
 
     # ---- probabilities ----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
+from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.features import split_sentence
@@ -25,6 +27,20 @@ def as_grammar(grammar: Any) -> Any:
     if not os.fspath(grammar):
         raise ValueError("The 'grammar' parameter must be a grammar, or a path. Got '' instead.")
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
+
+
+@dataclass(frozen=True, eq=False)
+class MeaningBags(Examples):
+    """Sentences with the bags of their meanings.
+
+    Attributes
+    ----------
+    sentences : list of list of tokens
+    bags : list of list of trees
+    """
+
+    sentences: list[Any]
+    bags: list[Any]
 
 
 class BagModel(TaskModel):
@@ -59,13 +75,14 @@ class BagModel(TaskModel):
             check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)
         self.settings, self.grammar = settings, as_grammar(params.grammar)
 
-    def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:
+    def read(self, sentences: Any, bags: Any, places: Any = None, weight: Any = None) -> MeaningBags:
         """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
         if len(sentences) != len(bags):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
         places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
         trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
-        return self.tokens_of(sentences, places, allow_empty=False), trees
+        tokens = self.tokens_of(sentences, places, allow_empty=False)
+        return MeaningBags(tokens, trees, weight=checked_sample_weight(weight, len(tokens)))
 
     def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
         """Words of sentences, checked; `places` as for `read`."""

@@ -19,7 +19,7 @@ from structsvm.oracles._ambiguous import decision_scores
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, strings
 from structsvm.structures.meanings import MeaningGrammar, Symbol
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.bags import BagModel
+from structsvm.tasks.semantics.bags import BagModel, MeaningBags
 from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
@@ -151,9 +151,9 @@ class SemanticModel(BagModel, method="ospas"):
         model.nested = set(self.nested)
         return model
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The sentences and bags that `read` returns, also with new words and symbols."""
-        return SemanticProblem(self, *data), sample_weight
+    def bind(self, examples: MeaningBags, solver: Any) -> tuple[Any, Any]:
+        """The problem of sentences and bags, also with new words and symbols."""
+        return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.tagger_arrays
@@ -166,7 +166,7 @@ class SemanticModel(BagModel, method="ospas"):
 
     def train(
         self,
-        data: Any,
+        examples: MeaningBags,
         solver: Any,
         *,
         passes: int | None = None,
@@ -180,7 +180,7 @@ class SemanticModel(BagModel, method="ospas"):
         the solver's C is but the default, and stays it.
         """
         before = self.result
-        run = super().train(data, solver, passes=solver.n_passes if passes is None else passes, **options)
+        run = super().train(examples, solver, passes=solver.n_passes if passes is None else passes, **options)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
             result = run.result()

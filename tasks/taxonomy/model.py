@@ -117,27 +117,25 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def strata(self, data: Any) -> Any:
-        return data[1]
-
-    def judged(self, data: Any) -> Held:
+    def judged(self, examples: Any) -> Held:
         """The log loss where the user asks for it; under another loss with a name the accuracy where leaves alone are
         predicted, else the mean loss.
 
         The losses "tree" and "path" follow the accuracy as C changes, and vary more.
         """
-        blocks, n = list(self.blocks(data[0])), len(data[1])
+        blocks, label_ids = list(self.blocks(examples.rows)), examples.label_ids
+        n = len(label_ids)
         if self.leaf_only and not is_log(self.params.get("loss")):
             chosen = np.concatenate([np.empty(0, np.intp), *map(self.best, blocks)])
             if isinstance(self.loss, str):
-                return Held("accuracy", 1.0 * (chosen == data[1]), np.ones(n))
-            return Held("mean loss", self.losses[data[1], chosen].astype(np.float64), np.ones(n))
+                return Held("accuracy", 1.0 * (chosen == label_ids), np.ones(n))
+            return Held("mean loss", self.losses[label_ids, chosen].astype(np.float64), np.ones(n))
         scores = self._of_labels(np.concatenate([self.scores_of(block) for block in blocks]))
         if is_log(self.loss):
-            p = probabilities(scores, 1.0)[np.arange(n), data[1]]
+            p = probabilities(scores, 1.0)[np.arange(n), label_ids]
             return Held("log loss", -np.log(np.maximum(p, TINY)), np.ones(n))
-        temperature = fit_temperature(softmax_loss(scores, one_hot(data[1], len(self.labels))))
-        return Held("mean loss", self.losses[data[1], self._safest(scores, temperature)], np.ones(n))
+        temperature = fit_temperature(softmax_loss(scores, one_hot(label_ids, len(self.labels))))
+        return Held("mean loss", self.losses[label_ids, self._safest(scores, temperature)], np.ones(n))
 
     @property
     def losses(self) -> Any:
