@@ -32,8 +32,8 @@ from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.losses import solver_of
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.solver import make_solver, solver_of
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import check_greedy, check_sharded, loss_of
@@ -132,7 +132,7 @@ def demo(seed: int) -> Any:
     tokens = examples.tokens
     solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
-    raise_if_interrupted(model.train(examples, solver, monitor=Bar(solver.n_passes)))
+    raise_if_interrupted(train(Job(model, examples, solver, Bar(solver.n_passes))))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
     click.echo(model.result.certificate())

@@ -19,6 +19,7 @@ from structsvm.features.columns import ColumnPieces
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import is_to_choose
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import prepare
 from structsvm.tasks.sequence.parameters import loss_of
@@ -155,8 +156,8 @@ class Stream:
                 self.settings, X, known_columns(y) if self.is_partial else y, self.model, classes=self.labels
             )
             model.params = vars(self.settings)
-            choose = {"choose": True} if is_to_choose(self.settings, self.solver) else {}
-            run = model.train(examples, self.solver, passes=1, **choose)
+            choose = is_to_choose(self.settings, self.solver)
+            run = train(Job(model, examples, self.solver, passes=1, choose=choose))
         except ValueError as error:
             raise ValueError(f"{lines_of(piece)}: {error}") from error
         share = min(run.progress, 1.0) if run.status == "interrupted" else 1.0

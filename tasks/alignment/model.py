@@ -10,7 +10,7 @@ import os
 from dataclasses import replace
 from itertools import chain, islice
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, checked_k
-from structsvm.solvers import LaRank, LatentSVM
+from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
@@ -29,9 +29,12 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 DEFAULT_C = 0.001
 N_FOR_SCALE = 64
@@ -46,7 +49,7 @@ NOTHING = Alignment(0, 0, b"")
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
 
 
-class AlignmentModel(ChoosingModel):
+class AlignmentModel(TaskModel):
     """Letters, oracle and weights.
 
     Attributes
@@ -186,9 +189,9 @@ class AlignmentModel(ChoosingModel):
             references = self.oracle.completed(references, self.guide)
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         # What the guide of another training has aligned is aligned anew.
-        if not problem.references.is_whole and not isinstance(solver, LatentSVM):
+        if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
             references = self.oracle.completed(problem.references, self.guide)
             problem = self.oracle.bind_references(references, **solver.formulation())
@@ -198,29 +201,27 @@ class AlignmentModel(ChoosingModel):
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def train(self, examples: AlignedPairs, solver: Any, **options: Any) -> Any:
-        """Fit to pairs; see `ChoosingModel.train`. Warns of gaps that are rewarded in local mode.
+    def settle(self, job: Job) -> None:
+        """Align columns that are not assessed once, before training, as the costs that it starts from align them best.
 
-        Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
-        best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with
+        The problem that is solved, and certified, is the convex one with these alignments. An alignment with
         other costs could only score more, so that its primal objective bounds the one in which they are left open.
         Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
-        solver = self.completing(solver, examples)
-        resumes = options.get("resume", False) or options.get("passes") is not None
-        if isinstance(solver, LatentSVM):
+        references = job.examples.references
+        if job.solver.completes:
             self.guide = None
-        elif not (self.is_trained and resumes):
-            references = examples.references
+        elif not job.continues:
             self.guide = None if references.is_whole else self._first_guide(references)
-        run = super().train(examples, solver, **options)
+
+    def finish(self, job: Job) -> None:
+        """Warn of gaps that are rewarded in local mode."""
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(
                 f"a letter against a gap scores up to {self.highest_gap:.3g} in this local model, so that alignments "
                 "grow with the sequences; use a lower C, a prior, or another mode",
                 UserWarning,
             )
-        return run
 
     def _first_guide(self, references: Any) -> Any:
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
@@ -287,13 +288,13 @@ class AlignmentModel(ChoosingModel):
 
     # ---- choosing -------------------------------------------------------------------------------
 
-    def search(self, examples: AlignedPairs, solver: Any) -> Any:
+    def search_of_loss(self, examples: AlignedPairs, solver: Any) -> Any:
         """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
         if examples.has_unknown:
             examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
-        return super().search(examples, solver)
+        return super().search_of_loss(examples, solver)
 
-    def judged(self, examples: AlignedPairs) -> Held:
+    def held_out_scores(self, examples: AlignedPairs) -> Held:
         """The metric, and for each example what was found and what was wanted: the share of assessed pairs that the
         best alignment has; or with decoys, whether the homologue scores more than all of them.
         """

@@ -165,7 +165,7 @@ class Selection:
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
         pairs = AlignedPairs(model.trimmed(trial))
         if not len(trial.codes) or held_out.all():
-            return model.judged(pairs.take(np.flatnonzero(held_out)))
+            return model.held_out_scores(pairs.take(np.flatnonzero(held_out)))
         model.weights *= scaled(model, pairs.references.chosen(np.flatnonzero(~held_out)))
         model.guide = model.weights
         part = Part(model, pairs, held_out, SOLVER)
@@ -173,7 +173,7 @@ class Selection:
             part.train(SOLVER, Monitor())
         except KeyboardInterrupt:
             raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
-        return part.model.judged(part.others)
+        return part.model.held_out_scores(part.others)
 
     def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
         """The gaps to choose from, or those that are given."""
@@ -232,7 +232,7 @@ class Selection:
             part = self.parts.setdefault(size, self.references.chosen(np.sort(self.order[:size])))
             model = self.models.setdefault(costs.mode, self.model.in_mode(costs.mode))
             model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-            self.scores[costs, size] = model.judged(AlignedPairs(part)).numerator
+            self.scores[costs, size] = model.held_out_scores(AlignedPairs(part)).numerator
         return self.scores[costs, size]
 
 

@@ -19,15 +19,14 @@ from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
+from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
-from structsvm.tasks.common.losses import LossModel
-from structsvm.tasks.common.losses import solver_of as solver_of_loss
-from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Held, PatientRun, Search, total_variance
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
+from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
@@ -74,7 +73,15 @@ class PatientMarginal(PatientRun, MarginalRun):
     least_passes, solved = LEAST_PASSES, SOLVED
 
 
-class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
+class BagCalibration(LabelCalibration):
+    """Of labels learnt from bags."""
+
+    def resumes(self, model: Any) -> bool:
+        """Not of "log" and "max": one pass does not undo what the examples that are taken out have done."""
+        return model.loss not in ("log", "max")
+
+
+class AmbiguousModel(TaskModel):
     """Labels and a weight per feature and label, those of an intercept last.
 
     Attributes
@@ -90,7 +97,10 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
 
     kind = "ambiguous"
     estimator = "AmbiguousClassifier"
-    compares_always = True
+    has_temperature = True
+    calibration = BagCalibration()
+    comparison = LossSearch
+    compares_always = narrows = True
 
     def __init__(
         self,
@@ -109,12 +119,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         self.columns = {"n_features_in_": n_features}
 
     @property
-    def loss(self) -> str:
+    def loss(self) -> str:  # type: ignore[override]
         return self.oracle.bag_loss
-
-    @property
-    def resumes(self) -> bool:  # type: ignore[override]
-        return self.loss not in ("log", "max")  # one pass does not undo what the examples that are taken out have done
 
     @property
     def judges_predictions(self) -> bool:
@@ -156,21 +162,24 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
             return ()
         return possible_losses(self.params, weighted=is_weighted(examples.bags))
 
-    def search_for_loss(self, examples: BaggedRows, solver: Any) -> Search:
+    def adopt_loss(self, other: Any) -> None:
+        self.oracle = other.oracle
+
+    def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
         search = Search(self, examples, solver, values)
         search.longest = LONGEST
         if self.loss == "mean" or self.judges_predictions:
             search.patience = PATIENCE
-        search.solver = self.completing(search.solver, examples)
+        search.solver = self.adapted(search.solver, examples)
         return search
 
-    def completing(self, solver: Any, examples: BaggedRows) -> Any:
+    def adapted(self, solver: Any, examples: BaggedRows) -> Any:
         """The steps of "log" complete bags, and the losses but "max" are of whole bags."""
         is_open = self.loss == "max" and any(len(bag) > 1 for bag in examples.bags)
         return softly(solver) if is_open else patient(solver)
 
-    def judged(self, examples: BaggedRows) -> Held:
+    def held_out_scores(self, examples: BaggedRows) -> Held:
         """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
 
         Margins are measured in units of their own, probabilities are comparable, between losses too. How often the best

@@ -23,12 +23,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, validate
-from structsvm.progress import Bar, Monitor, Monitors
+from structsvm.progress import Bar, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
+from structsvm.tasks.common.training import Job, train
 
 # What scikit-learn's `validate_data` records about X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -115,30 +116,24 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         resumes = passes is not None or self.warm_start
-        before = self._model.again() if resumes and self._model is not None else None
+        before = self._model.copy() if resumes and self._model is not None else None
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
-        choose, solver = is_to_choose(self, solver), model.completing(solver, examples)
-        n_passes = self._most_passes(solver) if passes is None else passes
-        monitor: Monitor = CallbackMonitor(
-            self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
+        choose = is_to_choose(self, solver)
+        job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
+        n_passes = self._most_passes(job.solver) if passes is None else passes
+        job.monitor = CallbackMonitor(
+            self, X, y, n_passes, lambda run: fitted_attributes(job.snapshot(run)), **(metadata or {})
         )
         if self.verbose:
-            monitor = Monitors(monitor, Bar(n_passes, disable=False))
-        return model, model.train(
-            examples,
-            solver,
-            monitor=monitor,
-            resume=before is not None,
-            passes=passes,
-            **({"choose": True} if choose else {}),
-        )
+            job.monitor = Monitors(job.monitor, Bar(n_passes, disable=False))
+        return model, train(job)
 
     def _calibrated(self, *data: Any, **options: Any) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
-        model = self._fitted().again()
+        model = self._fitted().copy()
         model.calibrate(*data, **options)
         self._adopt(model)
         return self
@@ -277,7 +272,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self._to_store().contents()
 
     def _to_store(self) -> Any:
-        model = self._fitted().again()
+        model = self._fitted().copy()
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
         return model
 

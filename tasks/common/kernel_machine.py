@@ -89,7 +89,7 @@ class KernelMachine:
         Returns the matrix of losses for `KernelProblem`, which only training needs; None: zero-one.
     attributes : as `KernelProblem` takes them
     column_scale : ndarray of shape (n_features,), or None
-        Divisors of the columns in the kernel, see `suit`.
+        Divisors of the columns in the kernel, see `adapt`.
     support : ndarray of shape (n_vectors,), int64
         Indices of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -130,7 +130,7 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
-    def suit(self, X: Any, label_ids: Any) -> None:
+    def adapt(self, X: Any, label_ids: Any) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
         Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
@@ -177,7 +177,7 @@ class KernelMachine:
         problem.n_before = n
         return problem, weight, base
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
         first, X = run.problem.n_before, run.problem.examples
         vectors = run.support_vectors
@@ -212,7 +212,7 @@ class KernelMachine:
             vectors = precise(self.kernel, part.X)[self.support]
             self.vectors = vectors if self.column_scale is None else vectors * self.column_scale.astype(vectors.dtype)
 
-    def widen(self, gamma: float | None) -> None:
+    def grow(self, gamma: float | None) -> None:
         """Set gamma, if one was chosen."""
         if gamma is not None:
             self.kernel = Kernel(self.kernel.name, gamma=gamma, degree=self.kernel.degree, coef0=self.kernel.coef0)

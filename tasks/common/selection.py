@@ -2,7 +2,7 @@
 
 C grows along a path: 1 and 3 times powers of ten, each training starting from the dual point of the last, which is
 feasible at any greater C. So a value costs a few passes, and the whole path about as much as one training. It begins
-where C is so small that hardly any example has a margin (see `ChoosingModel.scale`), and ends once larger values
+where C is so small that hardly any example has a margin (see `TaskModel.scale`), and ends once larger values
 no longer improve the held-out score; if the first one is clearly the best, smaller ones follow. The prior that training
 starts from (see `TaskModel.prior`) is scored too, as a C so small that nothing is learnt: learnt weights that predict
 held-out examples worse are not preferred to it. A fifth of the examples is held out; of few examples, each third in
@@ -291,7 +291,7 @@ class Part:
 
     def __init__(self, model: Any, examples: Any, held_out: Any, solver: Any) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        self.model = model.again()
+        self.model = model.copy()
         self.run: Any = None
         examples, self.others = examples.take(self.rows), examples.take(self.held_out)
         self.base = model.prior(examples)
@@ -310,7 +310,7 @@ class Part:
                 monitor.tick(self.run)
         if solver.finishing:
             self.run.certify()
-        self.model.learn(self.run)
+        self.model.set_weights_from(self.run)
         return self.run.n_iter - first
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
@@ -329,8 +329,8 @@ class Part:
         is_likelihood = solver.rescaling is None
         return (self.run.gap_seen if is_likelihood else self.run.gain) <= LEAST_GAIN or n_passes >= most
 
-    def judged(self) -> Held:
-        metric, a, b = self.model.judged(self.others)
+    def held_out_scores(self) -> Held:
+        metric, a, b = self.model.held_out_scores(self.others)
         weight = 1.0 if self.others.weight is None else self.others.weight
         return Held(metric, a * weight, b * weight)
 
@@ -340,7 +340,7 @@ class Search:
 
     Parameters
     ----------
-    model : ChoosingModel
+    model : TaskModel
     examples : Examples
     solver : Solver
         Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
@@ -432,7 +432,7 @@ class Search:
         n_passes = 0
         for self.part in parts:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor)
-        self.last = joined([part.judged() for part in parts])
+        self.last = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
         return C, *ratio(*self.last[1:]), n_passes
 

@@ -115,10 +115,10 @@ class ConceptModel(TaskModel):
         labels = read_labels(y, sentences)
         return Scenes(sentences, worlds, labels, weight=checked_sample_weight(weight, len(sentences)))
 
-    def completing(self, solver: Any, examples: Scenes) -> Any:
+    def adapted(self, solver: Any, examples: Scenes) -> Any:
         if solver.max_iter is None:
             solver.set_params(max_iter=min(max(-(-STEPS // len(examples)), LEAST_PASSES), MOST_PASSES))
-        return super().completing(solver, examples)
+        return super().adapted(solver, examples)
 
     def bind(self, examples: Scenes, solver: Any) -> tuple[Any, Any]:
         """The problem of scenes, with whatever words, names and labels are new in it."""
@@ -157,23 +157,23 @@ class ConceptModel(TaskModel):
         found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def again(self) -> Any:
+    def copy(self) -> Any:
         model = copy.copy(self)
         model.words, model.names, model.labels = dict(self.words), dict(self.names), list(self.labels)
         model.layers = dict(self.layers)
         return model
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
     def state_for(self, problem: Any) -> Any:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Any, passes: int | None) -> Any:
         arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 

@@ -32,7 +32,8 @@ from structsvm.structures.trees import (
 )
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
@@ -110,7 +111,7 @@ class TreeSearch(Search):
         yield held_out
 
 
-class GrammarModel(CalibratedStructures):
+class GrammarModel(TaskModel):
     """Terminals, oracle and weights of a parser; relative frequencies have no result.
 
     Attributes
@@ -126,6 +127,9 @@ class GrammarModel(CalibratedStructures):
 
     kind = "grammar"
     estimator = "GrammarParser"
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
     most_examples = 2 * TRAINED
     sums_over_known = True
 
@@ -161,11 +165,11 @@ class GrammarModel(CalibratedStructures):
     def bind(self, examples: Trees, solver: Any) -> tuple[Any, Any]:
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
-    def completing(self, solver: Any, examples: Trees) -> Any:
+    def adapted(self, solver: Any, examples: Trees) -> Any:
         is_open = isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
             solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
-        return super().completing(solver, examples)
+        return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:
         """The trees but those known in part with which no tree of the grammar agrees; warns of these.
@@ -189,10 +193,10 @@ class GrammarModel(CalibratedStructures):
         )
         return examples.take(np.setdiff1d(np.arange(n), [*why]))
 
-    def search(self, examples: Trees, solver: Any) -> Any:
+    def search_of_loss(self, examples: Trees, solver: Any) -> Any:
         return TreeSearch(self, examples.subsample(self.most_examples), solver)
 
-    def judged(self, examples: Trees) -> Held:
+    def held_out_scores(self, examples: Trees) -> Held:
         """F1 of the best trees' brackets; all rules of the training trees are in the grammar.
 
         The likeliest brackets take far longer with small weights, and choose no better C.
@@ -237,7 +241,7 @@ class GrammarModel(CalibratedStructures):
     def calibrate(self, trees: Any) -> None:
         """Fit the temperature to trees that the model was not trained on."""
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
-        self.calibrate_on(self.oracle.bind(None, encoded, rescaling=None))
+        calibrate_on(self, self.oracle.bind(None, encoded, rescaling=None))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -246,7 +250,7 @@ class GrammarModel(CalibratedStructures):
         decode = decode or self.params.get("decode")
         if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
             return self.weights, None
-        return self.weights if self._is_sum else self.probable_weights("decode='brackets'"), COST
+        return self.weights if self._is_sum else probable_weights(self, "decode='brackets'"), COST
 
     @property
     def _is_sum(self) -> bool:
@@ -302,7 +306,7 @@ class GrammarModel(CalibratedStructures):
         self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
     ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):

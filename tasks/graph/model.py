@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
 from structsvm.parameters import checked_k
-from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -38,7 +37,8 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
@@ -48,6 +48,9 @@ from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_bef
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EdgeUnits, distances
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
@@ -62,7 +65,7 @@ MOST_NODES = 100_000
 MANY_FRACTIONAL = 0.25
 
 
-class GraphModel(CalibratedStructures):
+class GraphModel(TaskModel):
     """Features, labels, oracle and weights.
 
     Attributes
@@ -89,8 +92,10 @@ class GraphModel(CalibratedStructures):
 
     kind = "graph"
     estimator = "GraphLabeler"
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
     sums_over_known = True
-    first_weights: Any = None  # that training with unknown labels begins with
 
     def __init__(
         self,
@@ -125,27 +130,24 @@ class GraphModel(CalibratedStructures):
     def bind(self, examples: LabeledGraphs, solver: Any) -> tuple[Any, Any]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def solve(self, examples: LabeledGraphs, solver: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
-        """As `TaskModel.solve`; completions begin with what the parts of graphs between known nodes teach.
+    def warm_run(self, job: Job) -> Any:
+        """Let completions begin with what the parts of graphs between known nodes teach.
 
         Training stays close to that: completions that begin anywhere find little but themselves.
         """
-        guess = examples.guessed()
-        differs = (guess.label_ids != examples.label_ids).any()
-        if not self.is_trained and (isinstance(solver, LatentSVM) or differs):
-            own = copy.copy(inner_of(solver))
-            own.checkpoint = None
-            known = guess.known_parts(1)
-            run = own.solve(self.bind(known, own)[0], sample_weight=known.weight, passes=passes)
-            if run.status == "interrupted":
-                self.learn(run)
-                self.result, self.state, self.C = run.result(), None, own.get_params().get("C")
-                return run
-            self.first_weights = run.weights
-        return super().solve(examples, solver, monitor, resume, passes)
-
-    def prior(self, examples: LabeledGraphs) -> Any:
-        return self.first_weights
+        guess = job.examples.guessed()
+        if not job.solver.completes and (guess.label_ids == job.examples.label_ids).all():
+            return None
+        own = copy.copy(inner_of(job.solver))
+        own.checkpoint = None
+        known = guess.known_parts(1)
+        problem = self.bind(known, own)[0]
+        run = own.solve(problem, sample_weight=known.weight, passes=job.passes)
+        if run.status == "interrupted":
+            job.problem, self.C = problem, own.get_params().get("C")
+            return run
+        job.base = run.weights
+        return None
 
     def incomplete(self, problem: Any) -> Any:
         """What is known of the graphs, each with the junction tree that sums over its labellings need."""
@@ -155,10 +157,10 @@ class GraphModel(CalibratedStructures):
         plans = self.oracle.plan(known.graphs, "junction")
         return GraphProblem(self.oracle, known.graphs, known.labels, known.allowed, plans, rescaling=None)
 
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        """Fit the temperature; and say where the relaxation leaves many nodes without a whole label."""
-        super().finish(solver, run, weight, before)
-        if before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
+    def finish(self, job: Job) -> None:
+        """Say where the relaxation leaves many nodes without a whole label."""
+        run = job.run
+        if job.before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
             graphs = run.problem.graphs
             share = self.fractional(graphs[: max(len(graphs) * MOST_NODES // max(graphs.n_nodes, MOST_NODES), 1)])
             if share > MANY_FRACTIONAL:
@@ -176,13 +178,13 @@ class GraphModel(CalibratedStructures):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def search(self, examples: LabeledGraphs, solver: Any) -> Any:
+    def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
         n, most = len(examples), 0.0
         if n:
             most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
-        return super().search(examples.subsample(most), solver)
+        return super().search_of_loss(examples.subsample(most), solver)
 
-    def judged(self, examples: LabeledGraphs) -> Held:
+    def held_out_scores(self, examples: LabeledGraphs) -> Held:
         graphs, label_ids = examples.graphs, examples.label_ids
         right = self.predict_ids(graphs) == label_ids
         return Held("accuracy", *(np.diff(sums_before(of)[graphs.node_bounds]) for of in (right, label_ids >= 0)))
@@ -265,11 +267,11 @@ class GraphModel(CalibratedStructures):
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         own = encode_labels(found, self.labels)[1:]
-        self.calibrate_on(LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
+        calibrate_on(self, LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
 
     def marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""
-        weights = self.probable_weights("predict_marginals")
+        weights = probable_weights(self, "predict_marginals")
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
         _, nodes = self.oracle.decoder(graphs).marginals(weights)
@@ -279,7 +281,7 @@ class GraphModel(CalibratedStructures):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []
         for i, form in enumerate(inputs.forms):

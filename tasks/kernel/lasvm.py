@@ -140,7 +140,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         -------
         self
         """
-        model, pool = self._fitted().again(), self._pool
+        model, pool = self._fitted().copy(), self._pool
         if pool is None:
             if model.kernel.name == "precomputed":
                 raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
@@ -151,7 +151,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
             run = solver.start(problem, sample_weight=weight, base=base)
             run.certify()
             support = model.support
-            model.learn(run)
+            model.set_weights_from(run)
             model.support, model.result = support[model.support], run.result()
         else:
             pool.run.state.finish()
@@ -226,7 +226,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         taught = LabeledRows(rows, known, weight=checked_sample_weight(sample_weight, len(y)))
         weight = weighted_by_class(taught, self.class_weight, labels.tolist()).weight
         pool.teach(rows.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
-        model = pool.model.again()
+        model = pool.model.copy()
         pool.update(model)
         self._adopt(model)
         self._pool = pool
@@ -288,5 +288,5 @@ class Pool:
     def update(self, model: Any) -> None:
         """Store the state of the run in the model."""
         self.run.dual = self.run.state.settle()
-        model.learn(self.run)
+        model.set_weights_from(self.run)
         model.result = self.run.result()

@@ -37,7 +37,7 @@ class KernelModel(KernelMachine, MachineModel):
     def class_scores(self, X: Any) -> Any:
         return self.decision_function(X)
 
-    def judged(self, examples: KernelRows) -> Held:
+    def held_out_scores(self, examples: KernelRows) -> Held:
         right = self.predict_ids(examples.rows) == examples.label_ids
         return Held("accuracy", 1.0 * right, np.ones(len(right)))
 

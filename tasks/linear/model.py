@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,17 @@ from structsvm.features.dense import is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
-from structsvm.tasks.common.calibration import Calibrated, one_hot
+from structsvm.tasks.common.calibration import RetrainedCalibration, one_hot
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.units import Units, check_scale, distinct_places, rows_in, undone, units_arrays, units_from
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 ARRAYS = {
     "coef": Array("f4 f8", ("n_machines", "n_features")),
@@ -25,7 +29,7 @@ ARRAYS = {
 }
 
 
-class LinearModel(Calibrated):
+class LinearModel(TaskModel):
     """Scores ``<w_y, x> + b_y`` of labels; of two labels, the second one's against 0.
 
     Attributes
@@ -42,8 +46,9 @@ class LinearModel(Calibrated):
 
     kind = "binary"
     estimator = "SGDQNClassifier"
+    has_temperature = True
+    calibration = RetrainedCalibration()
     calibrates = False  # unless asked to
-    resumes = False
     units: Units | None = None
 
     def __init__(self, labels: Any) -> None:
@@ -61,17 +66,16 @@ class LinearModel(Calibrated):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def train(self, examples: LabeledRows, solver: Any, **options: Any) -> Any:
-        """As the base does, without examples of weight 0; the first data settle the units of dense columns."""
-        examples = examples.of_weight()  # the descent's objective is a mean over examples
+    def settle(self, job: Job) -> None:
+        """Leave out examples of weight 0; the first data settle the units of dense columns."""
+        examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
         if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
             check_scale(examples.rows)
             places = distinct_places(examples.rows)
             X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
-            self.units = Units.of_rows(rows_of(X, solver.has_intercept), short=True, alike=alike)
-        return super().train(examples, solver, **options)
+            self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
 
     def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
         """The problem of rows in units."""
@@ -80,10 +84,10 @@ class LinearModel(Calibrated):
             X = rows_in(self.units, X, has_intercept=False).values
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         if not np.isfinite(run.weights).all():
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
@@ -93,7 +97,7 @@ class LinearModel(Calibrated):
         w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Any, passes: int | None) -> Any:
         return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:

@@ -54,7 +54,7 @@ class TrackingModel(LinearModel):
             examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
         return super().bind(examples, solver)
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""
         X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
         if sample_weight is not None:
@@ -62,8 +62,8 @@ class TrackingModel(LinearModel):
         problem = LinearProblem(Rows(np.concatenate(X)), np.concatenate(label_ids), problem.n_labels)
         return problem, sample_weight, self.state
 
-    def learn(self, run: Any) -> None:
-        super().learn(run)
+    def set_weights_from(self, run: Any) -> None:
+        super().set_weights_from(run)
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
 

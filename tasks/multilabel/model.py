@@ -26,7 +26,8 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
@@ -62,7 +63,25 @@ class LabelSets(Examples):
         return self.take(np.flatnonzero((self.Y >= 0).all(axis=1)))
 
 
-class MultilabelModel(CalibratedStructures):
+class SetCalibration(StructureCalibration):
+    """Of sets; where there are no sums over them, of labels, by their margins alone."""
+
+    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+        if model.oracle.can_sum:
+            return super().temperature(model, turns, problem, weight, **search)
+        _, rows, Y, known = problem.examples(0, problem.n_samples)
+        parts = []
+        for one, chosen in turns:
+            margins = one.unknown(rows.take(chosen)).margins(one.weights).ravel()
+            labels = (Y if known is None else known)[chosen].ravel()
+            each = np.ones(len(chosen)) if weight is None else weight[chosen]
+            parts.append((margins, labels, np.repeat(each, len(model.labels))))
+        margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
+        return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
+
+
+class MultilabelModel(TaskModel):
     """Labels, pairs of them that interact, and weights.
 
     Attributes
@@ -80,6 +99,9 @@ class MultilabelModel(CalibratedStructures):
 
     kind = "multilabel"
     estimator = "MultilabelClassifier"
+    has_temperature = True
+    calibration = SetCalibration()
+    calibrates = False
     sums_over_known = True
 
     def __init__(
@@ -107,7 +129,7 @@ class MultilabelModel(CalibratedStructures):
     def bind(self, examples: LabelSets, solver: Any) -> tuple[Any, Any]:
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
-    def judged(self, examples: LabelSets) -> Held:
+    def held_out_scores(self, examples: LabelSets) -> Held:
         """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
         rows, Y = examples.rows, examples.Y
         right = Y > 0
@@ -125,8 +147,8 @@ class MultilabelModel(CalibratedStructures):
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
 
-    def search(self, examples: LabelSets, solver: Any) -> Any:
-        search = super().search(examples, solver)
+    def search_of_loss(self, examples: LabelSets, solver: Any) -> Any:
+        search = super().search_of_loss(examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
         return search
@@ -136,30 +158,15 @@ class MultilabelModel(CalibratedStructures):
 
     # ---- probabilities ----------------------------------------------------------------------------
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
-        """That of sets; where there are no sums over them, that of labels, by their margins alone."""
-        if self.oracle.can_sum:
-            return super().temperature_of(turns, problem, weight, **search)
-        _, rows, Y, known = problem.examples(0, problem.n_samples)
-        parts = []
-        for model, chosen in turns:
-            margins = model.unknown(rows.take(chosen)).margins(model.weights).ravel()
-            labels = (Y if known is None else known)[chosen].ravel()
-            each = np.ones(len(chosen)) if weight is None else weight[chosen]
-            parts.append((margins, labels, np.repeat(each, len(self.labels))))
-        margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-        scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
-        return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
-
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to rows that the model was not trained on."""
         Y = read_sets(y, self.labels)[2]
         check_evidence((Y >= 0).any())
-        self.calibrate_on(self.oracle.bind(self.rows(X), Y, rescaling=None))
+        calibrate_on(self, self.oracle.bind(self.rows(X), Y, rescaling=None))
 
     def proba(self, X: Any, n_threads: int = 1) -> Any:
         """The probability of each label: array (n_samples, n_labels)."""
-        weights, rows = self.probable_weights("predict_proba"), self.rows(X)
+        weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
             return expit(self.margins(X, n_threads) / self.temperature)
         return np.concatenate(

@@ -20,7 +20,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import Units, check_scale, rows_in, undone, units_arrays, units_from
@@ -95,7 +95,7 @@ def threshold_of(scores: Any, positive: Any, weights: Any, *, by_f1: bool) -> fl
     return float(0.5 * (ranked[k] + below[k]))
 
 
-class GroupModel(ChoosingModel):
+class GroupModel(TaskModel):
     """A weight for each feature, that of an intercept last.
 
     Attributes
@@ -143,8 +143,8 @@ class GroupModel(ChoosingModel):
     def intercept(self) -> float:
         return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
-    def search(self, examples: Any, solver: Any) -> Any:
-        search = super().search(examples, solver)
+    def search_of_loss(self, examples: Any, solver: Any) -> Any:
+        search = super().search_of_loss(examples, solver)
         search.lowest = LOWEST
         return search
 
@@ -220,7 +220,7 @@ class RankerModel(GroupModel):
     def bind(self, examples: Queries, solver: Any) -> tuple[Any, Any]:
         return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight
 
-    def judged(self, examples: Queries) -> Held:
+    def held_out_scores(self, examples: Queries) -> Held:
         """The mean over queries of the loss's metric; a query whose grades say nothing does not count."""
         groups, grades = examples.rows, examples.grades
         values = self.metrics(grades, self.scores_of(groups.rows), groups.bounds)
@@ -322,7 +322,7 @@ class SampleModel(GroupModel):
 
     def with_bound(self, bound: str) -> Self:
         """The same model, to be trained with the hinge of a loss."""
-        model = self.again()
+        model = self.copy()
         model.bound = bound
         return model
 
@@ -355,12 +355,12 @@ class SampleModel(GroupModel):
         """That of the rows of a problem, without a threshold."""
         return float(self.scores_of(problem.data.rows).mean())
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         """Set the weights to those of a run, and the threshold to where held-out rows say, by which C was chosen.
 
         Without such to where it finds as many rows of training as are positive, unless an intercept is learnt.
         """
-        super().learn(run)
+        super().set_weights_from(run)
         self.threshold = 0.0
         if not self.has_threshold:
             return
@@ -395,11 +395,10 @@ class SampleModel(GroupModel):
         if choice.loss is not None:
             self.bound = choice.loss
 
-    def _adopt_part(self, part: Any) -> Any:
-        self.bound = part.model.bound
-        return super()._adopt_part(part)
+    def adopt_loss(self, other: Any) -> None:
+        self.bound = other.bound
 
-    def judged(self, examples: LabeledRows) -> Held:
+    def held_out_scores(self, examples: LabeledRows) -> Held:
         """The metric that the loss is of, as a ratio of sums over rows."""
         y, scores = examples.label_ids > 0, self.scores_of(examples.rows)
         if self.loss == "error":

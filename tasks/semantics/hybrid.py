@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol,
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
-from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import MANY, Choice, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
 from structsvm.tasks.semantics.bags import BagModel, MeaningBags
@@ -40,6 +39,9 @@ from structsvm.tasks.semantics.likelihood import (
     make_likelihood,
     warn_of_left_out,
 )
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -67,7 +69,7 @@ WEIGHTS = {
 EMPTY = Symbol("-", None)
 
 
-class HybridModel(BagModel, ChoosingModel, method="hybrid"):
+class HybridModel(BagModel, method="hybrid"):
     """Units, lexicon, features and their weights.
 
     Attributes
@@ -80,10 +82,10 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     has_temperature = True
     fixed = ("lowercase", "lexicon", "features")
     followed = (*fixed, "abstain_below")
+    weights: Any = None
     hybrid: HybridTrees
     meanings: list[Any]
     order: ArgumentOrder
-    first: Any = None  # while a first training with a margin is made ready: the weights to start from
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -121,22 +123,22 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         if isinstance(solver, BagLikelihood):
             return HybridProblem(self.hybrid, tokens, bags), weight
         if not self.is_trained:
-            self.first = first_weights(self.hybrid, tokens, bags)
-        weights = self.weights if self.is_trained else self.first
+            self.weights = first_weights(self.hybrid, tokens, bags)
         self.hybrid.loss_name = self.params["loss"]
-        return margin_problem(self.hybrid, tokens, bags, weights, solver, weight)
+        return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
 
-    def completing(self, solver: Any, examples: MeaningBags) -> Any:
+    def adapted(self, solver: Any, examples: MeaningBags) -> Any:
         """Derivations are hidden: a solver of the dual completes them."""
-        return solver if isinstance(solver, BagLikelihood | LatentSVM) else LatentSVM(solver)
+        return solver if solver.completes else LatentSVM(solver)
 
     def prior(self, examples: MeaningBags) -> Any:
-        return self.first
+        """The weights that binding to a margin has set."""
+        return self.weights
 
-    def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
-        self.first = self.temperature = None
-        if isinstance(run, LikelihoodRun):
-            run.warn_of_left_out()
+    def finish(self, job: Job) -> None:
+        self.temperature = None
+        if isinstance(job.run, LikelihoodRun):
+            job.run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
         """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
@@ -172,10 +174,10 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 
     # ---- the length of steps --------------------------------------------------------------------
 
-    def search(self, examples: MeaningBags, solver: Any) -> Any:
+    def search_of_loss(self, examples: MeaningBags, solver: Any) -> Any:
         return StepSearch(self, examples, solver)
 
-    def judged(self, examples: MeaningBags) -> Held:
+    def held_out_scores(self, examples: MeaningBags) -> Held:
         bags = examples.bags
         found = [{d.meaning for d, _ in best} for best in self.kbest(examples.sentences, 1)]
         in_bags = [not best.isdisjoint(map(self.order.sorted, bag)) for best, bag in zip(found, bags, strict=True)]

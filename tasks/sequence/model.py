@@ -29,14 +29,20 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
-from structsvm.progress import Monitor
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    check_sums,
+    probable_weights,
+    temperature_of_loss,
+)
+from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
@@ -82,7 +88,7 @@ LONG = 256
 NONE = Phrases([], [], [], SHORTEST)
 
 
-class SequenceModel(AddedModel, CalibratedStructures):
+class SequenceModel(TaskModel):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -102,7 +108,11 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     kind = "sequence"
     estimator = "SequenceLabeler"
-    sums_over_known = True
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
+    comparison = SumSearch
+    sums_over_known = narrows = True
     C_of_few = 1.0
 
     def __init__(
@@ -132,15 +142,12 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def _choose(self, examples: LabeledSequences, solver: Any, monitor: Monitor) -> Any:
-        self._checked(examples)  # whose errors name sequences of the whole
-        return super()._choose(examples, solver, monitor)
-
     def first_loss(self, examples: LabeledSequences) -> str:
         """The log loss where labels are known in part."""
         return "log" if examples.has_unknown and "log" in self.possible_losses(examples) else self.loss
 
     def possible_losses(self, examples: LabeledSequences) -> Any:
+        """The losses that may be added: no log loss if it takes much memory."""
         tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
             pairs = tokens.n_tokens * oracle.n_labels if oracle.n_bigrams else 0
@@ -152,11 +159,22 @@ class SequenceModel(AddedModel, CalibratedStructures):
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
-    def search_for_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
+    def search(self, examples: LabeledSequences, solver: Any) -> Any:
+        self._checked(examples)  # whose errors name sequences of the whole
+        return super().search(examples, solver)
+
+    def losses_to_compare(self, examples: LabeledSequences) -> Any:
+        losses = self.possible_losses(examples)
+        return () if len(losses) < 2 or examples.has_unknown else losses
+
+    def adopt_loss(self, other: Any) -> None:
+        self.oracle = other.oracle
+
+    def search_of_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
-            model, examples = self.again(), examples.fragments()
+            model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
         return PartSearch(model, examples, solver)
 
@@ -180,9 +198,6 @@ class SequenceModel(AddedModel, CalibratedStructures):
         self._check_known(examples.tokens, examples.known)
         # From left to right, completions might find no way through the masks.
         return self.oracle.without_masks() if self.is_greedy else self.oracle
-
-    def touched(self, examples: LabeledSequences) -> tuple[Any, Any, Any]:
-        return self.narrowed(examples)
 
     def _check_known(self, tokens: Any, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
@@ -221,7 +236,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
-        self.check_sums("calibrate")
+        check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
         if self.segments is not None:
             y, form = given(y, tokens.lengths)
@@ -229,14 +244,14 @@ class SequenceModel(AddedModel, CalibratedStructures):
         _, label_ids, sets = encode_known(y, tokens, self.labels)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
-        self.calibrate_on(self.oracle.bind(tokens.without_empty(), known, rescaling=None))
+        calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
 
         `allowed` is that of `predict`.
         """
-        weights = self.probable_weights("predict_marginals")
+        weights = probable_weights(self, "predict_marginals")
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), [], 0
@@ -256,8 +271,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
     ) -> list[Any]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
-        self.check_sums("predict_kbest")
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        check_sums(self, "predict_kbest")
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
@@ -285,7 +300,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if self.segments is None:
             raise ValueError("predict_spans needs a model with segments=True")
-        weights = self.probable_weights("probabilities=True") if probabilities else None
+        weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         found = [spans_of(tags) for tags in self.named(self.predict_tokens(tokens), tokens.offsets)]
         if not probabilities:
@@ -318,7 +333,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def judged(self, examples: LabeledSequences) -> Held:
+    def held_out_scores(self, examples: LabeledSequences) -> Held:
         """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens.
 
         Of sequences known in part, how many predictions agree with what is known of tokens of which something is.

@@ -57,8 +57,8 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel):
             model.machine.check_kernel(params, X)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
-    def again(self) -> Any:
-        other = super().again()
+    def copy(self) -> Any:
+        other = super().copy()
         other.machine = copy.copy(self.machine)
         return other
 

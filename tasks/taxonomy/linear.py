@@ -13,11 +13,10 @@ from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
-from structsvm.tasks.common.calibration import one_hot
+from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array
-from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
-from structsvm.tasks.common.reordered import ReorderedModel
+from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
@@ -41,7 +40,25 @@ ROWS = {
 }
 
 
-class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
+class DocumentCalibration(LabelCalibration):
+    """Of documents by linear scores."""
+
+    def fit(self, job: Any) -> None:
+        if is_log(job.learner.loss):
+            job.learner.temperature = 1.0  # scores are log-odds
+        else:
+            super().fit(job)
+
+    def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+        if isinstance(solver, DualSolver):
+            return super().run_without(model, chosen, solver, problem, weight)
+        # The perceptron's examples have no weights.
+        rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
+        data = problem.decoder.documents.take(rest), problem.labels[rest]
+        return solver.start(model.oracle.bind(*data, **solver.formulation()))
+
+
+class LinearTaxonomyModel(TaxonomyModel):
     """Taxonomy, labels, and weights.
 
     Attributes
@@ -53,7 +70,10 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         Those of the columns in training, where these are dense.
     """
 
-    sums_over_known = True
+    has_temperature = True
+    calibration = DocumentCalibration()
+    comparison = SumSearch
+    sums_over_known = narrows = True
     units: Units | None = None
 
     def set_rows(self, rows: Any, stored: Any = None) -> None:
@@ -154,9 +174,9 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             examples.rows.set_sections(problem)
         return problem, examples.weight
 
-    def train(self, examples: Documents, solver: Any, **options: Any) -> Any:
-        """As `TaxonomyModel.train`, in no less than `LEAST_PASSES` where columns are standardised."""
-        return super().train(examples, self._patient(solver), **options)
+    def adapted(self, solver: Any, examples: Documents) -> Any:
+        """In no less than `LEAST_PASSES` where columns are standardised."""
+        return super().adapted(self._patient(solver), examples)
 
     def _patient(self, solver: Any) -> Any:
         if self.units is not None and isinstance(solver, LaRank):
@@ -172,19 +192,19 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             self.aim_at(loss)
             self.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, self.rows.lists)
 
-    def _adopt_part(self, part: Any) -> Any:
-        self.set_loss(part.model.loss)
-        return super()._adopt_part(part)
+    def adopt_loss(self, other: Any) -> None:
+        self.set_loss(other.loss)
+        self.oracle = other.oracle
 
-    def possible_losses(self, examples: Documents) -> Any:
+    def losses_to_compare(self, examples: Documents) -> Any:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
         if not adds or self.units is None or self.is_trained or len(examples) * len(self.labels) > MOST_MOMENTS:
-            return (self.loss,)
-        return ("log", USUAL_LOSS)
+            return ()
+        return () if examples.has_unknown else ("log", USUAL_LOSS)
 
-    def search_for_loss(self, examples: Documents, solver: Any) -> Any:
-        search = super().search_for_loss(examples, solver)
+    def search_of_loss(self, examples: Documents, solver: Any) -> Any:
+        search = PartSearch(self, examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
@@ -203,20 +223,6 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         return total_variance(examples.rows) * self.loss_scale()
 
     # ---- prediction -----------------------------------------------------------------------------
-
-    def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
-        if isinstance(solver, DualSolver):
-            return super().run_without(chosen, solver, problem, weight)
-        # The perceptron's examples have no weights.
-        rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
-        data = problem.decoder.documents.take(rest), problem.labels[rest]
-        return solver.start(self.oracle.bind(*data, **solver.formulation()))
-
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        if is_log(self.loss):
-            self.temperature = 1.0  # scores are log-odds
-        else:
-            super().finish(solver, run, weight, before)
 
     def encode(self, X: Any) -> Any:
         return self.rows.encode(rows_in(self.units, X, self.intercept, as_documents))

@@ -13,10 +13,9 @@ from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature, one_hot, probabilities, softmax_loss
+from structsvm.tasks.common.calibration import fit_temperature, one_hot, probabilities, softmax_loss
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
-from structsvm.tasks.common.losses import named
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
@@ -36,7 +35,7 @@ ARRAYS = {
 }
 
 
-class TaxonomyModel(Calibrated, ChoosingModel):
+class TaxonomyModel(TaskModel):
     """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
@@ -69,11 +68,6 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         self.leaf_only, self.intercept, self.attributes = leaf_only, intercept, attributes
         self.aim_at(loss)
         self.vectorizer = None
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """The outcome of the training, by its loss."""
-        return {named(self.loss): self.result}
 
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""
@@ -117,7 +111,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def judged(self, examples: Any) -> Held:
+    def held_out_scores(self, examples: Any) -> Held:
         """The log loss where the user asks for it; under another loss with a name the accuracy where leaves alone are
         predicted, else the mean loss.
 
