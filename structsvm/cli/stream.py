@@ -17,8 +17,7 @@ import structsvm.cli.output as out
 from structsvm.features._columns import width
 from structsvm.features.columns import ColumnPieces
 from structsvm.tasks.common.labels import from_text
-from structsvm.tasks.common.losses import solver_of
-from structsvm.tasks.common.solver import is_to_choose
+from structsvm.tasks.common.solver import is_to_choose, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import prepare

@@ -11,6 +11,7 @@ from structsvm.datasets import make_alignment
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment import selection
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.model import AlignmentModel
 from structsvm.tasks.alignment.selection import Costs, Selection
 
@@ -51,7 +52,7 @@ def test_another_mode_must_surely_be_better(gain, mode, homologues, monkeypatch)
 def test_pairs_that_share_a_string_stay_together(homologues):
     model = AlignmentModel.of(SequenceAligner())
     X = [("AC", "DE"), ("FG", "HI"), ("DE", "KL"), ("MN", "HI"), ("PQ", "RS"), ("KL", "AC")]
-    groups = model.groups(model.references(X, X)).tolist()
+    groups = AlignedPairs(model.references(X, X)).groups.tolist()
     assert groups[0] == groups[2] == groups[5] and groups[1] == groups[3] and len(set(groups)) == 3
 
 

@@ -157,7 +157,7 @@ def test_streams_and_files(params, tmp_path):
     stream.partial_fit(house.sentences, house.bags)
     parts = OspasParser(**params)
     parts.model_ = SemanticModel(parts)
-    parts.model_.register(parts.model_.read(house.sentences, house.bags)[1])
+    parts.model_.register(parts.model_.read(house.sentences, house.bags).bags)
     for a in range(0, 600, 130):
         parts.partial_fit(house.sentences[a : a + 130], house.bags[a : a + 130])
         parts.save(tmp_path / "part")
@@ -426,7 +426,7 @@ def test_sample_weight_scales_steps():
     half = OspasParser().fit(house.sentences, house.bags, weight).model_.symbols.weights
     first = OspasParser()
     first.model_ = SemanticModel(first)
-    first.model_.register(first.model_.read(house.sentences, house.bags)[1])
+    first.model_.register(first.model_.read(house.sentences, house.bags).bags)
     first = first.partial_fit(house.sentences[:50], house.bags[:50]).model_.symbols.weights
     np.testing.assert_array_equal(half[: len(first)], first)
     assert not half[len(first) :].any()

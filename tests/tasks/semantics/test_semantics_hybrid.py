@@ -351,7 +351,8 @@ def test_solvers_for_the_best_derivations(solver, tmp_path):
         assert np.isnan(found.result_.primal) and found.C_ == 0.2
     else:  # certified on the completed problem, around the weights of co-occurrence
         assert 0.0 <= found.result_.dual <= found.result_.primal * (1 + 1e-6)
-        first = first_weights(found.model_.hybrid, *found.model_.read(*[[a[k] for k in kept] for a in (X, y)]))
+        examples = found.model_.read(*[[a[k] for k in kept] for a in (X, y)])
+        first = first_weights(found.model_.hybrid, examples.sentences, examples.bags)
         learnt = found.model_.weights - first
         assert 0.0 < 0.5 * learnt @ learnt <= found.result_.primal
 

@@ -22,7 +22,6 @@ from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import DocumentFileError, document_pieces, read_documents
-from structsvm.tasks.taxonomy.linear import distinct
 
 LABELS = [f"{a} > {b}" for a in "AB" for b in "xyz"]
 SETTINGS = {
@@ -172,8 +171,8 @@ class TestTraining:
         X, y = csr_array(CountVectorizer().fit_transform(data[0])).astype(np.float32), np.array(data[1])
         ids = np.searchsorted(np.unique(y), y)
         number = np.arange(1.0, len(y) + 1.0)
-        documents = rows_in(None, X, True, as_documents)
-        order = distinct(documents, ids, number)[2].astype(int) - 1
+        documents = Documents(rows_in(None, X, True, as_documents), ids, len(np.unique(y)), weight=number)
+        order = documents.merged().weight.astype(int) - 1
         X, y = X[order], y[order]
         one = DocumentShards.make([(X, y)], tmp_path / "new")
         assert one.n_shards == 1
