@@ -22,6 +22,7 @@ from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import DocumentFileError, document_pieces, read_documents
+from structsvm.tasks.taxonomy.examples import Documents
 
 LABELS = [f"{a} > {b}" for a in "AB" for b in "xyz"]
 SETTINGS = {

@@ -310,8 +310,9 @@ def test_votes():
     np.testing.assert_array_equal(equal, same)
     # A vote for an inner node is shared by the leaves below it.
     for known in ({"comp": 2.0, "autos": 1.5}, {"mac": 1.0, "pc": 1.0, "autos": 1.5}):
-        model = TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X[:40], as_objects([*y[:39], known]))
-        np.testing.assert_array_equal(model.model_.sets[0], {0: 1.5} | model.model_.sets[0])
+        model = TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0)
+        examples = model._prepare(X[:40], as_objects([*y[:39], known]), None, None)[1]
+        assert examples.sets[0] == {0: 1.5} | examples.sets[0]
     with pytest.raises(ValueError, match="weights of candidates need the log loss"):
         TaxonomyClassifier(PATHS, C=1.0).fit(X, as_objects(votes))
 
