@@ -41,11 +41,6 @@ class StructuredModel(TaskModel):
     def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name != "oracle"}
 
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        # Files of 0.1.0 have them one by one.
-        return header["params"] if "params" in header else {name: header[name] for name in StructuredSVM._constraints}
-
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"oracle": type(self.oracle).__qualname__}, {"coef": self.weights}
 

@@ -139,12 +139,9 @@ class Result:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for anything else."""
         values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
         for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm", "primal_found"):
-            values.setdefault(name, np.nan)  # absent from files of earlier versions
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])
-        values.setdefault("n_rounds", 0)
-        values.setdefault("inference", "exact")
         for name in ("n_iter", "n_argmax", "n_support", "n_rounds"):
             if type(values[name]) is not int or values[name] < 0:
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")

@@ -376,11 +376,11 @@ class FeatureEncoder:
         templates = meta["templates"]
         if not (templates is None or is_template_text(templates)):
             raise ValueError("not a feature encoder: templates must be text or built in, not a path")
-        bigrams = None if meta.get("bigrams") is None else stored_names(meta, "bigrams")
+        bigrams = None if meta["bigrams"] is None else stored_names(meta, "bigrams")
         self = cls(None, meta["min_count"], meta["hash_bits"], bigrams)
         self.templates = templates
         n_features, kind = stored_count(meta, "n_features"), meta["kind"]
-        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
+        n_bigrams = stored_count(meta, "n_bigrams")
         if kind not in (None, "columns", "attributes", "numeric"):
             raise ValueError(f"not a feature encoder: kind {kind!r}")
         self.kind, self.n_features, self.n_bigrams = kind, n_features, n_bigrams

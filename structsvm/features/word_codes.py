@@ -72,7 +72,7 @@ class OwnColumns:
     @classmethod
     def from_json(cls, header: Mapping[str, Any]) -> OwnColumns:
         """The columns that a header tells of; raises ValueError."""
-        n = stored_count(header, "own", 0, MOST_COLUMNS) if "own" in header else 0
+        n = stored_count(header, "own", 0, MOST_COLUMNS)
         sizes = header.get("own_sizes", [0] * n)
         is_one = isinstance(sizes, list) and len(sizes) == n and all(type(size) is int and size >= 0 for size in sizes)
         if not is_one or sum(sizes) > MOST_NUMBERS:

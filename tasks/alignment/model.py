@@ -504,7 +504,7 @@ class AlignmentModel(ChoosingModel):
         encoder = LetterEncoder(header["alphabet"], classes)
         oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
         model = cls(encoder, oracle, **checked_arrays(arrays, ARRAYS, n_features=oracle.n_features))
-        if header.get("costs") is not None:
+        if header["costs"] is not None:
             model.costs = Costs.read(header["costs"])
         return model
 

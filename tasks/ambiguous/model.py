@@ -208,7 +208,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         labels, n_features = labels_from_json(header["labels"], 2), stored_count(header, "n_features_in", 1)
         has_intercept = stored_flag(header["params"], "fit_intercept")
         stored = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
-        loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
+        loss = header["loss"]
         units, weights = units_from(arrays, n_features), stored["weights"].ravel()
         return cls(labels, n_features, has_intercept=has_intercept, loss=loss, units=units, weights=weights)
 

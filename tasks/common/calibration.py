@@ -274,8 +274,8 @@ class Calibrated(CalibratedModel):
         """Probabilities of labels from their scores; ValueError if there is no temperature."""
         if self.temperature is None:
             raise ValueError(
-                "the model has no temperature, which probabilities need: it is of an older version, its training was "
-                "interrupted, or did without probability=True (structsvm train: --probability); train it again"
+                "the model has no temperature, which probabilities need: its training was interrupted, "
+                "or did without probability=True (structsvm train: --probability); train it again"
             )
         return probabilities(scores, self.temperature)
 

@@ -99,7 +99,7 @@ class TaskModel(ABC):
 
     @property
     def is_trained(self) -> bool:
-        return self.result is not None or self.state is not None  # some files of 0.1.0 have no result
+        return self.result is not None
 
     @abstractmethod
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -274,11 +274,6 @@ class TaskModel(ABC):
         """Sizes of the model, by their names in the tables of its training states."""
         return {}
 
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        """The part of a file's header that `params_to_json` made."""
-        return header["params"]
-
     def stored_params(self) -> Any:
         """The parameters as stored in a file."""
         return self.params
@@ -302,13 +297,11 @@ class TaskModel(ABC):
     def set_training(self, file: ModelFile) -> None:
         """Set what `training_to_file` returned."""
         self.C = stored_positive(file.meta, "C", int, float)
-        if file.meta["result"] is None:
-            self.state = file.under("state.") or None
-        else:
+        if file.meta["result"] is not None:
             self.result, self.state = read_result(file)
         if self.state is not None:
             check_state(self.state, **self.state_sizes())
-            self.fingerprint = stored_count({"fingerprint": 0} | file.meta, "fingerprint", -(2**63), 2**64 - 1)
+            self.fingerprint = stored_count(file.meta, "fingerprint", -(2**63), 2**64 - 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; see `structsvm.model_file`.
@@ -353,15 +346,14 @@ class TaskModel(ABC):
             if suspicion is not None:
                 raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
             model = cls.from_file(header, file.arrays)
-            model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
-            model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
-            if header.get("feature_names") is not None:
+            model.estimator = header["estimator"]
+            model.params = model.restored_params(params_from_json(header["params"], file.under("params.")))
+            if header["feature_names"] is not None:
                 names = stored_names(header, "feature_names")
                 if len(names) != model.columns.get("n_features_in_"):
                     raise ValueError(f"{len(names)} names of features")
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
-            choice = header.get("choice")  # absent from files of 0.1.0, like the others
-            model.choice = None if choice is None else Choice.from_json(choice)
+            model.choice = None if header["choice"] is None else Choice.from_json(header["choice"])
             model.temperature = stored_positive(header, "temperature", float)
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")

@@ -155,7 +155,5 @@ def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) ->
             value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
         elif isinstance(value, dict) and "alphabet" in value:
             value = SubstitutionMatrix(value["alphabet"], value["values"])
-        elif value is None and name == "solver":  # of a user's own class
-            continue
         params[name] = value
     return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))

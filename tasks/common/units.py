@@ -29,9 +29,6 @@ TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 ARRAYS = optional({
     "units.scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
     "units.centre": Array("f4 f8", ("n_columns",)),
-    # In earlier files: what is subtracted, and what is then multiplied by.
-    "units.shift": Array("f8", ("n_columns",)),
-    "units.factor": Array("f8", ("n_columns",), within=(TINY, None)),
 })  # fmt: skip
 # A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
@@ -186,8 +183,6 @@ def units_arrays(units: Units | None) -> dict[str, NDArray[Any]]:
 def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:
     """The inverse of `units_arrays`."""
     stored = checked_arrays(arrays, ARRAYS, n_columns=n_columns)
-    if "units.factor" in stored:
-        return Units(1.0 / stored["units.factor"], stored["units.shift"])
     return Units(stored["units.scale"], stored.get("units.centre")) if "units.scale" in stored else None
 
 

@@ -328,7 +328,7 @@ class DependencyModel(CalibratedStructures):
             subtypes=stored_flag(header, "subtypes"),
             max_length=stored_count(header, "max_length", 1),
             n_crossing=stored_count(header, "n_crossing"),
-            coarse="coarse" in header and stored_flag(header, "coarse"),
+            coarse=stored_flag(header, "coarse"),
             own=own,
             weights=weights,
             pairs=Pairs.from_file(header, arrays, oracle),

@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 from typing import Any, Self
 
 import numpy as np
@@ -429,12 +429,6 @@ class GrammarModel(CalibratedStructures):
             "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
         }
 
-    def set_training(self, file: Any) -> None:
-        super().set_training(file)
-        places = None if self.state is None else old_places(self.oracle, file.meta)
-        if places is not None:
-            self.state = moved_state(self.state, places)
-
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         stored = header["grammar"]
@@ -445,28 +439,17 @@ class GrammarModel(CalibratedStructures):
         kind = header["terminals"]["kind"]
         if kind not in KINDS:
             raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
-        names = {
-            name: stored_names(header["terminals"], name)
-            for name in ("known", "endings")
-            if name in header["terminals"]
-        }
+        names = {name: stored_names(header["terminals"], name) for name in ("known", "endings")}
         terminals = Terminals(kind, **names, own=OwnColumns.from_json(header["terminals"]))
-        spans = header.get("spans")
-        if spans is None:  # of version 0.1.0
-            oracle = CKYOracle(grammar, **header["oracle"])
-        else:
-            templates, bits = stored_names(spans, "templates"), stored_count(spans, "bits", 1, 24)
-            oracle = CKYOracle(
-                grammar,
-                span_features=templates,
-                columns=terminals.columns,
-                vectors=terminals.own.vectors,
-                span_bits=bits,
-                **header["oracle"],
-            )
+        oracle = CKYOracle(
+            grammar,
+            span_features=stored_names(header["spans"], "templates"),
+            columns=terminals.columns,
+            vectors=terminals.own.vectors,
+            span_bits=stored_count(header["spans"], "bits", 1, 24),
+            **header["oracle"],
+        )
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
-        places = old_places(oracle, header)
-        weights = weights if places is None else weights[places]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
@@ -482,36 +465,6 @@ def _naming(i: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"sentence {i}: {error}") from None
-
-
-def old_places(oracle: CKYOracle, header: dict[str, Any]) -> Any:
-    """Where the weights stood in a file of version 0.1.0; None for other files, and without span features.
-
-    Those of spans stood by category (in the order of the nodes), then by value.
-    """
-    if "spans" in header or not oracle.span_features:
-        return None
-    grammar = oracle.grammar
-    n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
-    tables = np.arange(n_rules, n_rules + 5 * K * (T + 1)).reshape(5, K, T + 1).transpose(0, 2, 1)
-    lengths = np.arange(n_rules + tables.size, oracle.n_features).reshape(K, -1).T
-    before = list(dict.fromkeys(map(category_of, stored_names(header["grammar"], "nodes"))))
-    order = [before.index(name) for name in grammar.categories]
-    parts = (rows[..., order].ravel() for rows in (tables[:4], lengths, tables[4]))
-    return np.concatenate([np.arange(n_rules), *parts])
-
-
-def moved_state(state: Any, places: Any) -> Any:
-    """A training state of version 0.1.0 whose features have moved from there; None if it holds more than cuts."""
-    if "cut_words" not in state or any(array.size == len(places) for array in state.values()):
-        return None
-    number, words = np.argsort(places), state["cut_words"].copy()
-    for a, b in pairwise(state["cut_bounds"].tolist()):
-        # Values (two words each), then features, ascending.
-        values, features = words[a : b - (b - a) // 3].reshape(-1, 2), number[words[b - (b - a) // 3 : b]]
-        order = np.argsort(features)
-        words[a:b] = np.concatenate([values[order].ravel(), features[order]])
-    return state | {"cut_words": words}
 
 
 def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:

@@ -55,13 +55,6 @@ class KernelModel(KernelMachine, MachineModel):
         machine, arrays = KernelMachine.to_file(self)
         return {"labels": labels_to_json(self.labels), **machine}, arrays
 
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        """The parameters; in files of 0.1.0 gamma="auto" is a number, ``1 / n_features``."""
-        params = header["params"]
-        is_number = "choice" not in header and params.get("gamma") == "auto"
-        return params | ({"gamma": header["kernel"]["gamma"]} if is_number else {})
-
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         model = cls(label_array(labels_from_json(header["labels"], 2)), kernel_from_json(header["kernel"]))

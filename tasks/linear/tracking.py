@@ -22,7 +22,6 @@ ARRAYS = {
     "examples": Array("f8", ("n_seen", "n_features")),
     "label_ids": Array("i4", ("n_seen",), within=(0, 2)),
 }
-ARRAYS_0_1 = {"state.examples": Array("f8", ("n_seen", "n_features"))}
 
 
 class TrackingModel(LinearModel):
@@ -42,7 +41,7 @@ class TrackingModel(LinearModel):
 
     @property
     def has_intercept(self) -> bool:
-        """Whether the state has its weight; that of an earlier version has none."""
+        """Whether the state has its weight."""
         return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -72,13 +71,8 @@ class TrackingModel(LinearModel):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         model = super().from_file(header, arrays)
-        if "examples" in arrays:
-            stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
-            model.examples, model.label_ids = stored["examples"], stored["label_ids"]
-        else:  # of 0.1.0, the examples times y: without a bias (x, y) and (-x, -y) are the same
-            stored = checked_arrays(arrays, ARRAYS_0_1, n_features=model.n_features)
-            model.examples = stored["state.examples"]
-            model.label_ids = np.ones(len(model.examples), dtype=np.int32)
+        stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
+        model.examples, model.label_ids = stored["examples"], stored["label_ids"]
         return model
 
     def check(self) -> None:

@@ -443,7 +443,7 @@ class SampleModel(GroupModel):
             raise ValueError(f"{len(labels)} labels, 2 are wanted")
         about = {"labels": label_array(labels), "fit_intercept": stored_flag(header, "fit_intercept")}
         model = cls.of_header(header, arrays, **about)
-        model.bound = header.get("bound", model.loss)
+        model.bound = header["bound"]
         if model.bound not in {model.loss, *(["roc_area"] if model.loss in STEEP else [])}:
             raise ValueError(f"the hinge of {model.bound!r:.80} with the loss {model.loss!r}")
         model.threshold = float(checked_arrays(arrays, {"threshold": Array("f8", (1,))})["threshold"][0])

@@ -101,12 +101,10 @@ class BagModel(TaskModel):
         return {name: value for name, value in kept.items() if name not in ("grammar", "executor", "lexicon")}
 
     def restored_params(self, params: Any) -> Any:
-        # Files of earlier versions do not name the method.
         lexicon = getattr(self.settings, "lexicon", None)
         return params | {"grammar": self.grammar, "executor": None, "lexicon": lexicon, "method": self.method}
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        # Files of earlier versions do not name it.
-        model: Self = cls.methods[header.get("method", "ospas")].from_file(header, arrays)
+        model: Self = cls.methods[header["params"]["method"]].from_file(header, arrays)
         return model

@@ -31,7 +31,6 @@ from structsvm.tasks.semantics.likelihood import (
     LEARNERS,
     SLOWER,
     STEP,
-    USUAL,
     BagLikelihood,
     HybridProblem,
     LikelihoodRun,
@@ -316,14 +315,15 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        if header["method"] != cls.method:
+            raise ValueError(f"a method {header['method']!r:.80}")
         params = header["params"]
         least = params["abstain_below"]
         if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
             raise ValueError(f"a least probability of {least!r:.80}")
         settings: dict[str, Any] = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
-        settings["lexicon"] = header.get("lexicon")
-        # Files of earlier versions have the usual ones.
-        settings["features"] = checked_features(stored_names({"features": USUAL} | header, "features"))
+        settings["lexicon"] = header["lexicon"]
+        settings["features"] = checked_features(stored_names(header, "features"))
         if not isinstance(settings["lexicon"], dict | None):
             raise ValueError(f"a lexicon {settings['lexicon']!r:.80}")
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))

@@ -306,8 +306,6 @@ class SemanticModel(BagModel, method="ospas"):
             model.relation_roles[Symbol(name, arity)] = known
         model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in header["nested"]}
         model.tagger_arrays = {name: array for name, array in arrays.items() if name.startswith(("symbols.", "roles."))}
-        if "seed" not in arrays:  # files of 0.1.0 have it in their header
-            arrays = arrays | {"seed": np.array([header["seed"]], dtype=np.uint64)}
         model.tagger_arrays |= checked_arrays(arrays, SEED)
         return model
 

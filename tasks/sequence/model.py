@@ -95,7 +95,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
     temperature : float or None
         Divisor of the scores for probabilities; None: not known.
     units : Units or None
-        Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
+        Those of rows of numbers; None: tokens are taken as they are.
     sets : bool array of shape (n_sets, n_labels)
         Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
     segments : Segments or None
@@ -559,7 +559,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     def restored_params(self, params: Any) -> Any:
         params = params | {"templates": self.encoder.templates}
-        by_masks = params.get("constraints") in (("masks",), {"masks": True})  # as stored now, and by 0.1.0
+        by_masks = params.get("constraints") == ("masks",)
         return params | {"constraints": self.oracle.allowed} if by_masks else params
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -592,7 +592,6 @@ class SequenceModel(AddedModel, CalibratedStructures):
         labels = labels_from_json(header["labels"])
         segments = cls._segments(header.get("segments"), under(arrays, "phrases."))
         oracle = cls._oracle(header["oracle"], labels, under(arrays, "oracle."), segments)
-        # Rows of numbers have units, and so an intercept, but for those of 0.1.0.
         units = units_from(arrays, encoder.n_features) if encoder.kind == "numeric" else None
         for what, ours, its in [
             ("features", encoder.n_features + (units is not None), oracle.n_token_features),
@@ -620,7 +619,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
-        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
+        n_bigrams = stored_count(meta, "n_bigrams")
         arrays = checked_arrays(arrays, ORACLE, n_labels=n_labels)
         if meta["inference"] not in ("exact", "greedy"):
             raise ValueError(f"inference {meta['inference']!r:.80}")

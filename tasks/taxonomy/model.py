@@ -288,7 +288,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"], 2)
         stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
         taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
-        taxonomy.separator = header.get("separator")
+        taxonomy.separator = header["separator"]
         if not (taxonomy.separator is None or (isinstance(taxonomy.separator, str) and taxonomy.separator)):
             raise ValueError(f"separator {taxonomy.separator!r:.80}")
         if taxonomy.separator and not all(isinstance(node, str) for node in nodes):

@@ -7,7 +7,7 @@ import pytest
 
 import structsvm
 from structsvm import CuttingPlane
-from structsvm.checkpoint import RUN, STATES, check_state, kind_of
+from structsvm.checkpoint import check_state, kind_of, table_of
 from structsvm.datasets import make_concept_world, make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import (
@@ -75,7 +75,7 @@ def trained(request, tmp_path_factory):
     state = read_model(path).under("state.")
     kind = request.param.partition(",")[0]
     assert kind_of(state) == kind
-    return path, state, RUN | STATES[kind]
+    return path, state, table_of(state)
 
 
 def forgeries(array, wanted):
