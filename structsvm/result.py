@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.model_file import under
 from structsvm.protocol import INFERENCES
-
-if TYPE_CHECKING:
-    from structsvm.model_file import ModelFile
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -164,13 +162,13 @@ def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[st
     return arrays
 
 
-def read_result(file: ModelFile) -> tuple[Result, dict[str, NDArray[Any]] | None]:
-    """The `Result` of a model file, and the arrays for `Run.set_state` (None if the file has none).
+def read_result(numbers: Mapping[str, Any], arrays: Arrays) -> tuple[Result, dict[str, NDArray[Any]] | None]:
+    """The `Result` of what a model file stores, and the arrays for `Run.set_state` (None if there are none).
 
     `structsvm.checkpoint.check_state` checks the arrays of the state.
     """
-    result = Result.from_dict(file.meta["result"], file.under("history."))
-    state = file.under("state.") or None
+    result = Result.from_dict(numbers, under(arrays, "history."))
+    state = under(arrays, "state.") or None
     if state is not None:
         state |= {f"history_{name}": column for name, column in result.history.items()}
     return result, state

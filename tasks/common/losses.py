@@ -20,14 +20,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
-from structsvm.model_file import ModelFile, under
 from structsvm.progress import Monitor
+from structsvm.record import Record, Stored, Text
 from structsvm.shards.tokens import StoredTokens
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.likelihood import HELD_OUT
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TRAINING, ChoosingModel
 from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 
@@ -35,6 +33,9 @@ from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 MOST_MOMENTS = 1 << 28
 # Where the path of the log loss begins: below, hardly anything is learnt.
 LOWEST_OF_LOG = 10.0 * LOWEST
+
+# What a file contains of the part of a sum that was trained on a margin.
+MARGIN = Record({"loss": Text(), **TRAINING.fields}, needed=False)
 
 
 def solver_of(params: Any, loss: str) -> Any:
@@ -270,21 +271,11 @@ class AddedModel(LossModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def margin_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What a file has of the margin's training: a part of the header, and arrays."""
-        if self.margin is None:
-            return {}, {}
-        training, arrays = self.margin.training_to_file()
-        return (
-            {"margin": {"loss": self.margin.loss, **training}},
-            {f"margin.{name}": array for name, array in arrays.items()},
-        )
-
-    def set_margin(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `margin_to_file` returned."""
-        if header.get("margin") is None:
+    def set_margin(self, stored: Stored | None) -> None:
+        """Restore the margin's training, if a file has one."""
+        if stored is None:
             return
-        self.margin = self.with_loss(header["margin"]["loss"])
-        self.margin.set_training(ModelFile(self.kind, header["margin"], under(arrays, "margin.")))
+        self.margin = self.with_loss(stored.loss)
+        self.margin.set_training(stored)
         if None in (self.margin.C, self.margin.result, self.margin.state):
             raise ValueError("a part of a sum without its training")

@@ -16,24 +16,51 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import check_state, resumed
-from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
+from structsvm.record import Count, Field, Names, Number, Record, Stored, Value
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.latent import LatentRun
 from structsvm.solvers.run import DualRun
-from structsvm.stored_values import stored_count, stored_names, stored_positive
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
 from structsvm.tasks.common.solver import inner_of
 
 
+class Outcome(Field):
+    """The result of a training, and its state."""
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        result, state = value
+        header[name] = None if result is None else result.to_dict()
+        arrays |= result_arrays(result, state)
+
+    def get(self, name: str, header: Any, arrays: Any = None, prefix: str = "") -> Any:
+        numbers = super().get(name, header)
+        return (None, None) if numbers is None else read_result(numbers, under(arrays, prefix))
+
+
+# What a file contains of a training, and of the model around it.
+TRAINING = Record({
+    "fingerprint": Count(-(2**63), 2**64 - 1),
+    "C": Number(null=True),
+    "result": Outcome(of=lambda model: (model.result, model.state), null=True),
+})  # fmt: skip
+AROUND = Record({
+    "feature_names": Names(of=lambda model: model.named_columns, null=True),
+    "choice": Value(Choice.from_json, Choice.to_json, null=True),
+    "temperature": Number(null=True),
+    **TRAINING.fields,
+})  # fmt: skip
+
+
 class TaskModel(ABC):
     """Base of the models.
 
-    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; also
+    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `record` and `from_record`; also
     `learn` and `around` if it learns anything but one vector of weights.
 
     Attributes
@@ -53,6 +80,8 @@ class TaskModel(ABC):
         The estimator's parameters; a model file stores those that it can.
     estimator : str
         Name of the estimator's class.
+    record : Record
+        What a file contains of the model, beside what all of them have.
     temperature : float or None
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
@@ -65,6 +94,7 @@ class TaskModel(ABC):
     has_temperature: ClassVar[bool] = False  # whether its scores can become probabilities
     sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
     estimator: str
+    record: ClassVar[Record]
 
     oracle: Any
     weights: Any
@@ -257,14 +287,15 @@ class TaskModel(ABC):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    @abstractmethod
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return ``(header, arrays)`` of the learnt model; TypeError for what a file cannot contain."""
-
     @classmethod
     @abstractmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for invalid contents."""
+    def from_record(cls, stored: Stored) -> Self:
+        """A model of what a file contains, without its training. Any exception of `unsound` for invalid contents."""
+
+    @classmethod
+    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+        """The class of the model that a file's header describes."""
+        return cls
 
     def check(self) -> None:
         """Raise ValueError if the contents of a file, including its training state, do not fit together."""
@@ -287,21 +318,18 @@ class TaskModel(ABC):
         """The stored parameters, in the form that the estimator takes."""
         return params
 
-    def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Header and arrays of the last training."""
-        result = None if self.result is None else self.result.to_dict()
-        C = self.C.item() if isinstance(self.C, np.generic) else self.C
-        header = {"fingerprint": self.fingerprint, "C": C, "result": result}
-        return header, result_arrays(self.result, self.state)
+    @property
+    def named_columns(self) -> list[str] | None:
+        """Names of the columns of X, if they have some."""
+        names = self.columns.get("feature_names_in_")
+        return None if names is None else [str(name) for name in names]
 
-    def set_training(self, file: ModelFile) -> None:
-        """Set what `training_to_file` returned."""
-        self.C = stored_positive(file.meta, "C", int, float)
-        if file.meta["result"] is not None:
-            self.result, self.state = read_result(file)
+    def set_training(self, stored: Stored) -> None:
+        """Restore the last training."""
+        self.C, (self.result, self.state) = stored.C, stored.result
         if self.state is not None:
             check_state(self.state, **self.state_sizes())
-            self.fingerprint = stored_count(file.meta, "fingerprint", -(2**63), 2**64 - 1)
+            self.fingerprint = stored.fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; see `structsvm.model_file`.
@@ -315,19 +343,11 @@ class TaskModel(ABC):
 
     def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of the model file."""
-        own, arrays = self.to_file()
+        own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())
-        names = self.columns.get("feature_names_in_")
-        header = {
-            "estimator": self.estimator,
-            "params": params,
-            **own,
-            "feature_names": None if names is None else [str(name) for name in names],
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "temperature": self.temperature,
-        }
-        training, of_training = self.training_to_file()
-        return header | training, arrays | matrices | of_training
+        around, of_training = AROUND.write(self)
+        header = {"estimator": self.estimator, "params": params, **own, **around}
+        return header, arrays | matrices | of_training
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
@@ -345,19 +365,19 @@ class TaskModel(ABC):
             suspicion = None if trusted else cls.suspicion(header)
             if suspicion is not None:
                 raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
-            model = cls.from_file(header, file.arrays)
+            kind = cls.kind_in(header)
+            model: Any = kind.from_record(kind.record.read(header, file.arrays))
             model.estimator = header["estimator"]
             model.params = model.restored_params(params_from_json(header["params"], file.under("params.")))
-            if header["feature_names"] is not None:
-                names = stored_names(header, "feature_names")
-                if len(names) != model.columns.get("n_features_in_"):
-                    raise ValueError(f"{len(names)} names of features")
-                model.columns["feature_names_in_"] = np.array(names, dtype=object)
-            model.choice = None if header["choice"] is None else Choice.from_json(header["choice"])
-            model.temperature = stored_positive(header, "temperature", float)
+            stored = AROUND.read(header, file.arrays)
+            if stored.feature_names is not None:
+                if len(stored.feature_names) != model.columns.get("n_features_in_"):
+                    raise ValueError(f"{len(stored.feature_names)} names of features")
+                model.columns["feature_names_in_"] = np.array(stored.feature_names, dtype=object)
+            model.choice, model.temperature = stored.choice, stored.temperature
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")
-            model.set_training(file)
+            model.set_training(stored)
             model.check()
         return model
 

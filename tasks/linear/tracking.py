@@ -12,13 +12,14 @@ from structsvm.callbacks import with_callbacks
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG
+from structsvm.record import Stored
 from structsvm.solvers.linear.tracking import Tracking
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.parameters import TRAINING
-from structsvm.tasks.linear.model import LinearModel
+from structsvm.tasks.linear.model import RECORD, LinearModel
 
-ARRAYS = {
+STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),
     "label_ids": Array("i4", ("n_seen",), within=(0, 2)),
 }
@@ -35,6 +36,7 @@ class TrackingModel(LinearModel):
     """
 
     estimator = "TrackingClassifier"
+    record = STREAM
 
     examples: NDArray[np.float64]
     label_ids: NDArray[np.int32]
@@ -64,15 +66,10 @@ class TrackingModel(LinearModel):
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().to_file()
-        return header, arrays | {"examples": self.examples, "label_ids": self.label_ids}
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        model = super().from_file(header, arrays)
-        stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
-        model.examples, model.label_ids = stored["examples"], stored["label_ids"]
+    def from_record(cls, stored: Stored) -> Self:
+        model, found = super().from_record(stored), stored.arrays()
+        model.examples, model.label_ids = found["examples"], found["label_ids"]
         return model
 
     def check(self) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
-
-from numpy.typing import NDArray
+from typing import Any, ClassVar
 
 from structsvm.features.sources import load_text
+from structsvm.record import Field, Value
+from structsvm.stored_values import Array
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -25,6 +25,10 @@ def as_grammar(grammar: Any) -> Any:
     if not os.fspath(grammar):
         raise ValueError("The 'grammar' parameter must be a grammar, or a path. Got '' instead.")
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
+
+
+# What files of both models have.
+GRAMMAR: dict[str, Field | Array] = {"grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True)}
 
 
 class BagModel(TaskModel):
@@ -105,6 +109,6 @@ class BagModel(TaskModel):
         return params | {"grammar": self.grammar, "executor": None, "lexicon": lexicon, "method": self.method}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        model: Self = cls.methods[header["params"]["method"]].from_file(header, arrays)
-        return model
+    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+        kind: type[TaskModel] = cls.methods[header["params"]["method"]]
+        return kind
