@@ -234,13 +234,15 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
 # ---- what the arrays of training states may contain --------------------------------------------------
 
 COUNTS = (0, 2**62)
-POSITIVE = (0.0, None)
 
 
-def _counters(n: int) -> Table:
+def counters(n: int) -> Table:
+    """The entries of a random generator, and of n counters."""
     return {"random": Array("u8", (4,)), "counters": Array("i8", (n,), within=COUNTS)}
 
 
+# The tables of states by their kinds: each stands beside the solver whose runs write the state.
+STATES: dict[str, Table] = {}
 KIND: Table = {"kind": Array("u1", ("bytes of kind",))}
 # What `Run` adds; the last arrays are those of `LatentSVM` and of bags.
 RUN: Table = {
@@ -256,95 +258,4 @@ RUN: Table = {
         "latent_targets": Array("i8", (1,)),
         "latent_online": Array("i8", (1,)),
     }),
-}  # fmt: skip
-# What w is solved around.
-_AROUND: Table = optional({"base": Array("f8", ("n_features",))})
-_CUTS: Table = _counters(4) | _AROUND | {
-    "cost": Array("f8", (1,), within=POSITIVE),
-    "cut_bounds": Array("i8", ("n_cuts+1",), rises_to="words of cuts"),
-    "cut_words": Array("i4", ("words of cuts",)),
-    "cut_example": Array("i8", ("n_cuts",), within=COUNTS),
-    "cut_numbers": Array("f8", ("n_cuts", 3), within=POSITIVE),
-}  # fmt: skip
-_VECTORS: Table = {
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-    "vector_slot": Array("i8", ("n_vectors",), within=(0, "n_support")),
-    "vector_label": Array("i4", ("n_vectors",), within=(0, "n_labels")),
-    "vector_numbers": Array("f8", (2, "n_vectors")),
-}
-STATES: dict[str, Table] = {
-    "weights": _counters(4) | {
-        "weights": Array("f4 f8", ("n_features",)),
-        "average_sum": Array("f4 f8", ("n_features",), needed=False),
-    },
-    "dual": _CUTS,
-    "one_slack": _CUTS | {
-        "cut_idle": Array("i8", ("n_cuts",), within=COUNTS),
-        "cache_terms": Array("f8", ("n_rounds", "n_samples", 2)),
-        "cache_bounds": Array("i8", ("n_rounds", "n_samples+1"), within=COUNTS),
-        "cache_words": Array("i4", ("words of cache",)),
-        "cache_C": Array("f8", ("n_samples",), within=POSITIVE),
-    },
-    "expectations": _counters(4) | _AROUND | {
-        "moments": Array("f4", ("n_moments",)),
-        "entropy": Array("f8", ("n_samples",)),
-        "least": Array("f8", ("n_samples",), within=POSITIVE, needed=False),
-        "C": Array("f8", ("n_samples",), within=POSITIVE),
-    },
-    "kernel_dual": {
-        "random": Array("u8", (4,)),
-        "counters": Array("i8", (8,), within=(-1, COUNTS[1])),
-        "cost": Array("f8", (1,), within=POSITIVE),
-        "dual": Array("f8", (1,)),
-        **_VECTORS,
-    },
-    "kernel_perceptron": _counters(5) | _VECTORS,
-    "full_gradient": _counters(5) | {
-        "beta": Array("f8", ("n_labels", "n_samples")),
-        "gradient": Array("f8", ("n_labels", "n_samples")),
-    },
-    "weston_watkins": {
-        "counters": Array("i8", (3,), within=COUNTS),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "beta": Array("f8", ("n_labels", "n_support")),
-        "scores": Array("f8", ("n_labels", "n_support")),
-        "biases": Array("f8", ("n_labels",)),
-    },
-    "pairwise": {
-        "counters": Array("i8", (3,), within=COUNTS),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "beta": Array("f8", ("n_labels", "n_support"), within=POSITIVE),
-        "gradient": Array("f8", ("n_labels", "n_support")),
-        "biases": Array("f8", ("n_labels", "n_labels")),
-        "tau": Array("f8", (1,), within=POSITIVE),
-    },
-    "lasvm": _counters(6) | {
-        "cost": Array("f8", (1,), within=POSITIVE),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "alpha": Array("f8", ("n_support",)),
-        "gradient": Array("f8", ("n_support",)),
-        "numbers": Array("f8", (3,)),
-    },
-    "huller": _counters(7) | {
-        "cost": Array("f8", (1,), within=POSITIVE),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "part": Array("f8", ("n_support",), within=POSITIVE),
-        "numbers": Array("f8", (6,)),
-    },
-    "descent": {
-        "weights": Array("f4 f8", ("n_machines", "n_columns")),
-        "curvature": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
-        "rescaling": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
-        "numbers": Array("f8", (4,), within=POSITIVE),
-        "descent": Array("f8", (2,), within=POSITIVE),
-        **_counters(3),
-    },
-    "concepts": _counters(3),
-    "tracking": {
-        "random": Array("u8", (4,)),
-        "numbers": Array("f8", (3, "n_seen"), within=POSITIVE),
-        "weights": Array("f8", (2, "n_columns")),
-        "steps": Array("i8", (2,), within=COUNTS),
-        "gains": Array("f8", (2,)),
-    },
 }  # fmt: skip

@@ -15,9 +15,8 @@ from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
-from structsvm.record import Record, Stored, Text
 from structsvm.solvers import LaRank, Solver
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Record, Stored, Text
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel

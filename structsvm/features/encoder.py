@@ -23,8 +23,7 @@ from structsvm.features.template_features import Counts, HashedTemplates, Templa
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
-from structsvm.record import Count, Group, Names, OneOf, Record, Stored, Text
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, checked_arrays
 
 __all__ = ["FeatureEncoder"]
 

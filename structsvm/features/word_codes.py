@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.record import Count, Field, Stored, Value
+from structsvm.stored_values import Count, Field, Stored, Value
 
 LONGEST_SHAPE = 6
 MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # of the user's own

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound, write_model
-from structsvm.record import Count, Flag
 from structsvm.shards.spread import here
 from structsvm.shards.storage import Vector, Writer
 from structsvm.shards.tokens import StoredTokens, shard_bounds
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Count, Flag, checked_arrays
 
 INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}

@@ -18,12 +18,12 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.template_features import Counts, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import ModelFile
-from structsvm.record import Names
 from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Part, Shards, checked_memory, write_part
 from structsvm.shards.pieces import arrow_batches, column_pieces, paths_of
 from structsvm.shards.spread import here, spread
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
 from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.stored_values import Names
 
 ROWS = 1000  # sequences that are read at once
 

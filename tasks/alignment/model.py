@@ -17,9 +17,8 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, checked_k
-from structsvm.record import Count, Flag, Record, Stored, Text, Value
 from structsvm.solvers import LaRank, LatentSVM
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.record import Field
+from structsvm.stored_values import Field
 
 
 def is_hashable(label: Any) -> bool:

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from structsvm.progress import Monitor
-from structsvm.record import Record, Stored, Text
 from structsvm.shards.tokens import StoredTokens
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.stored_values import Record, Stored, Text
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import TRAINING, ChoosingModel
 from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio

@@ -19,11 +19,11 @@ from structsvm.checkpoint import check_state, resumed
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
-from structsvm.record import Count, Field, Names, Number, Record, Stored, Value
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.latent import LatentRun
 from structsvm.solvers.run import DualRun
+from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Value
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice

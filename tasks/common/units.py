@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
-from structsvm.record import Record, Stored
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection import LEAST
 

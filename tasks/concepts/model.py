@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
-from structsvm.record import Count, Flag, Group, Names, OneOf, Record, Stored
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Count, Flag, Group, Names, OneOf, Record, Stored, checked_arrays
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded

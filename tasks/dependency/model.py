@@ -20,9 +20,8 @@ from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
-from structsvm.record import Count, Flag, Names, Record, Stored, Text
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed

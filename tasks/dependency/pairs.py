@@ -18,9 +18,8 @@ from structsvm.dual.cuts import joined, scaled
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
-from structsvm.record import Count, Flag, Names, Number, Record, Stored
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Names, Number, Record, Stored
 from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.words import taken
 

@@ -19,9 +19,8 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.record import Count, Names, OneOf, Record, Stored, Text
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of

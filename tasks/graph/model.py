@@ -26,9 +26,8 @@ from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
 from structsvm.parameters import checked_k
-from structsvm.record import Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.solvers import LatentSVM
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (

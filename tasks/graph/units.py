@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.ranges import pieces
-from structsvm.record import Record
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Record
 from structsvm.tasks.common.units import TINY, moments
 
 EDGE_UNITS = Record({"shift": Array("f8", ("m",)), "scale": Array("f8", ("m",), within=(TINY, None))}, of="edge_units")

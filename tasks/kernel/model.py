@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from structsvm.kernel._kernels import Kernel
-from structsvm.record import Record, Stored
+from structsvm.stored_values import Record, Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import Labels, label_array

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from structsvm.features.dense import is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
-from structsvm.record import Record, Stored
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of

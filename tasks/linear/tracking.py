@@ -12,9 +12,8 @@ from structsvm.callbacks import with_callbacks
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG
-from structsvm.record import Stored
 from structsvm.solvers.linear.tracking import Tracking
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Stored
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.linear.model import RECORD, LinearModel

@@ -11,8 +11,7 @@ from scipy.special import expit
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
-from structsvm.record import Count, Flag, OneOf, Record, Stored
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (

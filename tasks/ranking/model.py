@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 from structsvm.features.dense import DenseRows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
-from structsvm.record import Count, Flag, OneOf, Record, Stored
 from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import ChoosingModel

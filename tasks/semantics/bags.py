@@ -8,8 +8,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from structsvm.features.sources import load_text
-from structsvm.record import Field, Value
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Field, Value
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
-from structsvm.record import Flag, Names, Number, OneOf, Record, Stored, Value
 from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence

@@ -16,8 +16,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.record import Count, Flag, Group, OneOf, Record, Stored, Value
-from structsvm.stored_values import Array, checked_arrays, strings
+from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Record, Stored, Value, checked_arrays, strings
 from structsvm.structures.meanings import Symbol
 from structsvm.tasks.semantics.assembly import Assembler
 from structsvm.tasks.semantics.bags import GRAMMAR, BagModel

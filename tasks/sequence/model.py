@@ -29,10 +29,9 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.progress import Monitor
-from structsvm.record import Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.shards.tokens import StoredTokens
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss

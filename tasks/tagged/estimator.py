@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.model_file import read_model, unsound, write_model
 from structsvm.parameters import Interval
-from structsvm.record import Count
+from structsvm.stored_values import Count
 from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import Kernel
-from structsvm.record import Stored
 from structsvm.solvers.kernel.larank import KernelLaRank
+from structsvm.stored_values import Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver

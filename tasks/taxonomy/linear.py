@@ -10,11 +10,10 @@ import numpy as np
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
-from structsvm.record import Count, Record, Stored
 from structsvm.shards.tokens import StoredTokens
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array, summed

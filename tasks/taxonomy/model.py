@@ -10,8 +10,7 @@ import numpy as np
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
-from structsvm.record import Count, Flag, Part, Record, Stored, Text, TextOr
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Count, Flag, Part, Record, Stored, Text, TextOr
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, one_hot, probabilities, softmax_loss
 from structsvm.tasks.common.labels import Labels, label_array, sort_labels

@@ -18,11 +18,11 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.tokens import MAX_FEATURES
 from structsvm.model_file import ModelFile, ModelFileError
 from structsvm.oracles.taxonomy import as_documents
-from structsvm.record import Count, Flag
 from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_memory, write_part
 from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
+from structsvm.stored_values import Count, Flag
 from structsvm.tasks.common.labels import Labels, is_hashable, sort_labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces

@@ -9,8 +9,7 @@ import numpy as np
 
 from structsvm.checksum import checksum
 from structsvm.parameters import plain
-from structsvm.record import Flag, OneOf, Record, Value
-from structsvm.stored_values import Array
+from structsvm.stored_values import Array, Flag, OneOf, Record, Value
 
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 # Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from cases import CASES, tokens_of
+from forgeries import forged_headers
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -27,6 +28,7 @@ from structsvm import LaRank, LatentSVM
 from structsvm.datasets import make_concept_world, make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.protocol import OracleError
+from structsvm.stored_values import Record
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
@@ -59,7 +61,8 @@ DTYPES = ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", 
 
 @dataclass(frozen=True)
 class Original:
-    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, what `load` takes beside it.
+    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, what `load` takes beside it,
+    and its record.
 
     With training come the arguments of `fit` beside X and y, of a checkpoint its estimator.
     """
@@ -70,6 +73,7 @@ class Original:
     test: Any
     training: tuple[Any, Any, Any]
     load: dict[str, Any]
+    record: Record | None
     data: bytes
 
 
@@ -97,7 +101,8 @@ def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Orig
         path = Path(folder) / "a.model"
         model.fit(X, y).save(path)
         test = [tokens_of(tree) for tree in X[:3]] if y is None and isinstance(model, GrammarParser) else X[:3]
-        return original(name, path, test, (X, y, {}), load or {})
+        record = model._fitted().record if hasattr(model, "_fitted") else None
+        return original(name, path, test, (X, y, {}), load or {}, record)
 
 
 def trainings() -> Iterator[tuple[Any, Any, Any]]:
@@ -198,13 +203,13 @@ def unlabelled(node: Tree, children: Any) -> Tree:
     return node if node.is_preterminal else Tree("_", children)
 
 
-def original(name: str, path: Path, test: Any, training: Any, load: Any) -> Original:
+def original(name: str, path: Path, test: Any, training: Any, load: Any, record: Any = None) -> Original:
     """A seed of a file."""
     data = path.read_bytes()
     length = struct.unpack_from("<I", data, 8)[0]
     header = data[16 : 16 + length]
     arrays = {key: np.array(array) for key, array in read_model(path).arrays.items()}
-    return Original(name, header, arrays, test, training, load, data)
+    return Original(name, header, arrays, test, training, load, record, data)
 
 
 def checkpoints() -> list[Original]:
@@ -255,6 +260,8 @@ def mutate(rng: random.Random, seed: Original) -> bytes:
     header, arrays = json.loads(seed.header), dict(seed.arrays)
     if rng.random() < 0.7:  # training states have mutants of their own
         arrays = {name: array for name, array in arrays.items() if not name.startswith("state.")} or arrays
+    if seed.record is not None and rng.random() < 0.2:
+        header["meta"] = rng.choice([forged for _, forged in forged_headers(seed.record, header["meta"])])
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if rng.random() < 0.55:
             change_arrays(rng, arrays)
