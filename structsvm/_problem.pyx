@@ -138,6 +138,14 @@ cdef class BoundProblem:
         """A checksum that distinguishes losses and kernels, for any data; 0 if unknown."""
         return 0
 
+    def to_oracle(self, w):
+        """Weights in the order of the oracle, from those in the problem's own: the same, unless a problem says more."""
+        return w
+
+    def from_oracle(self, w):
+        """The inverse of `to_oracle`."""
+        return w
+
 
 cdef class Problem(BoundProblem):
     """An oracle bound to its training examples.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +18,18 @@ from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
 from structsvm.stored_values import Array, Record, Stored, Text
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import TaskEstimator
+from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Examples):
+    """Inputs and outputs as the oracle takes them."""
+
+    X: Any
+    y: Any
 
 
 class StructuredModel(TaskModel):
@@ -35,10 +45,9 @@ class StructuredModel(TaskModel):
     oracle: Any
     oracle_name: str
 
-    def bind(self, data: Any, solver: Any, sample_weight: ArrayLike | None = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(X, y)``."""
-        problem = self.oracle.bind(*data, **solver.formulation())
-        return problem, checked_sample_weight(sample_weight, problem.n_samples)
+    def bind(self, examples: Pairs, solver: Any) -> tuple[Any, Any]:
+        problem = self.oracle.bind(examples.X, examples.y, **solver.formulation())
+        return problem, checked_sample_weight(examples.weight, problem.n_samples)
 
     def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name != "oracle"}
@@ -151,7 +160,7 @@ class StructuredSVM(TaskEstimator):
             )
         return LaRank() if self.solver is None else self.solver
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
         model = StructuredModel() if before is None else before
         if before is not None and before.weights.shape != (self.oracle.n_features,):
             raise ValueError(
@@ -159,7 +168,7 @@ class StructuredSVM(TaskEstimator):
                 "afresh, or set the oracle back"
             )
         model.oracle = self.oracle
-        return model, (by_place(X), by_place(y)), sample_weight
+        return model, Pairs(by_place(X), by_place(y), weight=sample_weight)
 
     @property
     def coef_(self) -> Any:

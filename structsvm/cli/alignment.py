@@ -12,6 +12,7 @@ import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
 from structsvm.metrics import alignment_scores, homologue_error
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.alignment.selection import AUTO, MODES
@@ -180,7 +181,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     )
     if model.costs is not None:
         job.say(f"prior: {model.costs}")
-    status = job.run(model, references, solver, vars(settings), draw=picture)
+    status = job.run(model, AlignedPairs(references), solver, vars(settings), draw=picture)
     if matrix:
         with out.writing(matrix) as stream:
             stream.write(matrix_text(model))

@@ -126,12 +126,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     solver = make_dependency_solver(settings)
     solver.validate()
     with out.brief_warnings(job.quiet):
-        model, data = prepare(settings, read_conllu(path), None, before)
+        model, examples = prepare(settings, read_conllu(path), None, before)
     job.announce(
-        f"{len(data[1]) - 1} sentences, {len(data[0])} words, {len(model.labels)} labels, "
+        f"{len(examples)} sentences, {len(examples.codes)} words, {len(model.labels)} labels, "
         f"{model.oracle.n_features} weights, {crossing(model)}"
     )
-    return job.run(model, data, solver, vars(settings))
+    return job.run(model, examples, solver, vars(settings))
 
 
 DEFAULTS = defaults(command) | {"projective": "auto", "features": None}

@@ -187,18 +187,18 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     known = as_trees(read_trees(path), clean=True)
     if generative or not is_partial:
         check_whole(known, "training with --solver pcfg" if generative else "training without --partial")
-    model, trees = prepare(settings, known, before)
+    model, examples = prepare(settings, known, before)
     with out.brief_warnings(job.quiet):
-        trees = [trees[i] for i in model.learnable(trees, None)]
+        examples = model.learnable(examples, None)
     grammar = model.oracle.grammar
     job.announce(
-        f"{len(trees)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, {len(grammar.terminals)} "
-        f"terminals, {model.oracle.n_features} features"
+        f"{len(examples)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, "
+        f"{len(grammar.terminals)} terminals, {model.oracle.n_features} features"
     )
     if solver is not None:
-        return job.run(model, trees, solver, vars(settings))
+        return job.run(model, examples, solver, vars(settings))
     model.params = vars(settings)
-    model.estimate(trees, settings.smoothing)
+    model.estimate(examples.trees, settings.smoothing)
     return job.end(model)
 
 

@@ -166,13 +166,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if before is None and settings.interactions == "auto" and not lines.is_directed and settings.method != "cut":
         settings.interactions = "symmetric"
     constraints = None if rules is None else read_rules(rules, lines.ids)
-    model, data = prepare(settings, lines.X, lines.y, before, constraints=constraints)
+    model, examples = prepare(settings, lines.X, lines.y, before, constraints=constraints)
     if before is None:
         model.label = name or LABEL
-    graphs = data[0]
+    graphs = examples.graphs
     sizes = f"{len(graphs)} graphs, {graphs.n_nodes} nodes, {graphs.n_edges} edges, {model.encoder.n_features} features"
     job.announce(f"{sizes}, {len(model.labels)} labels")
-    return job.run(model, data, solver, vars(settings))
+    return job.run(model, examples, solver, vars(settings))
 
 
 DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label", "constraints")

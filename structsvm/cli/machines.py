@@ -12,7 +12,8 @@ import structsvm.cli.output as out
 from structsvm.cli.training import Number, Training, optional, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
-from structsvm.tasks.common.kernel_machine import kernel_of
+from structsvm.tasks.common.examples import LabeledRows
+from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
 from structsvm.tasks.common.solver import AUTO, Settings, is_auto, leaves_gamma
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
@@ -114,8 +115,9 @@ def train_machine(
         text = f"kernel {model.kernel.name}"
     job.announce(f"{X.shape[0]} examples, {X.shape[1]} features, {about}, {text}")
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
-    weight = None if costs is None else costs[label_ids]
-    return job.run(model, (X, label_ids), solver, params, sample_weight=weight, describe=describe)
+    kind = KernelRows if machine.has_kernel else LabeledRows
+    rows = kind(X, label_ids, weight=None if costs is None else costs[label_ids])
+    return job.run(model, rows, solver, params, describe=describe)
 
 
 def machine_name(job: Training, name: str | None, option: str, machines: Any, before: Any) -> str:

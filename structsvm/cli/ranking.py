@@ -127,10 +127,10 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError(f"{path}: the rows have no features")
     X = X if X.nnz < FILLED * X.shape[0] * X.shape[1] else X.toarray()
     bounds = query_bounds(len(grades), qid=qid)
-    model, data = prepare(settings, X, grades, bounds, before)
+    model, examples = prepare(settings, X, grades, bounds, before)
     levels = f"grades from {grades.min():g} to {grades.max():g}"
     job.announce(f"{len(bounds) - 1} queries, {len(grades)} rows, {X.shape[1]} features, {levels}")
-    return job.run(model, data, solver, vars(settings))
+    return job.run(model, examples, solver, vars(settings))
 
 
 DEFAULTS = {"standardize": True} | defaults(command, "query")

@@ -18,6 +18,7 @@ from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
 from structsvm.tasks.semantics.hybrid import DUAL, LOSSES, HybridModel, checked_features, make_learner
 from structsvm.tasks.semantics.hybrid import describe as describe_tree
@@ -101,12 +102,13 @@ def demo(seed: int) -> Any:
         house = make_ambig_house(2000, level=level, random_state=seed)
         settings = SimpleNamespace(**DEFAULTS | {"random_state": seed})
         model, solver = SemanticModel(settings), make_ospas(settings)
-        tokens, bags = model.read(house.sentences, house.bags)
+        examples = model.read(house.sentences, house.bags)
         words = model.tokens_of(test.sentences)
         ends, errors = list(range(100, 2001, 100)), []
-        model.register(bags)
+        model.register(examples.bags)
         for end in ends:
-            raise_if_interrupted(model.train((tokens[end - 100 : end], bags[end - 100 : end]), solver, passes=1))
+            job = Job(model, examples.take(np.arange(end - 100, end)), solver, passes=1)
+            raise_if_interrupted(train(job))
             errors.append(100 * alignment_error(test.alignment, names_of(model, words)))
         scores = meaning_scores(test.meanings, model.parse(words))
         click.echo(f"level {level}: alignment error {errors[-1]:.1f} %, F1 of meanings {100 * scores.f1:.1f}")
@@ -114,7 +116,7 @@ def demo(seed: int) -> Any:
     axes.legend()
     house = make_ambig_house(300, level=1, random_state=seed)
     parser = HybridModel(settings)
-    raise_if_interrupted(parser.train(parser.read(house.sentences, house.bags), make_learner(settings)))
+    raise_if_interrupted(train(Job(parser, parser.read(house.sentences, house.bags), make_learner(settings))))
     scores = meaning_scores(test.meanings[:100], parser.parse(words[:100]))
     click.echo(f"hybrid trees, from 300 ambiguous sentences: F1 of meanings {100 * scores.f1:.1f}")
     derivation = parser.best(words[:1])[0]
@@ -163,12 +165,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError("the model was trained with another '--method'")
     model = model or BagModel.methods[settings.method](settings)
     model.follow(settings)
-    tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
+    examples = model.read(lines.sentences, lines.bags, lines.places)
     job.announce(
-        f"{len(tokens)} sentences, {sum(map(len, tokens))} words, "
-        f"{np.mean([len(bag) for bag in bags]):.2f} meanings per bag"
+        f"{len(examples)} sentences, {sum(map(len, examples.sentences))} words, "
+        f"{np.mean([len(bag) for bag in examples.bags]):.2f} meanings per bag"
     )
-    return job.run(model, (tokens, bags), solver, vars(settings), describe=describe)
+    return job.run(model, examples, solver, vars(settings), describe=describe)
 
 
 def describe(model: Any) -> str:

@@ -32,8 +32,8 @@ from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.losses import solver_of
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.solver import make_solver, solver_of
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import check_greedy, check_sharded, loss_of
@@ -128,10 +128,11 @@ def demo(seed: int) -> Any:
     X, y = make_sequences(3000, random_state=seed)
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
-    model, tokens, label_ids = prepare(settings, Columns.from_sequences(X), y)
+    model, examples = prepare(settings, Columns.from_sequences(X), y)
+    tokens = examples.tokens
     solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
-    raise_if_interrupted(model.train((tokens, label_ids), solver, monitor=Bar(solver.n_passes)))
+    raise_if_interrupted(train(Job(model, examples, solver, Bar(solver.n_passes))))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
     click.echo(model.result.certificate())
@@ -234,11 +235,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     else:
         X, y = labelled(read_columns(out.source(path)), path)
         known = known_columns(y) if is_partial else y
-    model, tokens, label_ids = prepare(settings, X, known, before)
+    model, examples = prepare(settings, X, known, before)
+    tokens = examples.tokens
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    return job.run(model, (tokens, label_ids), solver, vars(settings), describe=out.certificates, draw=picture)
+    return job.run(model, examples, solver, vars(settings), describe=out.certificates, draw=picture)
 
 
 DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(

@@ -19,6 +19,7 @@ from structsvm.features.columns import ColumnPieces
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import is_to_choose
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import prepare
 from structsvm.tasks.sequence.parameters import loss_of
@@ -151,18 +152,18 @@ class Stream:
         X, y = labelled(self.pieces.parse(piece), self.path)
         self.check_labels(y, piece)
         try:
-            model, tokens, label_ids = prepare(
+            model, examples = prepare(
                 self.settings, X, known_columns(y) if self.is_partial else y, self.model, classes=self.labels
             )
             model.params = vars(self.settings)
-            choose = {"choose": True} if is_to_choose(self.settings, self.solver) else {}
-            run = model.train((tokens, label_ids), self.solver, passes=1, **choose)
+            choose = is_to_choose(self.settings, self.solver)
+            run = train(Job(model, examples, self.solver, passes=1, choose=choose))
         except ValueError as error:
             raise ValueError(f"{lines_of(piece)}: {error}") from error
         share = min(run.progress, 1.0) if run.status == "interrupted" else 1.0
         self.model, self.n_batches = model, self.n_batches + 1
-        self.n_seen += round(share * len(tokens))
-        self.n_tokens += round(share * tokens.n_tokens)
+        self.n_seen += round(share * len(examples))
+        self.n_tokens += round(share * examples.tokens.n_tokens)
         if self.n_batches == 1:
             self.settings.templates = model.encoder.templates  # the text: the file is read once
             self.say_settings()

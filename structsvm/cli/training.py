@@ -20,6 +20,7 @@ import structsvm.cli.output as out
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
+from structsvm.tasks.common.training import Job, train
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
 trained on, start from what it has learnt on others. --model may replace it."""
@@ -226,17 +227,14 @@ class Training:
         before = None if self.warm_start is None else load(self.warm_start)
         return before, Settings(**default_params | ({} if before is None else before.params) | given)
 
-    def run(
-        self, model: Any, data: Any, solver: Any, params: dict[str, Any], *, sample_weight: Any = None, **options: Any
-    ) -> int:
-        """Train a model as `TaskModel.train` does, with a bar on terminals; returns the exit status of `end`."""
+    def run(self, model: Any, examples: Any, solver: Any, params: dict[str, Any], **options: Any) -> int:
+        """Train a model, with a bar on terminals; returns the exit status of `end`."""
         model.params = params
-        choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
-        solver = model.completing(solver, data)  # which knows its passes
-        bar = Bar(solver.n_passes, disable=True if self.quiet else None)
-        resume = self.warm_start is not None
+        choose = is_to_choose(Settings(**params), solver)
+        job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
+        job.monitor = Bar(job.solver.n_passes, disable=True if self.quiet else None)
         with out.brief_warnings(self.quiet):
-            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
+            run = train(job)
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"

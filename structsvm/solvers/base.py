@@ -67,6 +67,8 @@ class Solver(Parameters, ABC):
     needs: frozenset[str] = frozenset()
     keeps_signs = False
     takes_approximate = False
+    completes = False  # whether outputs may be known in part, and are completed
+    is_likelihood = False  # whether it minimises the log loss
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
 
     _constraints = {

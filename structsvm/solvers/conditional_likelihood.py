@@ -142,6 +142,7 @@ class ConditionalLikelihood(DualSolver):
     """
 
     average = False
+    is_likelihood = True
     rescaling = None
     penalty = "linear"
     needs = frozenset({"expectations"})

@@ -192,6 +192,10 @@ class LatentRun(DualRun):
         return run
 
     @property
+    def last_solver(self) -> Any:
+        return self.inner.solver
+
+    @property
     def completes(self) -> bool:
         """Whether the steps complete their examples."""
         return self.online > 0 and not self.is_soft and self.chosen is None
@@ -456,6 +460,7 @@ class LatentSVM(Solver):
     """
 
     needs = frozenset({"completions"})
+    completes = True
     gap_tol = None
     keeps_signs = True
 

@@ -69,6 +69,7 @@ class Run:
     dual_before = 0.0
     primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
+    warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
     is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
 
@@ -79,6 +80,11 @@ class Run:
         self.seconds = 0.0
         self.status = "running"
         self.primal = self.dual = np.nan
+
+    @property
+    def last_solver(self) -> Any:
+        """The solver that the state comes from: of rounds of completions that of the last round."""
+        return self.solver
 
     @property
     def progress(self) -> float:
@@ -319,6 +325,10 @@ class DualRun(WeightRun):
     """A run on the dual with explicit weights; `rounds` calls the oracle on all examples."""
 
     has_dual = True
+
+    @property
+    def warns_of_gap(self) -> bool:  # type: ignore[override]
+        return self.has_dual
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
         super().__init__(solver, problem, state, schedule, C=C)

@@ -15,10 +15,12 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
 from structsvm.structures.gapped import to_biopython
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair, listed
 from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
-from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
@@ -261,7 +263,7 @@ class SequenceAligner(StructureEstimator):
     def _make_solver(self, before: Any = None) -> Any:
         return make_solver(self, DEFAULT_C)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any]:
         if len(y) == len(X) and all(rows is None for rows in y):
             y = None
         if before is not None:
@@ -272,7 +274,7 @@ class SequenceAligner(StructureEstimator):
         else:
             model = before
             references = model.references(X, y, decoys)
-        return model, references, checked_sample_weight(sample_weight, len(references))
+        return model, AlignedPairs(references, weight=checked_sample_weight(sample_weight, len(references)))
 
     @classmethod
     def from_costs(cls, matrix: Any, gap_open: Any, gap_extend: Any = None, **params: Any) -> Self:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from itertools import chain, islice
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -17,21 +18,25 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, checked_k
-from structsvm.solvers import LaRank, LatentSVM
+from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.selection import Held
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 DEFAULT_C = 0.001
 N_FOR_SCALE = 64
-
 
 # What is not known at all.
 NOTHING = Alignment(0, 0, b"")
@@ -61,7 +66,7 @@ RECORD = LETTERS | {
 }
 
 
-class AlignmentModel(ChoosingModel):
+class AlignmentModel(TaskModel):
     """Letters, oracle and weights.
 
     Attributes
@@ -195,60 +200,53 @@ class AlignmentModel(ChoosingModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to `References`, whose columns that are not assessed the guide has aligned."""
+    def bind(self, examples: AlignedPairs, solver: Any) -> tuple[Any, Any]:
+        """The oracle bound to pairs, whose columns that are not assessed the guide has aligned."""
+        references = examples.references
         if self.guide is not None:
-            data = self.oracle.completed(data, self.guide)
-        return self.oracle.bind_references(data, **solver.formulation()), sample_weight
+            references = self.oracle.completed(references, self.guide)
+        return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         # What the guide of another training has aligned is aligned anew.
-        if not problem.references.is_whole and not isinstance(solver, LatentSVM):
+        if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
             references = self.oracle.completed(problem.references, self.guide)
             problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
+    def prior(self, examples: AlignedPairs) -> Any:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """Fit to `References`; see `ChoosingModel.train`. Warns of gaps that are rewarded in local mode.
+    def settle(self, job: Job) -> None:
+        """Align columns that are not assessed once, before training, as the costs that it starts from align them best.
 
-        Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
-        best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with
+        The problem that is solved, and certified, is the convex one with these alignments. An alignment with
         other costs could only score more, so that its primal objective bounds the one in which they are left open.
         Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
-        solver = self.completing(solver, data)
-        resumes = options.get("resume", False) or options.get("passes") is not None
-        if isinstance(solver, LatentSVM):
+        references = job.examples.references
+        if job.solver.completes:
             self.guide = None
-        elif not (self.is_trained and resumes):
-            self.guide = None if data.is_whole else self._first_guide(data)
-        run = super().train(data, solver, **options)
+        elif not job.continues:
+            self.guide = None if references.is_whole else self._first_guide(references)
+
+    def finish(self, job: Job) -> None:
+        """Warn of gaps that are rewarded in local mode."""
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(
                 f"a letter against a gap scores up to {self.highest_gap:.3g} in this local model, so that alignments "
                 "grow with the sequences; use a lower C, a prior, or another mode",
                 UserWarning,
             )
-        return run
 
-    def is_open(self, data: Any) -> bool:
-        return len(data) > 0 and data.has_unknown
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
-        return (self.oracle.completed(data, self.weights) if self.is_open(data) else data), sample_weight
-
-    def _first_guide(self, data: Any) -> Any:
+    def _first_guide(self, references: Any) -> Any:
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
         solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
-        run = solver.solve(self.oracle.bind_references(data, **solver.formulation()))
+        run = solver.solve(self.oracle.bind_references(references, **solver.formulation()))
         if run.status == "interrupted":
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
         return run.weights
@@ -308,35 +306,28 @@ class AlignmentModel(ChoosingModel):
 
     # ---- choosing -------------------------------------------------------------------------------
 
-    def n_examples(self, data: Any) -> int:
-        return len(data)
+    def search_of_loss(self, examples: AlignedPairs, solver: Any) -> Any:
+        """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
+        if examples.has_unknown:
+            examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
+        return super().search_of_loss(examples, solver)
 
-    def groups(self, data: Any) -> Any:
-        """Pairs that share a string, directly or through others, have the same number."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        graph = coo_array((np.ones(len(data)), tuple(data.pairs.T)), (len(data.strings),) * 2)
-        return connected_components(graph, directed=False)[1][data.x]
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return data.chosen(train), data.chosen(test)
-
-    def judged(self, data: Any) -> tuple[str, Any, Any]:
+    def held_out_scores(self, examples: AlignedPairs) -> Held:
         """The metric, and for each example what was found and what was wanted: the share of assessed pairs that the
         best alignment has; or with decoys, whether the homologue scores more than all of them.
         """
+        data = examples.references
         if len(data.decoys) == 0:
             found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data)
-            return "Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data))
+            return Held("Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data)))
         pairs = np.concatenate([data.pairs, data.decoy_pairs()])
         scores = self.oracle.aligner(data.strings, pairs, traceback=False).scores(self.weights, pairs)
         highest = np.maximum.reduceat(scores[len(data) :], data.decoy_bounds[:-1])
-        return "homologues chosen", (scores[: len(data)] > highest).astype(float), np.ones(len(data))
+        return Held("homologues chosen", (scores[: len(data)] > highest).astype(float), np.ones(len(data)))
 
-    def scale(self, data: Any) -> float:
+    def scale(self, examples: AlignedPairs) -> float:
         """The mean of ``|dPsi|^2 / loss`` of the most violated constraints at the costs to start from."""
-        few = data.chosen(np.arange(min(len(data), N_FOR_SCALE)))
+        few = examples.references.chosen(np.arange(min(len(examples), N_FOR_SCALE)))
         problem = self.oracle.bind_references(few)
         found = [problem.separate(i, self.weights) for i in range(len(few))]
         sizes = [float(psi @ psi) / b for b, psi in found if b > 0.0]

@@ -24,6 +24,7 @@ from structsvm.dual.parallel import Rounds
 from structsvm.progress import Monitor
 from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
 from structsvm.tasks.common.selection import Held, Part
 
 AUTO = "auto"
@@ -147,7 +148,7 @@ class Selection:
     def _best_mode(self, found: list[Costs]) -> Costs:
         """The first of these costs, or those that are better by more than `SURE` standard errors of the difference."""
         trial = self.references.chosen(np.sort(self.order[:TRIAL]))
-        group = self.model.groups(trial)
+        group = pool_groups(trial)
         held_out = np.isin(group, np.random.default_rng(0).permutation(np.unique(group))[::HELD_OUT])
         held = [self._learnt(costs, trial, held_out) for costs in found]
         best = 0
@@ -162,17 +163,17 @@ class Selection:
         """How held-out pairs are aligned by costs that were learnt from the others where their alignments are known."""
         model = self.model.in_mode(costs.mode)
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-        data = model.trimmed(trial)
+        pairs = AlignedPairs(model.trimmed(trial))
         if not len(trial.codes) or held_out.all():
-            return Held(*model.judged(data.chosen(np.flatnonzero(held_out))))
-        model.weights *= scaled(model, data.chosen(np.flatnonzero(~held_out)))
+            return model.held_out_scores(pairs.take(np.flatnonzero(held_out)))
+        model.weights *= scaled(model, pairs.references.chosen(np.flatnonzero(~held_out)))
         model.guide = model.weights
-        part = Part(model, data, None, held_out, SOLVER)
+        part = Part(model, pairs, held_out, SOLVER)
         try:
             part.train(SOLVER, Monitor())
         except KeyboardInterrupt:
             raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
-        return Held(*part.model.judged(part.others))
+        return part.model.held_out_scores(part.others)
 
     def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
         """The gaps to choose from, or those that are given."""
@@ -231,7 +232,7 @@ class Selection:
             part = self.parts.setdefault(size, self.references.chosen(np.sort(self.order[:size])))
             model = self.models.setdefault(costs.mode, self.model.in_mode(costs.mode))
             model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-            self.scores[costs, size] = model.judged(part)[1]
+            self.scores[costs, size] = model.held_out_scores(AlignedPairs(part)).numerator
         return self.scores[costs, size]
 
 

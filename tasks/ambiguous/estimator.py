@@ -15,6 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
     LOSSES,
     AmbiguousModel,
+    BaggedRows,
     as_bags,
     encode_bags,
     is_weighted,
@@ -23,7 +24,8 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import TaskEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
@@ -201,7 +203,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             solvers["max"] = softly(solvers["max"])
         return max(solver.n_passes for solver in solvers.values())
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
             check_classes(classes, before.labels)
@@ -230,7 +232,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             units = Units.of_matrix(X, has_intercept, weight) if self.standardize else None
             model = AmbiguousModel(labels, X.shape[1], has_intercept=has_intercept, loss=loss, units=units)
             model.columns = columns
-        return model, (model.rows(X), bags), weight
+        return model, BaggedRows(model.rows(X), bags, weight=weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 

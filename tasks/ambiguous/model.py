@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -17,14 +18,14 @@ from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
+from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
+from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, sort_labels
-from structsvm.tasks.common.losses import LossModel
-from structsvm.tasks.common.losses import solver_of as solver_of_loss
-from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Held, PatientRun, Search, total_variance
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
+from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
@@ -50,6 +51,21 @@ MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 LONGEST, PATIENCE = 11, 7
 
 
+@dataclass(frozen=True, eq=False)
+class BaggedRows(Examples):
+    """Rows with the candidates of each one's label.
+
+    Attributes
+    ----------
+    rows : encoded rows
+    bags : list of set of int, or of dict
+        Label ids, or their weights; see `encode_bags`.
+    """
+
+    rows: Any
+    bags: list[Any]
+
+
 class PatientLikelihood(PatientRun, LikelihoodRun):
     """Where each row has one candidate."""
 
@@ -62,7 +78,15 @@ class PatientMarginal(PatientRun, MarginalRun):
     least_passes, solved = LEAST_PASSES, SOLVED
 
 
-class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
+class BagCalibration(LabelCalibration):
+    """Of labels learnt from bags."""
+
+    def resumes(self, model: Any) -> bool:
+        """Not of "log" and "max": one pass does not undo what the examples that are taken out have done."""
+        return model.loss not in ("log", "max")
+
+
+class AmbiguousModel(TaskModel):
     """Labels and a weight per feature and label, those of an intercept last.
 
     Attributes
@@ -79,7 +103,10 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     kind = "ambiguous"
     record = RECORD
     estimator = "AmbiguousClassifier"
-    compares_always = True
+    has_temperature = True
+    calibration = BagCalibration()
+    comparison = LossSearch
+    compares_always = narrows = True
 
     def __init__(
         self,
@@ -98,12 +125,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         self.columns = {"n_features_in_": n_features}
 
     @property
-    def loss(self) -> str:
+    def loss(self) -> str:  # type: ignore[override]
         return self.oracle.bag_loss
-
-    @property
-    def resumes(self) -> bool:  # type: ignore[override]
-        return self.loss not in ("log", "max")  # one pass does not undo what the examples that are taken out have done
 
     @property
     def judges_predictions(self) -> bool:
@@ -125,9 +148,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         intercepts = self.table[len(known.features) :].sum(axis=0)
         return Explanation.of_row(x, known, intercepts, known.labels)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(rows, bags)``."""
-        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: BaggedRows, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(examples.rows, examples.bags, **solver.formulation()), examples.weight
 
     def class_scores(self, X: Any) -> Any:
         return self.oracle.scores(X, self.weights)
@@ -141,40 +163,37 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def solver_of_loss(self, loss: str) -> Any:
         return solver_of(self.params, loss)
 
-    def losses_to_compare(self, data: Any) -> Any:
+    def losses_to_compare(self, examples: BaggedRows) -> Any:
         if self.params.get("loss") != AUTO or self.is_trained:
             return ()
-        return possible_losses(self.params, weighted=is_weighted(data[1]))
+        return possible_losses(self.params, weighted=is_weighted(examples.bags))
 
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+    def adopt_loss(self, other: Any) -> None:
+        self.oracle = other.oracle
+
+    def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
-        search = Search(self, data, sample_weight, solver, values)
+        search = Search(self, examples, solver, values)
         search.longest = LONGEST
         if self.loss == "mean" or self.judges_predictions:
             search.patience = PATIENCE
-        search.solver = self.completing(search.solver, data)
+        search.solver = self.adapted(search.solver, examples)
         return search
 
-    def is_open(self, data: Any) -> bool:
-        """Whether bags are to be completed; the steps of "log" do that, and the other losses are of the whole bag."""
-        return self.loss == "max" and any(len(bag) > 1 for bag in data[1])
+    def adapted(self, solver: Any, examples: BaggedRows) -> Any:
+        """The steps of "log" complete bags, and the losses but "max" are of whole bags."""
+        is_open = self.loss == "max" and any(len(bag) > 1 for bag in examples.bags)
+        return softly(solver) if is_open else patient(solver)
 
-    def completing(self, solver: Any, data: Any) -> Any:
-        return softly(solver) if self.is_open(data) else patient(solver)
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        rows, bags = data
-        train, test = ((rows.take(chosen), [bags[i] for i in chosen]) for chosen in (train, test))
-        return train, test
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: BaggedRows) -> Held:
         """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
 
         Margins are measured in units of their own, probabilities are comparable, between losses too. How often the best
         label is a candidate says less: among the candidates is, say, whoever is in every scene. But "max" alone is
         judged by that: its scores are hardly logarithms of probabilities where it predicts best.
         """
-        scores, (indptr, labels, prior) = self.class_scores(data[0]), as_bag_arrays(data[1], len(self.labels))
+        scores = self.class_scores(examples.rows)
+        indptr, labels, prior = as_bag_arrays(examples.bags, len(self.labels))
         known = membership(indptr, labels, len(self.labels))
         says = ~known.all(axis=1)
         if not says.any():
@@ -187,8 +206,8 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         losses = np.logaddexp.reduce(scores, axis=1) - np.logaddexp.reduce(weighted, axis=1)
         return Held("candidate log loss", losses * says, 1.0 * says)
 
-    def scale(self, data: Any) -> float:
-        return 2.0 * total_variance(data[0])
+    def scale(self, examples: BaggedRows) -> float:
+        return 2.0 * total_variance(examples.rows)
 
     def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""

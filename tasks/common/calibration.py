@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.result import relative_gap
-from structsvm.tasks.common.model import TaskModel
 
 # Held out at once are a fifth of the examples and no more than LARGEST, with no more than VALUES scores; with fewer
 # than FEW examples all of them are in turn.
@@ -155,73 +154,70 @@ def held_out(n_samples: int, n_classes: int) -> Iterator[NDArray[np.intp]]:
         yield np.sort(order[: max(min(n_samples // FOLDS, LARGEST, VALUES // n_classes), FEW // FOLDS)])
 
 
-class CalibratedModel(TaskModel):
-    """Base of the models with probabilities: a temperature, fitted after training.
+class Calibration(ABC):
+    """How the temperature of a kind of models is fitted after training.
 
     Some examples are removed from the trained dual, one more pass trains on the others, and the scores of the removed
     ones determine the temperature. If there are no multipliers to set to 0, another model is trained without them. On a
     stream, each batch is scored before it is trained on.
-
-    Attributes
-    ----------
-    calibrates : bool
-        Whether it is fitted without a parameter `probability`.
-    resumes : bool
-        Whether examples can be removed from the trained dual; otherwise another model is trained without them.
     """
 
-    has_temperature = True
-    calibrates: bool = True
-    resumes: bool = True
-
     @abstractmethod
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         """The temperature of least loss over turns, each a model and its held-out examples; see `fit_temperature`."""
 
     @abstractmethod
-    def held_out(self, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
         """The examples of a problem to hold out, by their indices, in one part or in several turns."""
 
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        known = None if before is None else before.temperature
-        if not self.params.get("probability", self.calibrates):
-            self.temperature = None
-        elif run.status == "interrupted":
-            self.temperature = known
-        else:
-            self.temperature = self._fitted_temperature(solver, run, weight, before, known)
+    def resumes(self, model: Any) -> bool:
+        """Whether examples can be removed from the trained dual; otherwise another model is trained without them."""
+        return True
 
-    def _fitted_temperature(self, solver: Any, run: Any, weight: Any, before: Any, known: float | None) -> float | None:
+    def fit(self, job: Any) -> None:
+        """Fit the temperature of what a job has trained; see `structsvm.tasks.common.training`."""
+        model, run = job.learner, job.run
+        known = None if job.before is None else job.before.temperature
+        if not model.params.get("probability", model.calibrates):
+            model.temperature = None
+        elif run.status == "interrupted":
+            model.temperature = known
+        else:
+            model.temperature = self._fitted(job, known)
+
+    def _fitted(self, job: Any, known: float | None) -> float | None:
         """The temperature after training; that which was `known` before if Ctrl-C ends this."""
-        problem = run.problem
+        model, run, problem = job.learner, job.run, job.run.problem
+        solver = run.last_solver
         try:
-            if before is None:
-                turns = [(self.without(chosen, solver, run, weight), chosen) for chosen in self.held_out(problem)]
+            if job.before is None:
+                turns = [(self.without(job, solver, chosen), chosen) for chosen in self.held_out(model, problem)]
             else:
-                turns = [(before, np.arange(problem.n_before, problem.n_samples))]
+                turns = [(job.before, np.arange(problem.n_before, problem.n_samples))]
             # Batches that were small say little: halfway, in logarithms, after STREAM examples.
             n = sum(len(chosen) for _, chosen in turns)
             share = 1.0 if known is None else n / (n + STREAM)
             precision = min(PRECISION / max(share, PRECISION), LEAST_PRECISION)
-            temperature = self.temperature_of(turns, problem, weight, precision=precision, start=known or 1.0)
+            found = self.temperature(model, turns, problem, job.weight, precision=precision, start=known or 1.0)
         except KeyboardInterrupt:
             run.status = "interrupted"
             return known
-        if temperature is None:
-            return self.temperature
+        if found is None:
+            return model.temperature
         if known is not None:
-            temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(known))
-        return temperature
+            found = math.exp(share * math.log(found) + (1.0 - share) * math.log(known))
+        return found
 
-    def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
+    def without(self, job: Any, solver: Any, chosen: Any) -> Any:
         """The model without training on some examples."""
-        weight = np.ones(run.problem.n_samples) if weight is None else np.array(weight)
+        run = job.run
+        weight = np.ones(run.problem.n_samples) if job.weight is None else np.array(job.weight)
         weight[chosen] = 0.0
         solver = copy.copy(solver)
         solver.checkpoint, solver.random_state = None, 0
-        other = self.run_without(chosen, solver, run.problem, weight)
+        other = self.run_without(job.learner, chosen, solver, run.problem, weight)
         last = run.n_iter  # no more than were needed for all examples
-        if other.has_dual and self.resumes:
+        if other.has_dual and self.resumes(job.learner):
             other.set_state(run.get_state(), adapt=True)
             last = other.n_iter + (PASSES if solver.gap_tol is None else PASSES_TO_GAP)
         try:
@@ -232,52 +228,47 @@ class CalibratedModel(TaskModel):
                         break
         finally:
             other.close()
-        return self.so_far(other)
+        model = job.learner.copy()
+        model.set_weights_from(other)
+        return model
 
-    def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+    def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
         """A fresh run of a solver on a problem in which some examples have weight 0."""
         return solver.start(problem, sample_weight=weight)
 
 
-class Calibrated(CalibratedModel):
-    """Base of the models of classifiers.
+class LabelCalibration(Calibration):
+    """Of classifiers: a softmax over the scores of labels."""
 
-    Attributes
-    ----------
-    labels : sequence
-    """
-
-    labels: Any
-
-    @abstractmethod
-    def class_scores(self, X: Any) -> Any:
-        """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
-
-    @abstractmethod
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
-
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
-        found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
+    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+        found = [self._scored(model, one, problem, chosen, weight) for one, chosen in turns]
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return fit_temperature(softmax_loss(scores, known, weights), **search) if weights.any() else None
 
-    def held_out(self, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
         first = problem.n_before
-        return (first + chosen for chosen in held_out(problem.n_samples - first, len(self.labels)))
+        return (first + chosen for chosen in held_out(problem.n_samples - first, len(model.labels)))
 
-    def _scored(self, model: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
-        X, known = self.examples_of(problem, chosen)
-        return model.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
+    def _scored(self, model: Any, one: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
+        X, known = model.examples_of(problem, chosen)
+        return one.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
 
-    def proba(self, scores: Any) -> NDArray[np.float64]:
-        """Probabilities of labels from their scores; ValueError if there is no temperature."""
-        if self.temperature is None:
-            raise ValueError(
-                "the model has no temperature, which probabilities need: its training was interrupted, "
-                "or did without probability=True (structsvm train: --probability); train it again"
-            )
-        return probabilities(scores, self.temperature)
+
+class RetrainedCalibration(LabelCalibration):
+    """Of classifiers from whose training no examples can be removed."""
+
+    def resumes(self, model: Any) -> bool:
+        return False
+
+
+def class_probabilities(model: Any, scores: Any) -> NDArray[np.float64]:
+    """Probabilities of labels from their scores by a model; ValueError if it has no temperature."""
+    if model.temperature is None:
+        raise ValueError(
+            "the model has no temperature, which probabilities need: its training was interrupted, or did without "
+            "probability=True (structsvm train: --probability); train it again"
+        )
+    return probabilities(scores, model.temperature)
 
 
 def one_hot(label_ids: Any, n_labels: int) -> NDArray[np.bool_]:

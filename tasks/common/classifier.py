@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
 from structsvm.parameters import FLAG, POSITIVE, Options
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
+from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
 from structsvm.tasks.common.solver import AUTO, is_auto
 
@@ -98,15 +99,19 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
         labels = self._labels_of(y, classes, before)
         label_ids = label_ids_of(y, labels)
         model, X = self._start(X, labels, before)
         model.columns = columns
-        weight = checked_sample_weight(sample_weight, len(label_ids))
-        return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
+        examples = self._examples(X, label_ids, checked_sample_weight(sample_weight, len(label_ids)))
+        return model, weighted_by_class(examples, self.class_weight, labels.tolist())
+
+    def _examples(self, X: Any, label_ids: Any, weight: Any) -> LabeledRows:
+        """The rows that the model is trained on."""
+        return LabeledRows(X, label_ids, weight=weight)
 
     def _labels_of(self, y: Any, classes: Any, before: Any) -> Any:
         """All labels; ValueError if there are too few or too many, or others than those of `before`."""

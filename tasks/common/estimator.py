@@ -7,6 +7,7 @@ and stores it at the end: until then, and after an error, the old one stays usab
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -22,11 +23,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, validate
-from structsvm.progress import Bar, Monitor, Monitors
+from structsvm.progress import Bar, Monitors
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
+from structsvm.tasks.common.training import Job, train
 
 # What scikit-learn's `validate_data` records about X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -44,10 +47,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     model_: Any
 
     @abstractmethod
-    def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *args: Any, **options: Any
-    ) -> tuple[Any, Any, Any]:
-        """Return ``(model, data, weight)``: the model to train, X and y encoded, and the weight of each example.
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
+        """Return ``(model, examples)``: the model to train, and X and y encoded.
 
         `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure do not match
         X, y and the parameters.
@@ -115,31 +116,24 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         resumes = passes is not None or self.warm_start
-        before = self._model.again() if resumes and self._model is not None else None
+        before = self._model.copy() if resumes and self._model is not None else None
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
-        model, data, weight = self._prepare(X, y, sample_weight, before, **options)
+        model, examples = self._prepare(X, y, sample_weight, before, **options)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
-        choose, solver = is_to_choose(self, solver), model.completing(solver, data)
-        n_passes = self._most_passes(solver) if passes is None else passes
-        monitor: Monitor = CallbackMonitor(
-            self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
+        choose = is_to_choose(self, solver)
+        job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
+        n_passes = self._most_passes(job.solver) if passes is None else passes
+        job.monitor = CallbackMonitor(
+            self, X, y, n_passes, lambda run: fitted_attributes(job.snapshot(run)), **(metadata or {})
         )
         if self.verbose:
-            monitor = Monitors(monitor, Bar(n_passes, disable=False))
-        return model, model.train(
-            data,
-            solver,
-            sample_weight=weight,
-            monitor=monitor,
-            resume=before is not None,
-            passes=passes,
-            **({"choose": True} if choose else {}),
-        )
+            job.monitor = Monitors(job.monitor, Bar(n_passes, disable=False))
+        return model, train(job)
 
     def _calibrated(self, *data: Any, **options: Any) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
-        model = self._fitted().again()
+        model = self._fitted().copy()
         model.calibrate(*data, **options)
         self._adopt(model)
         return self
@@ -278,7 +272,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self._to_store().contents()
 
     def _to_store(self) -> Any:
-        model = self._fitted().again()
+        model = self._fitted().copy()
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
         return model
 
@@ -340,32 +334,16 @@ def as_list(X: Any, what: str, name: str = "X") -> list[Any]:
     return list(X)
 
 
-def checked_sample_weight(sample_weight: Any, n_samples: int) -> Any:
-    """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
-    if sample_weight is None:
-        return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be {n_samples} numbers, got {sample_weight!r:.80}") from None
-    if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
-    if not np.isfinite(weight).all() or (weight < 0.0).any():
-        raise ValueError("sample_weight must be finite and not negative")
-    if n_samples and not weight.any():
-        raise ValueError("sample_weight must not be zero for every sample")
-    return weight
-
-
 def share_of(right: Any, says: Any, sample_weight: Any) -> float:
     """The share of samples that are right, among those of which something is known."""
     weight = checked_sample_weight(sample_weight, len(says))
     return float(np.average(right, weights=says if weight is None else weight * says))
 
 
-def weighted_by_class(weight: Any, class_weight: Any, labels: Any, label_ids: Any) -> Any:
-    """Sample weights times the weight of each sample's class; None for 1."""
-    costs = label_costs(class_weight, list(labels), label_ids)
+def weighted_by_class(examples: Any, class_weight: Any, labels: Any) -> Any:
+    """`LabeledRows` with their weights times the weight of each row's class."""
+    costs = label_costs(class_weight, list(labels), examples.label_ids)
     if costs is None:
-        return weight
-    return costs[label_ids] * (1.0 if weight is None else weight)
+        return examples
+    weight = 1.0 if examples.weight is None else examples.weight
+    return dataclasses.replace(examples, weight=costs[examples.label_ids] * weight)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
+from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
@@ -69,6 +71,26 @@ BLOCK_VALUES = 1 << 20
 PAIR_VALUES = 8
 
 
+@dataclass(frozen=True, eq=False)
+class KernelRows(LabeledRows):
+    """Rows that a kernel compares, with their labels.
+
+    Attributes
+    ----------
+    are_values : bool
+        Whether the rows are those of a kernel matrix: of a precomputed kernel.
+    """
+
+    are_values: bool = field(default=False, metadata=SHARED)
+
+    def merged(self) -> Self:
+        if self.are_values:
+            return self
+        total = summed(zip(self.label_ids.tolist(), bytes_of(self.rows)), self.weight)
+        places, weights = map(np.array, zip(*total.values()))
+        return replace(self.take(places), weight=weights)
+
+
 class KernelMachine:
     """Scores ``S(x, y) = sum_i beta_i^y k(x_i, x) + b_y`` of labels.
 
@@ -82,7 +104,7 @@ class KernelMachine:
         Returns the matrix of losses for `KernelProblem`, which only training needs; None: zero-one.
     attributes : as `KernelProblem` takes them
     column_scale : ndarray of shape (n_features,), or None
-        Divisors of the columns in the kernel, see `suit`.
+        Divisors of the columns in the kernel, see `adapt`.
     support : ndarray of shape (n_vectors,), int64
         Indices of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -123,7 +145,7 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
-    def suit(self, X: Any, label_ids: Any) -> None:
+    def adapt(self, X: Any, label_ids: Any) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
         Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
@@ -170,7 +192,7 @@ class KernelMachine:
         problem.n_before = n
         return problem, weight, base
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
         first, X = run.problem.n_before, run.problem.examples
         vectors = run.support_vectors
@@ -198,14 +220,6 @@ class KernelMachine:
 
     # ---- choosing C and gamma -------------------------------------------------------------------
 
-    def merged(self, data: Any, weight: Any) -> tuple[Any, Any]:
-        """Data and weights, with equal examples merged."""
-        X, label_ids = data
-        if self.kernel.name == "precomputed":
-            return data, weight
-        places, weights = map(np.array, zip(*summed(zip(label_ids.tolist(), bytes_of(X)), weight).values()))
-        return (X[places], label_ids[places]), weights
-
     def adopt(self, part: Any) -> None:
         """Convert a model trained on the kernel values of a `KernelPart` into one on its examples."""
         self.kernel, self.support = part.kernel, part.rows[self.support]
@@ -213,7 +227,7 @@ class KernelMachine:
             vectors = precise(self.kernel, part.X)[self.support]
             self.vectors = vectors if self.column_scale is None else vectors * self.column_scale.astype(vectors.dtype)
 
-    def widen(self, gamma: float | None) -> None:
+    def grow(self, gamma: float | None) -> None:
         """Set gamma, if one was chosen."""
         if gamma is not None:
             self.kernel = Kernel(self.kernel.name, gamma=gamma, degree=self.kernel.degree, coef0=self.kernel.coef0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from structsvm.features.dense import is_filled
 from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
-from structsvm.tasks.common.calibration import Calibrated, one_hot
-from structsvm.tasks.common.kernel_machine import kernel_of, precise
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.calibration import LabelCalibration, one_hot
+from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
 SHARES, MOST, JUDGES = (0.25, 0.5), (1000, 4000), 1000
@@ -47,17 +50,28 @@ class KernelPart(Part):
     """
 
     def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
-        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, search.data[0]), train, None, None
-        self.model, weight = search.model.again(), search.weight
+        examples = search.examples
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, examples.rows), train, None, None
+        self.model = search.model.copy()
         self.model.machine.kernel = kernel
         self.model.machine.column_scale = None  # the search's rows are in their units
         can = near is not None and kernel.name == "rbf" and near.X.dtype == self.X.dtype
         self.are_powers = can and not near.are_powers and near.values[0].mean() < NEAR_1
-        data, self.others = self.model.divide(search.data, train, test, near if self.are_powers else None)
-        self.values = data[0], self.others[0]
+        if self.are_powers:
+            self.values = tuple(power(values, kernel.gamma / near.kernel.gamma) for values in near.values)
+        else:
+            self.values = values_of(kernel, examples.rows, train, test)
+        of_train, self.others = (
+            KernelRows(
+                values,
+                examples.label_ids[chosen],
+                are_values=True,
+                weight=None if examples.weight is None else examples.weight[chosen],
+            )
+            for values, chosen in zip(self.values, (train, test), strict=True)
+        )
         self.model.machine.kernel = Kernel("precomputed")
-        self.problem, self.weight = self.model.bind(data, search.solver, None if weight is None else weight[train])
-        self.weight_of_others = 1.0 if weight is None else weight[test]
+        self.problem, self.weight = self.model.bind(of_train, search.solver)
         search.solver.check(self.problem)
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
@@ -71,72 +85,69 @@ class KernelPart(Part):
         return bool((np.abs(vectors.beta) > 0.5 * self.run.C[vectors.members][vectors.slots]).any())
 
 
-class MachineModel(Calibrated, ChoosingModel):
-    """Base of the models that score labels by a `KernelMachine`, trained on ``(X, label_ids)``."""
+class MachineCalibration(LabelCalibration):
+    """Of kernel machines, which need an example of each label."""
 
-    machine: Any
-
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.machine.problem(*data), sample_weight
-
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        X, label_ids = problem.examples, problem.y
-        problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
-        return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
-
-    def learn(self, run: Any) -> None:
-        self.machine.learn(run)
-
-    def held_out(self, problem: Any) -> Iterator[Any]:
-        """As `Calibrated.held_out`, but for an example of each label that would have no other one."""
+    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
+        """As `LabelCalibration.held_out`, but for an example of each label that would have no other one."""
         total = np.bincount(problem.y)
-        for chosen in super().held_out(problem):
+        for chosen in super().held_out(model, problem):
             ids, first, counts = np.unique(problem.y[chosen], return_index=True, return_counts=True)
             kept = np.delete(chosen, first[counts == total[ids]])
             if len(kept):
                 yield kept
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, choose: bool = False, **options: Any) -> Any:
-        """As `ChoosingModel.train`; if gamma is chosen, so are the units of columns.
+class MachineModel(TaskModel):
+    """Base of the models that score labels by a `KernelMachine`, trained on `KernelRows`.
 
-        Without C nothing is chosen: gamma is that of "scale".
-        """
-        weight, params = options.get("sample_weight"), Settings(**self.params)
-        if not self.is_trained and isinstance(params.gamma, str) and weight is not None and weight.any():
-            self.machine.kernel = kernel_of(params, data[0][weight > 0.0])
-        is_left_open = choose and passes is None and not self.is_trained and leaves_gamma(params)
-        if is_left_open and self.machine.kernel.name == "rbf" and is_filled(data[0]):
-            (X, label_ids), _ = self.distinct(data, weight, solver)
-            self.machine.suit(X, label_ids)
+    Attributes
+    ----------
+    machine : KernelMachine
+    labels : sequence
+    """
+
+    has_temperature = True
+    calibration = MachineCalibration()
+    machine: Any
+    labels: Any
+
+    def settle(self, job: Job) -> None:
+        """If gamma is chosen, so are the units of columns. Without C nothing is chosen: gamma is that of "scale"."""
+        examples, params = job.examples, Settings(**self.params)
         if not self.is_trained:
-            self.machine.warn_of_far(data[0])
-        choose = choose and "C" in solver.get_params()
-        return super().train(data, solver, passes=passes, choose=choose, **options)
+            weight = examples.weight
+            if isinstance(params.gamma, str) and weight is not None and weight.any():
+                self.machine.kernel = kernel_of(params, examples.rows[weight > 0.0])
+            is_left_open = job.choose and job.passes is None and leaves_gamma(params)
+            if is_left_open and self.machine.kernel.name == "rbf" and is_filled(examples.rows):
+                merged = examples.merged()
+                self.machine.adapt(merged.rows, merged.label_ids)
+            self.machine.warn_of_far(examples.rows)
+        job.choose = job.choose and "C" in job.solver.get_params()
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        X, label_ids = data
-        return KernelSearch(self, (self.machine.seen(X), label_ids), sample_weight, solver)
+    def bind(self, examples: KernelRows, solver: Any) -> tuple[Any, Any]:
+        return self.machine.problem(examples.rows, examples.label_ids), examples.weight
 
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        return self.machine.merged(data, sample_weight)
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        X, label_ids = problem.examples, problem.y
+        problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
+        return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
-    def divide(self, data: Any, train: Any, test: Any, near: Any = None) -> tuple[Any, Any]:
-        """For the kernel "precomputed"."""
-        (X, label_ids), kernel = data, self.machine.kernel
-        if near is None:
-            of_train, of_test = values_of(kernel, X, train, test)
-        else:
-            of_train, of_test = (power(values, kernel.gamma / near.kernel.gamma) for values in near.values)
-        return (of_train, label_ids[train]), (of_test, label_ids[test])
+    def set_weights_from(self, run: Any) -> None:
+        self.machine.set_weights_from(run)
+
+    def search_of_loss(self, examples: KernelRows, solver: Any) -> Any:
+        return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)
 
     def adopt(self, part: Any) -> None:
         self.machine.adopt(part)
 
     def apply_choice(self, choice: Any) -> None:
-        self.machine.widen(choice.gamma)
+        self.machine.grow(choice.gamma)
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def state_sizes(self) -> dict[str, int]:
         return {"n_labels": self.machine.n_labels}
@@ -172,9 +183,9 @@ class KernelSearch(Search):
 
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
+    def __init__(self, model: Any, examples: KernelRows, solver: Any) -> None:
         params = Settings(**model.params)
-        super().__init__(model, data, weight, solver, None if leaves_C(params, solver) else [solver.C])
+        super().__init__(model, examples, solver, None if leaves_C(params, solver) else [solver.C])
         self.widens = leaves_gamma(params)
         if isinstance(solver, (KernelLaRank, CrammerSinger)):
             self.solver = KernelLaRank(
@@ -269,8 +280,8 @@ class KernelSearch(Search):
         if len(turns) != 1:
             yield from [turns] * bool(turns)
             return
-        label, n = self.data[1], len(self.data[1])
-        order = np.arange(n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
+        label, weight = self.examples.label_ids, self.examples.weight
+        order = np.arange(len(label)) if weight is None else np.flatnonzero(weight > 0.0)
         order = np.random.default_rng(self.seed).permutation(order)
         order = order[np.argsort(label[order], kind="stable")]
         first = np.unique(label[order], return_index=True)[1]

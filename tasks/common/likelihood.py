@@ -13,83 +13,68 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
-from structsvm.tasks.common.calibration import CalibratedModel, check_evidence, fit_temperature, held_out
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
 
 # Examples that a temperature is fitted on at once, and the largest size of its logarithm.
 HELD_OUT, LARGEST = 500, math.log(64.0)
 
 
-class CalibratedStructures(CalibratedModel, ChoosingModel):
-    """Base of the models of structures.
+class StructureCalibration(Calibration):
+    """Of structures, whose oracle sums over all outputs."""
 
-    Attributes
-    ----------
-    oracle : Oracle
-    weights : ndarray of shape (n_features,)
-    """
-
-    calibrates = False
-    oracle: Any
-    weights: Any
-
-    @property
-    def can_sum(self) -> bool:
-        """Whether all outputs compete: greedy search has no others to compare."""
-        return True
-
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
+    def fit(self, job: Any) -> None:
         """Fit the temperature of a margin, where the dual has multipliers of examples that can be set to 0."""
-        if self.oracle.loss_name == "log":
+        model, run = job.learner, job.run
+        if model.oracle.loss_name == "log":
             return
-        can = run.has_dual and solver.penalty is not None and run.state.problem is run.problem
-        if not self.can_sum or (before is None and not (can and run.problem.n_samples > 1)):
-            self.temperature = None
+        penalty = run.last_solver.penalty if run.has_dual else None
+        can = penalty is not None and run.state.problem is run.problem
+        if not model.can_sum or (job.before is None and not (can and run.problem.n_samples > 1)):
+            model.temperature = None
         else:
-            super().finish(solver, run, weight, before)
+            super().fit(job)
 
-    def held_out(self, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
         first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
-    def incomplete(self, problem: Any) -> Any:
-        """The problem whose outputs are known as far as the data tell, of one that completions may have changed."""
-        return problem
-
-    def calibrate_on(self, problem: Any) -> None:
-        """Fit the temperature to the examples of a problem, none of which the model was trained on."""
-        check_evidence(problem.n_samples)
-        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
-
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
-        problem = self.incomplete(problem)
+        problem = model.incomplete(problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
 
         def loss(beta: float) -> tuple[float, float]:
             value = slope = 0.0
-            for (model, chosen), of_each in zip(turns, weights, strict=True):
-                losses, slopes = log_losses(problem, model.weights * model.weights.dtype.type(beta), chosen)
+            for (one, chosen), of_each in zip(turns, weights, strict=True):
+                losses, slopes = log_losses(problem, one.weights * one.weights.dtype.type(beta), chosen)
                 value += float(of_each @ losses)
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
         return fit_temperature(loss, limit=LARGEST, **search)
 
-    def check_sums(self, asked: str) -> None:
-        """Raise ValueError, naming what asks, where inference is greedy."""
-        if not self.can_sum:
-            raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
 
-    def probable_weights(self, asked: str) -> Any:
-        """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
-        self.check_sums(asked)
-        if self.temperature is None:
-            raise ValueError(
-                f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or by "
-                "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
-            )
-        return self.weights / self.weights.dtype.type(self.temperature)
+def calibrate_on(model: Any, problem: Any) -> None:
+    """Fit the temperature of a model to the examples of a problem, none of which it was trained on."""
+    check_evidence(problem.n_samples)
+    model.temperature = model.calibration.temperature(model, [(model, np.arange(problem.n_samples))], problem, None)
+
+
+def check_sums(model: Any, asked: str) -> None:
+    """Raise ValueError, naming what asks, where inference is greedy."""
+    if not model.can_sum:
+        raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
+
+
+def probable_weights(model: Any, asked: str) -> Any:
+    """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
+    check_sums(model, asked)
+    if model.temperature is None:
+        raise ValueError(
+            f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or by "
+            "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
+        )
+    return model.weights / model.weights.dtype.type(model.temperature)
 
 
 def temperature_of_loss(oracle: Any) -> float | None:

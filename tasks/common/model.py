@@ -9,25 +9,26 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._warnings import AdviceWarning, warn
-from structsvm.checkpoint import check_state, resumed
+from structsvm.checkpoint import check_state
+from structsvm.features.dense import DenseRows
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
-from structsvm.new_file import check_new_file
-from structsvm.progress import Monitor
-from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
-from structsvm.solvers import ConditionalLikelihood, LatentSVM
-from structsvm.solvers.latent import LatentRun
-from structsvm.solvers.run import DualRun
-from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Value
+from structsvm.result import read_result, result_arrays
+from structsvm.solvers import LatentSVM
+from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
-from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
-from structsvm.tasks.common.solver import inner_of
+from structsvm.tasks.common.selection import Choice, Held, LossSearch, Search
+from structsvm.tasks.common.solver import named, solver_of
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.calibration import Calibration
+    from structsvm.tasks.common.training import Job
 
 
 class Outcome(Field):
@@ -49,6 +50,8 @@ TRAINING = Record({
     "C": Number(null=True),
     "result": Outcome(of=lambda model: (model.result, model.state), null=True),
 })  # fmt: skip
+# Of the part of a sum that was trained on a margin.
+MARGIN = Record({"loss": Text(), **TRAINING.fields}, needed=False)
 AROUND = Record({
     "feature_names": Names(of=lambda model: model.named_columns, null=True),
     "choice": Value(Choice.from_json, Choice.to_json, null=True),
@@ -60,8 +63,8 @@ AROUND = Record({
 class TaskModel(ABC):
     """Base of the models.
 
-    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `record` and `from_record`; also
-    `learn` and `around` if it learns anything but one vector of weights.
+    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `record` and `from_record`; for
+    ``C="auto"`` also `held_out_scores` and `scale`. All other methods have defaults, which say what they are for.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class TaskModel(ABC):
     result : Result or None
         None: not trained.
     state : dict of ndarray, or None
-        The training state (`Run.get_state`) that `train` resumes on the same data; None after a batch.
+        The training state (`Run.get_state`) that training resumes on the same data; None after a batch.
     fingerprint : int
         Of the problem that `state` belongs to.
     C : float or None
@@ -86,25 +89,34 @@ class TaskModel(ABC):
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
         What scikit-learn records about X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
-    touched_rows : ndarray of int or None
-        While a batch is trained on: the rows of weights that it touches.
+    margin : TaskModel or None
+        The part of a sum of losses that was trained on a margin; `result` and `state` are then those of the log loss's
+        part. None: there is one part.
     """
 
     kind: ClassVar[str]
     has_temperature: ClassVar[bool] = False  # whether its scores can become probabilities
+    calibration: ClassVar[Calibration | None] = None  # how the temperature is fitted after training
+    calibrates: bool = True  # whether it is without a parameter `probability`
     sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
+    most_examples: ClassVar[float] = np.inf  # that C is chosen on, drawn if there are more
+    C_of_few: ClassVar[float | None] = None  # for too few examples to be divided; None: that of batches
+    compares_always: ClassVar[bool] = False  # whether losses are compared even if C is given
+    comparison: ClassVar[type[LossSearch] | None] = None  # of losses, if "auto" leaves them open
+    narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     estimator: str
     record: ClassVar[Record]
 
     oracle: Any
     weights: Any
+    loss: Any
     result: Any = None
     state: dict[str, np.ndarray] | None = None
     fingerprint: int = 0
     temperature: float | None = None
     C: float | None = None
     choice: Choice | None = None
-    touched_rows: Any = None
+    margin: Any = None
 
     def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
@@ -125,167 +137,172 @@ class TaskModel(ABC):
         names = self.columns.get("feature_names_in_")
         return [f"feature {j}" for j in range(n)] if names is None else list(map(str, names))
 
-    # ---- training -------------------------------------------------------------------------------
+    @property
+    def results(self) -> dict[str, Any]:
+        """The outcome of each training, by its loss."""
+        trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
+        return {named(model.loss): model.result for model in trained}
+
+    # ---- training: see `structsvm.tasks.common.training` ------------------------------------------
 
     @property
     def is_trained(self) -> bool:
         return self.result is not None
 
-    @abstractmethod
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
+    def adapted(self, solver: Any, examples: Any) -> Any:
+        """The solver as training on examples needs it: in a `LatentSVM` if some outputs are known in part."""
+        is_able = solver.completes or (self.sums_over_known and solver.is_likelihood)
+        return solver if is_able or not examples.has_unknown else LatentSVM(solver)
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def settle(self, job: Job) -> None:
+        """Set what the examples of a first training settle, such as units; may change the job's examples."""
+        return
+
+    @abstractmethod
+    def bind(self, examples: Any, solver: Any) -> tuple[Any, Any]:
+        """Return ``(problem, sample_weight)``: the oracle bound to examples, and the weight of each of its own."""
+
+    def prior(self, examples: Any) -> Any:
+        """The weights that a first training starts from and stays close to; None: 0."""
+        return
+
+    def warm_run(self, job: Job) -> Any:
+        """The run that a first training resumes; None: a fresh one. One that was interrupted ends training."""
+        return
+
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
 
         With weights, the problem is unchanged; a kernel machine adds its support patterns.
         """
-        return problem, sample_weight, self.weights
+        return problem, sample_weight, problem.from_oracle(self.weights)
 
-    def learn(self, run: Any) -> None:
-        """Set the weights to those of a run."""
-        rows, weights = self.touched_rows, self.weights_of(run)
-        self.weights = weights if rows is None else put_rows(self.weights.copy(), rows, weights)
-
-    def weights_of(self, run: Any) -> Any:
-        """The weights of a run in the order of the model's."""
-        return run.weights
-
-    def train(
-        self,
-        data: Any,
-        solver: Any,
-        *,
-        sample_weight: Any = None,
-        monitor: Any = None,
-        resume: bool = False,
-        passes: int | None = None,
-    ) -> Any:
-        """Fit to encoded data.
-
-        Parameters
-        ----------
-        data : object
-            As the subclass encodes it.
-        solver : Solver
-        sample_weight : ndarray of shape (n_samples,), optional
-        monitor : see `Solver.solve`
-        resume : bool
-            Resume from this model: the same run on the same data, the problem around the current weights w0
-            (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
-        passes : int, optional
-            Number of passes over a batch of a stream, around the current weights; those that the batch touches (see
-            `touched`) are written in place, at the end.
-
-        Returns
-        -------
-        Run
-            Which may have been interrupted.
-
-        Raises
-        ------
-        ValueError
-            If `resume` is set and the formulation differs from that of the training so far.
-        """
-        solver = self.completing(solver, data)
-        solver.validate()
-        model, data, self.touched_rows = (self, data, None) if passes is None else self.touched(data)
-        run = model.solve(data, solver, sample_weight, monitor, resume, passes)
-        if self.touched_rows is not None:
-            self.__dict__.update({name: getattr(model, name) for name in TRAINED})
-            weights = self.weights if self.weights.flags.writeable else self.weights.copy()
-            self.weights, self.touched_rows = put_rows(weights, self.touched_rows, model.weights), None
-        return run
-
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        """Return ``(model, data, rows)``: the model of only those features that a batch has, the batch in its features,
-        and the rows of weights that are its own; the model, the data and None if it must learn all weights.
+    def narrowed(self, examples: Any) -> tuple[Any, Any, Any]:
+        """Return ``(model, examples, rows)``: the model of only those features that a batch has, the batch in its
+        features, and the rows of weights that are its own; the model, the batch and None if it must learn all weights.
 
         The cost of a batch of a stream then depends on the batch alone.
         """
-        return self, data, None
-
-    def narrowed(self, data: Any) -> tuple[Any, Any, Any]:
-        """`touched` of a model whose oracle has that method; the oracle scores the first of its data."""
-        model = self.again()
-        model.oracle, inputs, rows = self.oracle.touched(data[0])
+        if not self.narrows or isinstance(examples.inputs, DenseRows):
+            return self, examples, None
+        model = self.copy()
+        model.oracle, inputs, rows = self.oracle.touched(examples.inputs)
         if not len(rows):  # the features have no weights
-            return self, data, None
+            return self, examples, None
         model.weights = self.weights.reshape(-1, model.oracle.n_features // len(rows))[rows].ravel()
-        return model, (inputs, *data[1:]), rows
+        return model, examples.with_inputs(inputs), rows
 
-    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
-        """Train with the chosen solver; see `train`."""
-        problem, weight = self.bind(data, solver, sample_weight)
-        self.C = inner_of(solver).get_params().get("C")
-        run = base = before = None
-        if not self.is_trained or not (resume or passes is not None):
-            base = self.prior(data, sample_weight)
-            run = self.begun(solver, problem, weight) if passes is None else None
-        else:
-            if passes is None:
-                run = resumed(solver, problem, self.state_for(problem), self.fingerprint, sample_weight=weight)
-            if run is None:
-                before = self.again()
-                problem, weight, base = self.around(problem, weight, solver)
-        run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
-        if passes is None and isinstance(run, DualRun) and run.has_dual and run.status == "max_iter":
-            warn_of_gap(run, solver)
-        self.result = run.result()  # whose norms may need an average, of which one at a time is enough
-        self.learn(run)
-        self.state = self.state_after(run, passes)
-        self.fingerprint = problem.fingerprint() if passes is None else 0
-        self.finish(run.inner.solver if isinstance(run, LatentRun) else solver, run, weight, before)
-        return run
+    def set_weights_from(self, run: Any) -> None:
+        """Set the weights to those of a run, in the order of the oracle."""
+        self.weights = run.problem.to_oracle(run.weights)
 
-    def is_open(self, data: Any) -> bool:
-        """Whether some outputs in encoded data are known in part."""
-        return False
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of the examples whose outputs are fully known."""
-        return data, sample_weight
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The solver, in a `LatentSVM` if some outputs in encoded data are known in part."""
-        needs_none = (LatentSVM, ConditionalLikelihood) if self.sums_over_known else LatentSVM
-        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, needs_none) else solver
-
-    def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
-        """Learn what does not come from the run itself, such as a temperature.
-
-        `before` is the model before training on new data, such as a batch of a stream; None if there was none, or if it
-        was trained on the same data. If Ctrl-C ends this, the run's status becomes "interrupted".
-        """
-        return
+    def state_of(self, run: Any, passes: int | None) -> Any:
+        """The training state to store after a run, or after `passes` passes over a batch of a stream."""
+        return reordered(run.get_state(), run.problem.to_oracle) if passes is None else None
 
     def state_for(self, problem: Any) -> Any:
         """The stored training state, in the form that a problem takes."""
-        return self.state
+        return None if self.state is None else reordered(self.state, problem.from_oracle)
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
-        """The training state to store after a run, or after `passes` passes over a batch of a stream."""
-        return run.get_state() if passes is None else None
-
-    def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
-        """The run that a first training resumes; None: a fresh one."""
+    def finish(self, job: Job) -> None:
+        """Learn what does not come from the run itself. If Ctrl-C ends this, the run's status becomes "interrupted"."""
         return
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
-        """The weights that a first training on encoded data starts from and stays close to; None: 0."""
-        return
-
-    def again(self) -> Any:
+    def copy(self) -> Any:
         """A copy of the model, to be trained further while this one still predicts."""
         return copy.copy(self)
 
-    def so_far(self, run: Any) -> Any:
-        """A model with the current state of a run, for prediction."""
-        model = self.again()
-        model.learn(run)
+    # ---- the choice of C and of the loss: see `structsvm.tasks.common.selection` --------------------
+
+    def search(self, examples: Any, solver: Any) -> Any:
+        """The search for C and the loss: its `choose` returns a `Choice`, its `part` is the running training.
+
+        Of shards, C is chosen on as many examples as one may have, and the loss is not.
+        """
+        if examples.is_stored:
+            return self.search_of_loss(examples.in_memory(), solver)
+        losses = self.losses_to_compare(examples)
+        if self.comparison is None or not losses:
+            return self.search_of_loss(examples, solver)
+        models = [self.with_loss(loss) for loss in losses]
+        return self.comparison([m.search_of_loss(examples, self.solver_of_loss(m.loss)) for m in models])
+
+    def search_of_loss(self, examples: Any, solver: Any) -> Search:
+        """The search for C with the current loss."""
+        return Search(self, examples.subsample(self.most_examples), solver)
+
+    def held_out_scores(self, examples: Any) -> Held:
+        """The predictions of examples scored by the task's own metric."""
+        raise TypeError(f"{self.estimator} does not choose C")
+
+    def scale(self, examples: Any) -> float:
+        """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
+        raise TypeError(f"{self.estimator} does not choose C")
+
+    def adopt(self, part: Any) -> None:
+        """Convert indices of examples in a model trained on a part of them into indices of all."""
+        return
+
+    def adopt_loss(self, other: Any) -> None:
+        """Take over the loss that another copy of the model is trained with."""
+        return
+
+    def apply_choice(self, choice: Choice) -> None:
+        """Set the other chosen parameters."""
+        return
+
+    def first_loss(self, examples: Any) -> Any:
+        """The loss of a first training if none is chosen."""
+        return self.loss
+
+    def losses_to_compare(self, examples: Any) -> Sequence[str]:
+        """The losses to choose from, in the order of preference; none if the loss is fixed."""
+        return ()
+
+    def solver_of_loss(self, loss: str) -> Any:
+        """The solver that the model's parameters name for a loss."""
+        return solver_of(self.params, loss)
+
+    def set_loss(self, loss: Any) -> None:
+        """Train with a loss from now on."""
+        if loss != self.loss:
+            self.oracle = self.oracle.with_loss(loss)
+
+    def with_loss(self, loss: Any) -> Any:
+        """The same model, to be trained with another loss."""
+        model = self.copy()
+        model.set_loss(loss)
         return model
 
+    # ---- probabilities: see `structsvm.tasks.common.calibration` -------------------------------------
+
+    @property
+    def can_sum(self) -> bool:
+        """Whether all outputs compete: greedy search has no others to compare."""
+        return True
+
+    def incomplete(self, problem: Any) -> Any:
+        """The problem whose outputs are known as far as the data tell, of one that completions may have changed."""
+        return problem
+
+    def class_scores(self, X: Any) -> Any:
+        """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
+        raise TypeError(f"{self.estimator} has no scores of classes")
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
+        raise TypeError(f"{self.estimator} has no scores of classes")
+
     # ---- model files ----------------------------------------------------------------------------
+
+    def set_margin(self, stored: Stored | None) -> None:
+        """Restore the margin's training, if a file has one."""
+        if stored is None:
+            return
+        self.margin = self.with_loss(stored.loss)
+        self.margin.set_training(stored)
+        if None in (self.margin.C, self.margin.result, self.margin.state):
+            raise ValueError("a part of a sum without its training")
 
     @classmethod
     @abstractmethod
@@ -382,172 +399,10 @@ class TaskModel(ABC):
         return model
 
 
-class ChoosingModel(TaskModel):
-    """Base of the models that choose C on held-out examples: on `most_examples` of them, drawn if there are more.
-
-    Too few to be divided are trained on with `C_of_few`; None: with the C of batches.
-    """
-
-    most_examples: ClassVar[float] = np.inf
-    C_of_few: ClassVar[float | None] = None
-
-    def train(
-        self,
-        data: Any,
-        solver: Any,
-        *,
-        sample_weight: Any = None,
-        monitor: Any = None,
-        passes: int | None = None,
-        choose: bool = False,
-        **options: Any,
-    ) -> Any:
-        """As `TaskModel.train`.
-
-        Parameters
-        ----------
-        choose : bool
-            Whether the solver's C is only the default: the C of an earlier choice replaces it, or, if there is none,
-            this is not a batch of a stream and the examples are not too few, one that is chosen now.
-        """
-        if choose:
-            solver = self.completing(solver, data)
-            solver.validate()
-            if self.choice is None and passes is None:
-                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
-                if partial is not None:
-                    return partial
-            if self.choice is not None:
-                solver.set_params(C=self.choice.C)
-                self.apply_choice(self.choice)
-            elif passes is None:
-                self.provide_for_few(solver)
-        else:
-            self.choice = None
-        return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)
-
-    def provide_for_few(self, solver: Any) -> None:
-        """Give a solver `C_of_few`."""
-        if self.C_of_few is not None:
-            solver.set_params(C=self.C_of_few)
-
-    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
-        """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
-
-        Partly known examples cannot be scored: the others decide. The checkpoint then stores C, so training resumes
-        with the same one. If interrupted, the model is that of the current C on a part of the examples.
-        """
-        path = solver.checkpoint
-        if path is not None and os.path.exists(path):
-            self.choice, is_known = stored_choice(path)
-        else:
-            is_known = False
-        if path is not None:
-            check_new_file(path)
-        if not is_known:
-            search = self.search(*self.known_whole(data, sample_weight), inner_of(solver))
-            try:
-                self.choice = search.choose(monitor)
-            except KeyboardInterrupt:
-                part = search.part
-                if part is None or part.run is None:
-                    raise
-                monitor.close()
-                return self._adopt_part(part)
-            for text in [] if self.choice is None else self.choice.edges:
-                warn(
-                    f"{text} is at the edge of the values that were tried; the best may lie beyond, which a search "
-                    "over larger and smaller C would find",
-                    AdviceWarning,
-                )
-        if path is not None:
-            solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
-        return None
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """The search for C: its `choose` returns a `Choice`, its `part` is the running training."""
-        return Search(self, *self.drawn(data, sample_weight), solver)
-
-    def drawn(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of the examples that choose."""
-        n = self.n_examples(data)
-        if n <= self.most_examples:
-            return data, sample_weight
-        drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
-        return self.some(data, sample_weight, drawn)
-
-    def some(self, data: Any, sample_weight: Any, chosen: Any) -> tuple[Any, Any]:
-        """Encoded data and weights of some examples, given by their indices."""
-        return self.divide(data, chosen, chosen[:0])[0], None if sample_weight is None else sample_weight[chosen]
-
-    def _adopt_part(self, part: Any) -> Any:
-        """Restore the model of an interrupted training on a part of the examples; returns its run."""
-        run = part.run
-        run.interrupt()
-        run.is_trial = True
-        self.learn(run)
-        self.adopt(part)
-        self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
-        self.temperature = None
-        return run
-
-    def adopt(self, part: Any) -> None:
-        """Convert indices of examples in a model trained on a part of them into indices of all."""
-        return
-
-    def apply_choice(self, choice: Choice) -> None:
-        """Set the other chosen parameters."""
-        return
-
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        """Encoded data and weights, with equal examples merged if training does not distinguish them."""
-        return data, sample_weight
-
-    def n_examples(self, data: Any) -> int:
-        """The number of examples of encoded data."""
-        return len(data[1])
-
-    def groups(self, data: Any) -> Any:
-        """A number >= 0 per example, equal for examples that are not independent; None: all of them are."""
-        return
-
-    def strata(self, data: Any) -> Any:
-        """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
-        return
-
-    @abstractmethod
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        """Encoded data of two sets of examples, given by their indices."""
-
-    @abstractmethod
-    def judged(self, data: Any) -> tuple[str, Any, Any]:
-        """The predictions of encoded data scored by the task's own metric, as for `Held`."""
-
-    @abstractmethod
-    def scale(self, data: Any) -> float:
-        """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
+# The arrays of a training state that are vectors of weights.
+VECTORS = ("weights", "average_sum", "base", "latent_under")
 
 
-# What a training sets beside weights.
-TRAINED = ("C", "result", "state", "fingerprint", "temperature")
-
-
-def put_rows(weights: Any, rows: Any, values: Any) -> Any:
-    """Set rows of weights to flat values; returns `weights`."""
-    weights.reshape(-1, len(values) // len(rows))[rows] = values.reshape(len(rows), -1)
-    return weights
-
-
-# A relative gap at which a training has hardly begun.
-WIDE_GAP = 0.5
-
-
-def warn_of_gap(run: Any, solver: Any) -> None:
-    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
-    gap = relative_gap(run.primal, run.dual)
-    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
-        warn(
-            f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
-            "or tol for more of them; features of very different sizes slow training down, as does a large C",
-            ConvergenceWarning,
-        )
+def reordered(state: Any, order: Any) -> Any:
+    """A training state with its vectors of weights in another order."""
+    return state | {name: order(state[name]) for name in VECTORS if len(state.get(name, ()))}

@@ -2,7 +2,7 @@
 
 C grows along a path: 1 and 3 times powers of ten, each training starting from the dual point of the last, which is
 feasible at any greater C. So a value costs a few passes, and the whole path about as much as one training. It begins
-where C is so small that hardly any example has a margin (see `ChoosingModel.scale`), and ends once larger values
+where C is so small that hardly any example has a margin (see `TaskModel.scale`), and ends once larger values
 no longer improve the held-out score; if the first one is clearly the best, smaller ones follow. The prior that training
 starts from (see `TaskModel.prior`) is scored too, as a C so small that nothing is learnt: learnt weights that predict
 held-out examples worse are not preferred to it. A fifth of the examples is held out; of few examples, each third in
@@ -289,16 +289,13 @@ class PatientRun:
 class Part:
     """A training on some of the examples, with one C after another, and the others to score it on."""
 
-    def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
-        self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        self.held_out = others
-        self.model = model.again()
+    def __init__(self, model: Any, examples: Any, held_out: Any, solver: Any) -> None:
+        self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        self.model = model.copy()
         self.run: Any = None
-        data, self.others = model.divide(data, self.rows, others)
-        known = None if weight is None else weight[self.rows]
-        self.base = model.prior(data, known)
-        self.problem, self.weight = self.model.bind(data, solver, known)
-        self.weight_of_others = 1.0 if weight is None else weight[others]
+        examples, self.others = examples.take(self.rows), examples.take(self.held_out)
+        self.base = model.prior(examples)
+        self.problem, self.weight = self.model.bind(examples, solver)
         solver.check(self.problem)
 
     def train(self, solver: Any, monitor: Any) -> int:
@@ -313,7 +310,7 @@ class Part:
                 monitor.tick(self.run)
         if solver.finishing:
             self.run.certify()
-        self.model.learn(self.run)
+        self.model.set_weights_from(self.run)
         return self.run.n_iter - first
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
@@ -332,9 +329,10 @@ class Part:
         is_likelihood = solver.rescaling is None
         return (self.run.gap_seen if is_likelihood else self.run.gain) <= LEAST_GAIN or n_passes >= most
 
-    def judged(self) -> Held:
-        metric, a, b = self.model.judged(self.others)
-        return Held(metric, a * self.weight_of_others, b * self.weight_of_others)
+    def held_out_scores(self) -> Held:
+        metric, a, b = self.model.held_out_scores(self.others)
+        weight = 1.0 if self.others.weight is None else self.others.weight
+        return Held(metric, a * weight, b * weight)
 
 
 class Search:
@@ -342,7 +340,8 @@ class Search:
 
     Parameters
     ----------
-    model, data, weight : as `TaskModel.train` has them
+    model : TaskModel
+    examples : Examples
     solver : Solver
         Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
     values : sequence of float, optional
@@ -370,10 +369,10 @@ class Search:
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
+    def __init__(self, model: Any, examples: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
-        self.data, self.weight = model.distinct(data, weight, solver)
+        self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
 
@@ -385,10 +384,7 @@ class Search:
     @property
     def scale(self) -> float:
         """That of the examples whose weight is not 0."""
-        data = self.data
-        if self.weight is not None and not self.weight.all():
-            data, _ = self.model.some(data, None, np.flatnonzero(self.weight))
-        return float(self.model.scale(data))
+        return float(self.model.scale(self.examples.of_weight()))
 
     def choose(self, monitor: Any) -> Choice | None:
         """Follow the path and choose the value with the best score; None if there are too few examples to split."""
@@ -397,7 +393,7 @@ class Search:
 
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
         """The choice by these splits of the examples."""
-        self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
+        self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
         if self.values is not None:
             self._walk(self.values, monitor)
@@ -436,7 +432,7 @@ class Search:
         n_passes = 0
         for self.part in parts:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor)
-        self.last = joined([part.judged() for part in parts])
+        self.last = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
         return C, *ratio(*self.last[1:]), n_passes
 
@@ -445,11 +441,11 @@ class Search:
 
         Examples of one group stay together. Each label keeps its share, and a label's only example is never held out.
         """
-        n = self.model.n_examples(self.data)
-        group, label = self.model.groups(self.data), self.model.strata(self.data)
-        group = np.arange(n) if group is None else group
-        if self.weight is not None:
-            group = np.where(self.weight > 0.0, group, -1)
+        examples = self.examples
+        group, label = examples.groups, examples.strata
+        group = np.arange(len(examples)) if group is None else group
+        if examples.weight is not None:
+            group = np.where(examples.weight > 0.0, group, -1)
         members = np.unique(group[group >= 0])
         if len(members) < LEAST:
             return

@@ -119,6 +119,16 @@ def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
     return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
 
 
+def solver_of(params: Any, loss: str) -> Any:
+    """The solver that parameters, a dict, name for a loss."""
+    return make_solver(Settings(**params | {"loss": loss}))
+
+
+def named(loss: Any) -> str:
+    """The name of a loss; that of a matrix of losses is "matrix"."""
+    return loss if isinstance(loss, str) else "matrix"
+
+
 def inner_of(solver: Any) -> Any:
     """The solver that a `LatentSVM` wraps, or the solver itself."""
     return solver.inner if isinstance(solver, LatentSVM) else solver

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checked_k
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.concepts._network import STRATEGIES
@@ -189,13 +190,13 @@ class ConceptLabeler(StructureEstimator):
         given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
         return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
         model = ConceptModel(self) if before is None else before
         model.follow(self)
-        data = model.read(X, y, allow_empty=False)
-        if not data[0]:
+        examples = model.read_labeled(X, y, sample_weight)
+        if not len(examples):
             raise ValueError("there are no sentences to train on")
-        return model, data, checked_sample_weight(sample_weight, len(data[0]))
+        return model, examples
 
     # ---- prediction -----------------------------------------------------------------------------
 

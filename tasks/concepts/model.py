@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Self
@@ -14,6 +15,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
 from structsvm.stored_values import Array, Count, Flag, Group, Names, OneOf, Record, Stored, checked_arrays
+from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded
@@ -53,6 +55,22 @@ LAYERS = {
 STEPS, LEAST_PASSES, MOST_PASSES = 60_000, 10, 100
 # The size of the vectors of words and names before training.
 START = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Scenes(Examples):
+    """Sentences, the worlds that they are said in, and the labels of their words.
+
+    Attributes
+    ----------
+    sentences : list of list of str
+    worlds : Worlds
+    labels : list of list of str, or of Counter
+    """
+
+    sentences: list[Any]
+    worlds: Worlds
+    labels: list[Any]
 
 
 class ConceptModel(TaskModel):
@@ -100,20 +118,25 @@ class ConceptModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, X: Any, y: Any = None, *, allow_empty: bool = True) -> tuple[Any, ...]:
-        """Sentences, worlds and labels, checked."""
+    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[Any, Worlds]:
+        """Sentences and worlds, checked."""
         sentences, worlds = read_inputs(X, lowercase=self.settings.lowercase, allow_empty=allow_empty)
-        found = sentences, Worlds(worlds)
-        return found if y is None else (*found, read_labels(y, sentences))
+        return sentences, Worlds(worlds)
 
-    def completing(self, solver: Any, data: Any) -> Any:
+    def read_labeled(self, X: Any, y: Any, weight: Any = None) -> Scenes:
+        """Sentences, worlds and labels, checked."""
+        sentences, worlds = self.read(X, allow_empty=False)
+        labels = read_labels(y, sentences)
+        return Scenes(sentences, worlds, labels, weight=checked_sample_weight(weight, len(sentences)))
+
+    def adapted(self, solver: Any, examples: Scenes) -> Any:
         if solver.max_iter is None:
-            solver.set_params(max_iter=min(max(-(-STEPS // len(data[0])), LEAST_PASSES), MOST_PASSES))
-        return super().completing(solver, data)
+            solver.set_params(max_iter=min(max(-(-STEPS // len(examples)), LEAST_PASSES), MOST_PASSES))
+        return super().adapted(solver, examples)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The problem of what `read` returned, with whatever words, names and labels are new in it."""
-        sentences, worlds, y = data
+    def bind(self, examples: Scenes, solver: Any) -> tuple[Any, Any]:
+        """The problem of scenes, with whatever words, names and labels are new in it."""
+        sentences, worlds, y = examples.sentences, examples.worlds, examples.labels
         if not self.layers:
             self.seed = seed_from(solver.random_state)
             there = worlds.relations()
@@ -132,7 +155,7 @@ class ConceptModel(TaskModel):
         self.labels += sorted(labels.difference(self.labels))
         self.register(self.words, 2, "words", sorted({word for words in sentences for word in words}))
         self.register(self.names, 1, "names", [*self.labels, *worlds.values(self.relations)])
-        return ConceptProblem(scenes_of(self, sentences, worlds, y, sample_weight), self), sample_weight
+        return ConceptProblem(scenes_of(self, sentences, worlds, y, examples.weight), self), examples.weight
 
     def register(self, rows: dict[str, int], first: int, name: str, texts: Any) -> None:
         """Give rows to texts that are new, the first of all the row `first`, and vectors to these."""
@@ -148,23 +171,23 @@ class ConceptModel(TaskModel):
         found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def again(self) -> Any:
+    def copy(self) -> Any:
         model = copy.copy(self)
         model.words, model.names, model.labels = dict(self.words), dict(self.names), list(self.labels)
         model.layers = dict(self.layers)
         return model
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
     def state_for(self, problem: Any) -> Any:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Any, passes: int | None) -> Any:
         arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 
@@ -175,7 +198,7 @@ class ConceptModel(TaskModel):
         sentences, worlds = self.read(X)
 
         def part(a: int, b: int) -> Any:
-            scenes = scenes_of(self, sentences[a:b], worlds.part(a, b))
+            scenes = scenes_of(self, sentences[a:b], worlds.take(slice(a, b)))
             network = Network(self.layers, self.settings.dimension, strategy=self.settings.strategy)
             return [found.tolist() for found in network.find(scenes)]
 

@@ -152,10 +152,10 @@ class Worlds:
         self.world_of = np.array(found, dtype=np.int64)
         self.tables = [tables_of(worlds[i], i) for i in self.first]
 
-    def part(self, start: int, stop: int) -> Worlds:
-        """The worlds of some sentences."""
+    def take(self, chosen: Any) -> Worlds:
+        """The worlds of some sentences, by their indices or as a slice."""
         part = Worlds([])
-        used, part.world_of = np.unique(self.world_of[start:stop], return_inverse=True)
+        used, part.world_of = np.unique(self.world_of[chosen], return_inverse=True)
         part.tables, part.first = [self.tables[k] for k in used], [self.first[k] for k in used]
         return part
 

@@ -14,7 +14,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
@@ -237,9 +237,8 @@ class DependencyParser(StructureEstimator):
     def _make_solver(self, before: Any = None) -> Any:
         return make_dependency_solver(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any, Any]:
-        model, data = prepare(self, X, y, before, classes=classes)
-        return model, data, checked_sample_weight(sample_weight, len(X))
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any]:
+        return prepare(self, X, y, before, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 

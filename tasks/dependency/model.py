@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,14 +23,20 @@ from structsvm.parameters import checked_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
-from structsvm.tasks.dependency.words import COLUMNS, encoded, taken, words_of
+from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 RECORD = Record({
     "labels": Names(),
@@ -68,7 +74,7 @@ UPOS, XPOS = COLUMNS.index("upos"), COLUMNS.index("xpos")
 ARC_BITS, ROW_BITS = (5, 10, 22), (1, 6, 18)
 
 
-class DependencyModel(CalibratedStructures):
+class DependencyModel(TaskModel):
     """Labels, oracle and weights of a parser.
 
     Attributes
@@ -92,8 +98,6 @@ class DependencyModel(CalibratedStructures):
         Of the second stage that training is to find, if it is.
     pairs_cross : bool
         Whether that may let arcs cross even where the first stage does not.
-    halves : Halves or None
-        While it is trained: what it will be trained on.
     """
 
     kind = "dependency"
@@ -101,7 +105,9 @@ class DependencyModel(CalibratedStructures):
     estimator = "DependencyParser"
     pair_templates: PairTemplates | None = None
     pairs_cross = False
-    halves: Halves | None = None
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
     most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
@@ -136,35 +142,26 @@ class DependencyModel(CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(codes, offsets, outputs)``."""
-        codes, offsets, outputs = data
-        return self.oracle.bind((codes, offsets), outputs, **solver.formulation()), sample_weight
+    def bind(self, examples: ParsedSentences, solver: Any) -> tuple[Any, Any]:
+        return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def is_open(self, data: Any) -> bool:
-        return bool((data[2] < 0).any())
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        _, offsets, outputs = data
-        unknown = np.concatenate([[0], np.cumsum((outputs < 0).any(axis=1))])
-        whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
-        return self.some(data, sample_weight, whole)
-
-    def begun(self, solver: Any, problem: Any, sample_weight: Any) -> Any:
+    def warm_run(self, job: Job) -> Any:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
-        if self.pair_templates is None or not isinstance(solver, RETURNING) or solver.state_kind != "dual":
+        solver = job.solver
+        if job.passes is not None or self.pair_templates is None:
             return None
-        self.halves = Halves.trained(self.oracle, solver, problem, sample_weight)
-        if self.halves is None:
+        if not isinstance(solver, RETURNING) or solver.state_kind != "dual":
             return None
-        run = solver.start(problem, sample_weight=sample_weight)
-        self.halves.start(run)
+        job.notes = Halves.trained(self.oracle, solver, job.problem, job.weight)
+        if job.notes is None:
+            return None
+        run = solver.start(job.problem, sample_weight=job.weight)
+        job.notes.start(run)
         return run
 
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        """Fit the temperature, and train the second stage, but not by a batch of a stream."""
-        halves, self.halves = self.halves, None
-        super().finish(solver, run, weight, before)
+    def finish(self, job: Job) -> None:
+        """Train the second stage, but not by a batch of a stream."""
+        run, halves = job.run, job.notes
         if self.state is None:
             return
         self.pairs = None
@@ -172,33 +169,25 @@ class DependencyModel(CalibratedStructures):
             return
         try:
             if halves is None:
-                halves = Halves.trained(self.oracle, solver, run.problem, weight)
+                halves = Halves.trained(self.oracle, run.last_solver, run.problem, job.weight)
             if halves is not None:
                 projective = self.oracle.projective and not self.pairs_cross
                 self.pairs = train_pairs(self.oracle.n_labels, self.pair_templates, projective, halves)
         except KeyboardInterrupt:
             run.status = "interrupted"
 
-    def n_examples(self, data: Any) -> int:
-        return len(data[1]) - 1
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return taken(data, train), taken(data, test)
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: ParsedSentences) -> Held:
         """Words with the right head and the right label."""
-        codes, offsets, outputs = data
-        found = self.parse(codes, offsets)
-        right = np.concatenate([[0], np.cumsum((found == outputs).all(axis=1))])
-        return Held("LAS", np.diff(right[offsets]), np.diff(offsets))
+        found = self.parse(examples.codes, examples.offsets)
+        right = np.concatenate([[0], np.cumsum((found == examples.outputs).all(axis=1))])
+        return Held("LAS", np.diff(right[examples.offsets]), np.diff(examples.offsets))
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        self.oracle.check_outputs(*data[1:])  # whose errors name a sentence among all
-        return LeastSearch(self, *self.drawn(data, sample_weight), solver)
+    def search_of_loss(self, examples: ParsedSentences, solver: Any) -> Any:
+        self.oracle.check_outputs(examples.offsets, examples.outputs)  # whose errors name a sentence among all
+        return LeastSearch(self, examples.subsample(self.most_examples), solver)
 
-    def scale(self, data: Any) -> float:
-        codes, offsets, outputs = data
-        return first_scale(self.oracle.bind((codes, offsets), outputs))
+    def scale(self, examples: ParsedSentences) -> float:
+        return first_scale(examples.bound(self.oracle))
 
     # ---- probabilities --------------------------------------------------------------------------
 
@@ -206,11 +195,11 @@ class DependencyModel(CalibratedStructures):
         """Fit the temperature to sentences that the model was not trained on."""
         codes, offsets = self.with_tags(*encoded(X, self.own))
         outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
-        self.calibrate_on(self.oracle.bind((codes, offsets), outputs, rescaling=None))
+        calibrate_on(self, self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
     def head_chances(self, X: Any) -> Iterator[Any]:
         """Yield per sentence an array (n_words, n_words + 1): the probability of each head of each word."""
-        weights = self.probable_weights("predict_proba")
+        weights = probable_weights(self, "predict_proba")
         codes, offsets = self.encode(X)
         decoder = self.oracle.decoder(int(np.diff(offsets).max(initial=1)))
         for a, b in pairwise(offsets.tolist()):
@@ -262,7 +251,7 @@ class DependencyModel(CalibratedStructures):
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
             k = checked_k(k)
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):
             if a == b:
@@ -441,8 +430,10 @@ def without_subtype(label: str) -> str:
     return label.partition(":")[0]
 
 
-def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[Any, Any]:
-    """Return ``(model, data)``: a model as parameters ask for it, and the sentences encoded.
+def prepare(
+    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, weight: Any = None
+) -> tuple[DependencyModel, ParsedSentences]:
+    """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
 
     Parameters
     ----------
@@ -452,6 +443,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         The model to resume; ValueError if the parameters ask for other features or trees.
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
+    weight : array-like of shape (n_sentences,), optional
     """
     arcs = arcs_of(X, y)
     if before is not None:
@@ -465,7 +457,8 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         codes, offsets = before.with_tags(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
-        return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
+        outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
+        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
@@ -503,7 +496,8 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     )
     model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    return model, (*model.with_tags(codes, offsets), outputs)
+    weight = checked_sample_weight(weight, len(arcs))
+    return model, ParsedSentences(*model.with_tags(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Any, n_labels: int) -> int | None:

@@ -21,7 +21,7 @@ from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Names, Number, Record, Stored
 from structsvm.tasks.common.parameters import bits_for
-from structsvm.tasks.dependency.words import taken
+from structsvm.tasks.dependency.examples import ParsedSentences
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -89,7 +89,7 @@ def candidates_of(
     return found
 
 
-def turning_point(oracle: DependencyOracle, weights: Any, data: Sentences) -> float:
+def turning_point(oracle: DependencyOracle, weights: Any, data: ParsedSentences) -> float:
     """The t for which scores divided by t have the least hinge loss on sentences that weights were not trained on.
 
     With a word's margin d, its true arc's score minus that of its best other one, the sum of max(0, 1 - d / t) is least
@@ -109,26 +109,12 @@ def turning_point(oracle: DependencyOracle, weights: Any, data: Sentences) -> fl
     return float(ascending[k]) if k < len(ascending) else 0.0
 
 
-class Sentences(NamedTuple):
-    """Encoded sentences with their true trees, and their weights."""
-
-    codes: Any
-    offsets: Any
-    outputs: Any
-    weight: Any
-
-    def some(self, chosen: Any) -> Self:
-        weight = None if self.weight is None else self.weight[chosen]
-        codes, offsets, outputs = taken((self.codes, self.offsets, self.outputs), chosen)
-        return type(self)(codes, offsets, outputs, weight)
-
-
 class Halves(NamedTuple):
     """What a second stage is trained on.
 
     Parameters
     ----------
-    data : Sentences
+    data : ParsedSentences
         Those with whole trees, half by half.
     candidates : TreeCandidates
         Theirs, by the arcs that the others have taught.
@@ -138,7 +124,7 @@ class Halves(NamedTuple):
         The others of each half, by their indices in the problem, and the state of training on them.
     """
 
-    data: Sentences
+    data: ParsedSentences
     candidates: TreeCandidates
     unit: float
     parts: Any
@@ -150,16 +136,15 @@ class Halves(NamedTuple):
         Raises KeyboardInterrupt on Ctrl-C.
         """
         known = problem.outputs_array if problem.known_array is None else problem.known_array
-        every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
-        unknown = np.concatenate([[0], np.cumsum((every.outputs < 0).any(axis=1))])
-        whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
+        every = ParsedSentences(problem.codes_array, problem.offsets_array, known, weight=weight)
+        whole = every.whole
         if len(whole) < FEWEST:
             return None
         found, parts, units = [], [], []
         for k in range(PARTS):
             others = np.delete(whole, np.s_[k::PARTS])
-            rest, some = every.some(others), every.some(whole[k::PARTS])
-            bound = oracle.bind((rest.codes, rest.offsets), rest.outputs, **solver.formulation())
+            rest, some = every.take(others), every.take(whole[k::PARTS])
+            bound = rest.bound(oracle, **solver.formulation())
             run = after(PASSES, solver, bound, rest.weight)
             has_margin = run.state.kind != "weights"
             units.append(1.0 if has_margin else turning_point(oracle, run.weights, some) / OF_MARGIN)
@@ -167,7 +152,7 @@ class Halves(NamedTuple):
                 return None  # these arcs tell nothing
             found.append(candidates_of(oracle, run.weights, some.codes, some.offsets, units[-1], some.outputs))
             parts.append((others, run.state.get_state()))
-        data = every.some(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
+        data = every.take(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
         return cls(data, TreeCandidates.together(found), float(np.mean(units)), parts)
 
     def start(self, run: Any) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.ranges import take_ranges
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
 
@@ -93,10 +92,3 @@ def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32
         none = np.empty((0, sum(own.vectors.values())), dtype=np.float32)
         codes = np.hstack([codes, np.concatenate([none, *numbers]).view(np.int32)])
     return codes, np.array(ends, dtype=np.int64)
-
-
-def taken(data: Any, sentences: Any) -> Any:
-    """Encoded data of some sentences."""
-    codes, offsets, outputs = data
-    new, words = take_ranges(offsets, sentences)
-    return codes[words], new, outputs[words]

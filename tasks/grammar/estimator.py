@@ -16,7 +16,8 @@ from structsvm.metrics import bracket_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.structures.rules import format_rule
-from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
@@ -295,9 +296,9 @@ class GrammarParser(StructureEstimator):
             raise ValueError("span_features=True has no meaning for solver='pcfg': a generative grammar has only rules")
         trees = trees_of(X, y, self)
         check_whole(trees, "solver='pcfg'")
-        model, encoded = prepare(self, trees)
+        model, examples = prepare(self, trees)
         model.params = self.get_params(deep=False)
-        model.estimate(encoded, self.smoothing)
+        model.estimate(examples.trees, self.smoothing)
         self._adopt(model)
         return self
 
@@ -310,12 +311,10 @@ class GrammarParser(StructureEstimator):
     def _make_solver(self, before: Any = None) -> Any:
         return make_grammar_solver(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
         trees = trees_of(X, y, self)
-        weight = checked_sample_weight(sample_weight, len(trees))
-        model, encoded = prepare(self, trees, before)
-        chosen = model.learnable(encoded, self.on_no_parse)
-        return model, [encoded[i] for i in chosen], None if weight is None else weight[chosen]
+        model, examples = prepare(self, trees, before, checked_sample_weight(sample_weight, len(trees)))
+        return model, model.learnable(examples, self.on_no_parse)
 
     # ---- prediction -----------------------------------------------------------------------------
 

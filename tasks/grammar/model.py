@@ -9,6 +9,7 @@ import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Self
 
@@ -28,8 +29,10 @@ from structsvm.structures.trees import (
     STRETCH,
     Tree,
 )
+from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
@@ -93,6 +96,28 @@ RECORD = Record({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Trees(Examples):
+    """Encoded trees, some of which may be known in part."""
+
+    trees: list[Tree]
+
+    @property
+    def has_unknown(self) -> bool:
+        return any(map(is_partial, self.trees))
+
+    def fully_known(self) -> Self:
+        return self.take(np.array([i for i, tree in enumerate(self.trees) if not is_partial(tree)], dtype=np.intp))
+
+    def subsample(self, most: float) -> Self:
+        """At most so many trees; of more, none longer than three quarters of them: charts take half of the time."""
+        if len(self) <= most:
+            return self
+        lengths = np.array([len(tree.leaves()) for tree in self.trees])
+        short = self.take(np.flatnonzero(lengths <= np.quantile(lengths, SHORT)))
+        return Examples.subsample(short, most)
+
+
 class TreeSearch(Search):
     """The choice of C for trees: of many, as many are held out as are trained on, which takes far longer.
 
@@ -102,7 +127,7 @@ class TreeSearch(Search):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.is_of_many = len(self.data) >= 2 * TRAINED
+        self.is_of_many = len(self.examples) >= 2 * TRAINED
         if self.is_of_many:
             self.lowest, self.step, self.patience, self.leeway = 3.0, 2, 1, 1.0
 
@@ -110,12 +135,12 @@ class TreeSearch(Search):
         if not self.is_of_many:
             yield from super()._divisions()
             return
-        held_out = np.ones(len(self.data), dtype=bool)
-        held_out[np.random.default_rng(self.seed).permutation(len(self.data))[:TRAINED]] = False
+        held_out = np.ones(len(self.examples), dtype=bool)
+        held_out[np.random.default_rng(self.seed).permutation(len(self.examples))[:TRAINED]] = False
         yield held_out
 
 
-class GrammarModel(CalibratedStructures):
+class GrammarModel(TaskModel):
     """Terminals, oracle and weights of a parser; relative frequencies have no result.
 
     Attributes
@@ -132,6 +157,9 @@ class GrammarModel(CalibratedStructures):
     kind = "grammar"
     record = RECORD
     estimator = "GrammarParser"
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
     most_examples = 2 * TRAINED
     sums_over_known = True
 
@@ -154,85 +182,64 @@ class GrammarModel(CalibratedStructures):
         weights[: len(self.weights)] = self.weights
         return GrammarModel(self.terminals, oracle, self.v, weights=weights)
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
+    def prior(self, examples: Trees) -> Any:
         if self.weights.any():
             return self.weights
         if self.params.get("prior") != PCFG:
             return None
         weights = np.zeros(self.oracle.n_features)
-        frequencies = self.log_frequencies(data, SMOOTHING, sample_weight)
+        frequencies = self.log_frequencies(examples.trees, SMOOTHING, examples.weight)
         weights[: len(frequencies)] = SCALE * frequencies
         return weights
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to encoded trees."""
-        return self.oracle.bind(None, data, **solver.formulation()), sample_weight
+    def bind(self, examples: Trees, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
-    def completing(self, solver: Any, data: Any) -> Any:
+    def adapted(self, solver: Any, examples: Trees) -> Any:
         is_open = isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(data) < MANY else PASSES_OF_MANY)
-        return super().completing(solver, data)
+            solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
+        return super().adapted(solver, examples)
 
-    def n_examples(self, data: Any) -> int:
-        return len(data)
-
-    def is_open(self, data: Any) -> bool:
-        return any(map(is_partial, data))
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        chosen = [i for i, tree in enumerate(data) if not is_partial(tree)]
-        return self.some(data, sample_weight, chosen)
-
-    def learnable(self, data: Any, on_no_parse: Any) -> list[int]:
-        """The indices of the trees but those known in part with which no tree of the grammar agrees; warns of these.
+    def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:
+        """The trees but those known in part with which no tree of the grammar agrees; warns of these.
 
         Raises
         ------
         ValueError
             If there is one and `on_no_parse` is "raise", or if none is left; the message names the tree.
         """
-        why = self.oracle.disagreeing(data) if self.is_open(data) else {}
-        if why:
-            first = min(why)
-            if on_no_parse == "raise" or len(why) == len(data):
-                raise ValueError(f"tree {first}: {why[first]}")
-            warn(
-                f"{len(why)} of {len(data)} trees ({len(why) / len(data):.1%}) are left out: no tree of the grammar "
-                f"agrees with what is known of them (tree {first} is the first: {why[first]}). Rules are those of "
-                "nodes that are known with their children; on_no_parse='raise' stops instead",
-                AdviceWarning,
-            )
-        return [i for i in range(len(data)) if i not in why]
+        why = self.oracle.disagreeing(examples.trees) if examples.has_unknown else {}
+        if not why:
+            return examples
+        first, n = min(why), len(examples)
+        if on_no_parse == "raise" or len(why) == n:
+            raise ValueError(f"tree {first}: {why[first]}")
+        warn(
+            f"{len(why)} of {n} trees ({len(why) / n:.1%}) are left out: no tree of the grammar "
+            f"agrees with what is known of them (tree {first} is the first: {why[first]}). Rules are those of "
+            "nodes that are known with their children; on_no_parse='raise' stops instead",
+            AdviceWarning,
+        )
+        return examples.take(np.setdiff1d(np.arange(n), [*why]))
 
-    def drawn(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """Of many trees, none longer than three quarters of them: their charts take half of the time for the same C."""
-        if len(data) > self.most_examples:
-            lengths = np.array([len(tree.leaves()) for tree in data])
-            chosen = np.flatnonzero(lengths <= np.quantile(lengths, SHORT))
-            data, sample_weight = self.some(data, sample_weight, chosen)
-        return super().drawn(data, sample_weight)
+    def search_of_loss(self, examples: Trees, solver: Any) -> Any:
+        return TreeSearch(self, examples.subsample(self.most_examples), solver)
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        return TreeSearch(self, *self.drawn(data, sample_weight), solver)
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return [data[i] for i in train], [data[i] for i in test]
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: Trees) -> Held:
         """F1 of the best trees' brackets; all rules of the training trees are in the grammar.
 
         The likeliest brackets take far longer with small weights, and choose no better C.
         """
-        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in data], self.weights)
-        for tree, found in zip(data, parsed, strict=True):
+        counts, parsed = [], self.oracle.parse_all([tree.leaves() for tree in examples.trees], self.weights)
+        for tree, found in zip(examples.trees, parsed, strict=True):
             brackets = self.oracle.counted_spans(tree)
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
         return Held("F1", *np.array(counts, dtype=np.float64).T)
 
-    def scale(self, data: Any) -> float:
-        return first_scale(self.oracle.bind(None, data))
+    def scale(self, examples: Trees) -> float:
+        return first_scale(self.oracle.bind(None, examples.trees))
 
     def estimate(self, trees: Any, smoothing: Any) -> None:
         """The maximum-likelihood PCFG of encoded trees."""
@@ -264,7 +271,7 @@ class GrammarModel(CalibratedStructures):
     def calibrate(self, trees: Any) -> None:
         """Fit the temperature to trees that the model was not trained on."""
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
-        self.calibrate_on(self.oracle.bind(None, encoded, rescaling=None))
+        calibrate_on(self, self.oracle.bind(None, encoded, rescaling=None))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -273,7 +280,7 @@ class GrammarModel(CalibratedStructures):
         decode = decode or self.params.get("decode")
         if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
             return self.weights, None
-        return self.weights if self._is_sum else self.probable_weights("decode='brackets'"), COST
+        return self.weights if self._is_sum else probable_weights(self, "decode='brackets'"), COST
 
     @property
     def _is_sum(self) -> bool:
@@ -329,7 +336,7 @@ class GrammarModel(CalibratedStructures):
         self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
     ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
@@ -487,8 +494,8 @@ def _rules_from(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
 # ---- what parameters ask for --------------------------------------------------------------------
 
 
-def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
-    """Return ``(model, encoded)``: a model as parameters ask for it, and the trees encoded.
+def prepare(params: Any, trees: Any, before: Any = None, weight: Any = None) -> tuple[GrammarModel, Trees]:
+    """Return ``(model, examples)``: a model as parameters ask for it, and the trees encoded.
 
     Its grammar is that of the trees. `before` is a model to resume, whose grammar stays: ValueError, naming the
     parameter, if another one is asked for.
@@ -500,7 +507,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         if before.result is None or before.oracle.loss_name != params.loss:
             oracle = before.oracle
             before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
-        return before, encoded
+        return before, Trees(encoded, weight=weight)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count, params.features)
     encoded = encode_trees(terminals, params.v, trees)
     for i, tree in enumerate(encoded):
@@ -528,7 +535,8 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     )
     if params.v == 1:
         check_categories(grammar)
-    return GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v), encoded
+    model = GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v)
+    return model, Trees(encoded, weight=weight)
 
 
 def known_or_all_rules(tree: Tree, v: int) -> list[Rule]:

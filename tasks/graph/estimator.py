@@ -13,7 +13,8 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.graph.labels import by_node, encode_labels
@@ -227,9 +228,8 @@ class GraphLabeler(StructureEstimator):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None, constraints: Any = None
-    ) -> tuple[Any, Any, Any]:
-        model, data = prepare(self, X, y, before, classes=classes, constraints=constraints)
-        return model, data, checked_sample_weight(sample_weight, len(data[0]))
+    ) -> tuple[Any, Any]:
+        return prepare(self, X, y, before, classes=classes, constraints=constraints, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 

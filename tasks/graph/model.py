@@ -8,12 +8,10 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
@@ -26,9 +24,9 @@ from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
 from structsvm.parameters import checked_k
-from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.structures.graphs.data import Graphs
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
     Labels,
@@ -37,16 +35,20 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
-from structsvm.tasks.graph.hidden import clustered
+from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
@@ -76,16 +78,14 @@ RECORD = Record({
     "label": Text(),
 })  # fmt: skip
 
-# Nodes that C is chosen on, roughly; parts that few graphs are divided into for that.
-MOST_NODES, BLOCKS = 100_000, 60
+# Nodes that C is chosen on, roughly.
+MOST_NODES = 100_000
 # A share of nodes without a whole label from which on a relaxed training says so.
 MANY_FRACTIONAL = 0.25
 
 
-class GraphModel(CalibratedStructures):
+class GraphModel(TaskModel):
     """Features, labels, oracle and weights.
-
-    Data are ``(Graphs, label_ids, sets)``, ids of all nodes, below 0 where a label is not known; see `encode_labels`.
 
     Attributes
     ----------
@@ -112,8 +112,10 @@ class GraphModel(CalibratedStructures):
     kind = "graph"
     record = RECORD
     estimator = "GraphLabeler"
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
     sums_over_known = True
-    first_weights: Any = None  # that training with unknown labels begins with
 
     def __init__(
         self,
@@ -145,38 +147,27 @@ class GraphModel(CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.bound(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: LabeledGraphs, solver: Any) -> tuple[Any, Any]:
+        return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def bound(self, graphs: Any, label_ids: Any, sets: Any, **formulation: Any) -> Any:
-        """A problem of encoded data."""
-        if len(sets) > 1:
-            label_ids = np.split(may_have(label_ids, sets), graphs.node_bounds[1:-1])
-        return self.oracle.bind(graphs, label_ids, **formulation)
-
-    def is_open(self, data: Any) -> bool:
-        return bool((data[1] < 0).any())
-
-    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
-        """As `TaskModel.solve`; completions begin with what the parts of graphs between known nodes teach.
+    def warm_run(self, job: Job) -> Any:
+        """Let completions begin with what the parts of graphs between known nodes teach.
 
         Training stays close to that: completions that begin anywhere find little but themselves.
         """
-        guess = self.guessed(data)
-        if not self.is_trained and (isinstance(solver, LatentSVM) or (guess[1] != data[1]).any()):
-            known, weight = self.known_parts(guess, sample_weight, 1)
-            own = copy.copy(inner_of(solver))
-            own.checkpoint = None
-            run = own.solve(self.bind(known, own)[0], sample_weight=weight, passes=passes)
-            if run.status == "interrupted":
-                self.learn(run)
-                self.result, self.state, self.C = run.result(), None, own.get_params().get("C")
-                return run
-            self.first_weights = run.weights
-        return super().solve(data, solver, sample_weight, monitor, resume, passes)
-
-    def prior(self, data: Any, sample_weight: Any) -> Any:
-        return self.first_weights
+        guess = job.examples.guessed()
+        if not job.solver.completes and (guess.label_ids == job.examples.label_ids).all():
+            return None
+        own = copy.copy(inner_of(job.solver))
+        own.checkpoint = None
+        known = guess.known_parts(1)
+        problem = self.bind(known, own)[0]
+        run = own.solve(problem, sample_weight=known.weight, passes=job.passes)
+        if run.status == "interrupted":
+            job.problem, self.C = problem, own.get_params().get("C")
+            return run
+        job.base = run.weights
+        return None
 
     def incomplete(self, problem: Any) -> Any:
         """What is known of the graphs, each with the junction tree that sums over its labellings need."""
@@ -186,10 +177,10 @@ class GraphModel(CalibratedStructures):
         plans = self.oracle.plan(known.graphs, "junction")
         return GraphProblem(self.oracle, known.graphs, known.labels, known.allowed, plans, rescaling=None)
 
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        """Fit the temperature; and say where the relaxation leaves many nodes without a whole label."""
-        super().finish(solver, run, weight, before)
-        if before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
+    def finish(self, job: Job) -> None:
+        """Say where the relaxation leaves many nodes without a whole label."""
+        run = job.run
+        if job.before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
             graphs = run.problem.graphs
             share = self.fractional(graphs[: max(len(graphs) * MOST_NODES // max(graphs.n_nodes, MOST_NODES), 1)])
             if share > MANY_FRACTIONAL:
@@ -207,49 +198,19 @@ class GraphModel(CalibratedStructures):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """The parts of graphs between nodes that are known; of few graphs, several of each."""
-        n = len(data[0])
-        if n >= LEAST and not self.is_open(data):
-            return data, sample_weight
-        return self.known_parts(self.guessed(data), sample_weight, -(-BLOCKS // n) if n < LEAST else 1)
+    def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
+        n, most = len(examples), 0.0
+        if n:
+            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
+        return super().search_of_loss(examples.subsample(most), solver)
 
-    @staticmethod
-    def guessed(data: Any) -> Any:
-        """Data with a guess for labels that no node is known to have."""
-        graphs, label_ids, sets = data
-        return graphs, clustered(global_edges(graphs), graphs.edge_features, label_ids, sets), sets
-
-    def known_parts(self, data: Any, sample_weight: Any, n_parts: int) -> tuple[Any, Any]:
-        """Data and weights of the parts of graphs between nodes that are known."""
-        graphs, label_ids, sets = data
-        graphs, label_ids, origin = fragments(graphs, label_ids, n_parts)
-        return (graphs, label_ids, sets), None if sample_weight is None else sample_weight[origin]
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        graphs, most = data[0], 0.0
-        if len(graphs):
-            most = max(MOST_NODES * len(graphs) / max(graphs.n_nodes, 1), 3 * LEAST)
-        if len(graphs) > most:
-            drawn = np.sort(np.random.default_rng(0).permutation(len(graphs))[: int(most)])
-            data, sample_weight = self.some(data, sample_weight, drawn)
-        return super().search(data, sample_weight, solver)
-
-    def n_examples(self, data: Any) -> int:
-        return len(data[0])
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        graphs, label_ids, sets = data
-        (train, own), (test, others) = (graphs.take(chosen) for chosen in (train, test))
-        return (train, label_ids[own], sets), (test, label_ids[others], sets)
-
-    def judged(self, data: Any) -> Held:
-        graphs, label_ids, _ = data
+    def held_out_scores(self, examples: LabeledGraphs) -> Held:
+        graphs, label_ids = examples.graphs, examples.label_ids
         right = self.predict_ids(graphs) == label_ids
         return Held("accuracy", *(np.diff(sums_before(of)[graphs.node_bounds]) for of in (right, label_ids >= 0)))
 
-    def scale(self, data: Any) -> float:
-        graphs = data[0]
+    def scale(self, examples: LabeledGraphs) -> float:
+        graphs = examples.graphs
         ends = 2.0 * len(graphs.edges) / max(graphs.n_nodes, 1)
         size = float((graphs.edge_features**2).sum(axis=1).mean()) if len(graphs.edges) else 0.0
         return 2.0 * (total_variance(graphs.nodes) + ends * size)
@@ -326,11 +287,11 @@ class GraphModel(CalibratedStructures):
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         own = encode_labels(found, self.labels)[1:]
-        self.calibrate_on(self.bound(self.encode(inputs), *own, rescaling=None))
+        calibrate_on(self, LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
 
     def marginals(self, X: Any) -> list[NDArray[np.float64]]:
         """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""
-        weights = self.probable_weights("predict_marginals")
+        weights = probable_weights(self, "predict_marginals")
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
         _, nodes = self.oracle.decoder(graphs).marginals(weights)
@@ -340,7 +301,7 @@ class GraphModel(CalibratedStructures):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []
         for i, form in enumerate(inputs.forms):
@@ -452,9 +413,16 @@ def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, constraints: Any = None
-) -> tuple[GraphModel, Any]:
-    """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and graphs and labels encoded.
+    params: Any,
+    X: Any,
+    y: Any,
+    before: Any = None,
+    *,
+    classes: Any = None,
+    constraints: Any = None,
+    weight: Any = None,
+) -> tuple[GraphModel, LabeledGraphs]:
+    """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and the graphs encoded.
 
     Parameters
     ----------
@@ -466,21 +434,23 @@ def prepare(
         All labels that a new model is to know; for `before`, None or those that it knows.
     constraints : list, optional
         Per graph what its labels obey.
+    weight : array-like of shape (n_graphs,), optional
     """
-    model, (graphs, *known), inputs, is_one = _prepared(params, X, y, before, classes)
+    model, examples, inputs, is_one = _prepared(params, X, y, before, classes)
     if constraints is not None:
         if model.loss == "log" or params.probability:
             raise ValueError("constraints are for a margin: loss='log' and probability=True sum over all labellings")
-        graphs = replace(graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, model.labels))
+        rules = all_rules([constraints] if is_one else constraints, inputs.forms, model.labels)
+        examples = replace(examples, graphs=replace(examples.graphs, rules=rules))
     if params.probability:
         try:
-            model.oracle.plan(graphs, "junction")
+            model.oracle.plan(examples.graphs, "junction")
         except ValueError as error:
             raise ValueError(f"probability=True: {error}") from None
-    return model, (graphs, *known)
+    return model, replace(examples, weight=checked_sample_weight(weight, len(examples)))
 
 
-def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, Any, Inputs, bool]:
+def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
     found, is_one = as_list(X)
     label = y if isinstance(y, str) else LABEL if before is None else before.label
     inputs = collect(found, params.neighbours, label)
@@ -491,7 +461,7 @@ def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[G
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         graphs = before.encode(inputs)
-        return before, (graphs, *encode_labels(labels, before.labels)[1:]), inputs, is_one
+        return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels)[1:]), inputs, is_one
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")
@@ -547,7 +517,7 @@ def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[G
         is_named=is_named,
         label=label,
     )
-    return model, (graphs, label_ids, sets), inputs, is_one
+    return model, LabeledGraphs(graphs, label_ids, sets), inputs, is_one
 
 
 def by_graph(encode: Any, rows: Any) -> Any:
@@ -591,20 +561,6 @@ def with_edges(graphs: Graphs, features: Any) -> Graphs:
     return replace(graphs, edge_features=features)
 
 
-def sums_before(counts: Any) -> NDArray[np.int64]:
-    """The sum of what comes before each entry, and at the end of all."""
-    found = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=found[1:])
-    return found
-
-
-def global_edges(graphs: Graphs) -> NDArray[np.int64]:
-    """Edges by the numbers of nodes among those of all graphs."""
-    first = np.repeat(graphs.node_bounds[:-1], np.diff(graphs.edge_bounds))
-    found: NDArray[np.int64] = graphs.edges.astype(np.int64) + first[:, np.newaxis]
-    return found
-
-
 def between(graphs: Graphs) -> NDArray[np.float64]:
     """Squared distances of the rows of the nodes of edges."""
     rows = graphs.nodes
@@ -619,47 +575,3 @@ def shaped(table: Any, graphs: Any, forms: Any) -> list[Any]:
     """Rows of nodes by graph, those of grids in their shape."""
     parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
     return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
-
-
-def fragments(graphs: Graphs, label_ids: Any, n_parts: int) -> tuple[Graphs, Any, Any]:
-    """Return ``(graphs, label_ids, origin)``: the nodes whose labels are known and the edges between them.
-
-    Each graph in up to so many parts of neighbouring nodes; `origin` is the graph of each part.
-    """
-    n, ends = graphs.n_nodes, global_edges(graphs)
-    graph_of = np.repeat(np.arange(len(graphs)), np.diff(graphs.node_bounds))
-    known = np.flatnonzero(label_ids >= 0)
-    order = known
-    if n_parts > 1:
-        adjacency = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr()
-        place, reached = np.full(n, -1), 0
-        for start in range(n):
-            if place[start] < 0:
-                found = breadth_first_order(adjacency, start, directed=False, return_predecessors=False)
-                place[found] = np.arange(reached, reached + len(found))
-                reached += len(found)
-        order = known[np.lexsort((place[known], graph_of[known]))]
-    counts = np.bincount(graph_of[known], minlength=len(graphs))
-    rank = np.arange(len(order)) - np.repeat(sums_before(counts)[:-1], counts)
-    part = graph_of[order] * n_parts + rank * n_parts // np.maximum(counts[graph_of[order]], 1)
-    used, part = np.unique(part, return_inverse=True)
-    bounds = sums_before(np.bincount(part, minlength=len(used)))
-    at, part_of = np.full(n, -1, dtype=np.int64), np.full(n, -1)
-    at[order], part_of[order] = np.arange(len(order)) - bounds[part], part
-    inside = (part_of[ends[:, 0]] == part_of[ends[:, 1]]) & (part_of[ends[:, 0]] >= 0)
-    chosen = np.flatnonzero(inside)
-    chosen = chosen[np.argsort(part_of[ends[chosen, 0]], kind="stable")]
-    taken = Graphs(
-        graphs.nodes.take(order),
-        bounds,
-        at[ends[chosen]].astype(np.int32),
-        sums_before(np.bincount(part_of[ends[chosen, 0]], minlength=len(used))),
-        graphs.edge_features[chosen],
-        rules=None
-        if graphs.rules is None
-        else tuple(
-            graphs.rules[graph].within(order[a:b] - graphs.node_bounds[graph])
-            for graph, (a, b) in zip((used // n_parts).tolist(), pairwise(bounds.tolist()), strict=True)
-        ),
-    )
-    return taken, label_ids[order], used // n_parts

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.tasks.common.classifier import Classifier
-from structsvm.tasks.common.kernel_machine import kernel_of
+from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, TRAINING
 from structsvm.tasks.kernel.model import KernelModel
 
@@ -27,6 +27,9 @@ class KernelClassifier(Classifier):
             return self._model_class(labels, kernel_of(self, X)), X
         before.check_kernel(self, X)
         return before, X
+
+    def _examples(self, X: Any, label_ids: Any, weight: Any) -> KernelRows:
+        return KernelRows(X, label_ids, are_values=self.kernel == "precomputed", weight=weight)
 
     @property
     def _accepted(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from structsvm.solvers.kernel.lasvm import LaSVM
-from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.estimator import weighted_by_class
+from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.solver import is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
@@ -139,7 +140,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         -------
         self
         """
-        model, pool = self._fitted().again(), self._pool
+        model, pool = self._fitted().copy(), self._pool
         if pool is None:
             if model.kernel.name == "precomputed":
                 raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
@@ -150,7 +151,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
             run = solver.start(problem, sample_weight=weight, base=base)
             run.certify()
             support = model.support
-            model.learn(run)
+            model.set_weights_from(run)
             model.support, model.result = support[model.support], run.result()
         else:
             pool.run.state.finish()
@@ -222,10 +223,10 @@ class LaSVMClassifier(BinaryKernelClassifier):
             raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
         labels = pool.labels
         known = label_ids_of(y, labels)
-        weight = checked_sample_weight(sample_weight, len(y))
-        weight = weighted_by_class(weight, self.class_weight, labels.tolist(), known)
+        taught = LabeledRows(rows, known, weight=checked_sample_weight(sample_weight, len(y)))
+        weight = weighted_by_class(taught, self.class_weight, labels.tolist()).weight
         pool.teach(rows.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
-        model = pool.model.again()
+        model = pool.model.copy()
         pool.update(model)
         self._adopt(model)
         self._pool = pool
@@ -287,5 +288,5 @@ class Pool:
     def update(self, model: Any) -> None:
         """Store the state of the run in the model."""
         self.run.dual = self.run.state.settle()
-        model.learn(self.run)
+        model.set_weights_from(self.run)
         model.result = self.run.result()

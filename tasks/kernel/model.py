@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.kernel._kernels import Kernel
 from structsvm.stored_values import Record, Stored
-from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine
+from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection import Held
@@ -39,15 +39,12 @@ class KernelModel(KernelMachine, MachineModel):
     def class_scores(self, X: Any) -> Any:
         return self.decision_function(X)
 
-    def strata(self, data: Any) -> Any:
-        return data[1]
+    def held_out_scores(self, examples: KernelRows) -> Held:
+        right = self.predict_ids(examples.rows) == examples.label_ids
+        return Held("accuracy", 1.0 * right, np.ones(len(right)))
 
-    def judged(self, data: Any) -> Held:
-        X, label_ids = data
-        return Held("accuracy", 1.0 * (self.predict_ids(X) == label_ids), np.ones(len(label_ids)))
-
-    def scale(self, data: Any) -> float:
-        return 2.0 * self.kernel_scale(data[0])
+    def scale(self, examples: KernelRows) -> float:
+        return 2.0 * self.kernel_scale(examples.rows)
 
     def predict(self, X: Any) -> Any:
         """Labels of highest score."""

@@ -100,17 +100,17 @@ class WestonWatkinsClassifier(KernelClassifier):
     def _make_solver(self, before: Any = None) -> Any:
         return super()._make_solver().set_params(method=self.solver)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any, Any]:
-        model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, **options)
-        if weight is not None:
-            total = np.bincount(label_ids, weights=weight, minlength=len(model.labels))
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any]:
+        model, examples = super()._prepare(X, y, sample_weight, before, **options)
+        if examples.weight is not None:
+            total = np.bincount(examples.label_ids, weights=examples.weight, minlength=len(model.labels))
             if not total.all():
                 label = model.labels[np.argmin(total)].item()
                 raise ValueError(
                     f"sample_weight is zero for all examples of the class {label!r}, and nothing would hold its bias; "
                     "leave the class out"
                 )
-        return model, (X, label_ids), weight
+        return model, examples
 
     @property
     def intercept_(self) -> Any:

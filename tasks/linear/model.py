@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,17 @@ from structsvm.features.dense import is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, Record, Stored
-from structsvm.tasks.common.calibration import Calibrated, one_hot
+from structsvm.tasks.common.calibration import RetrainedCalibration, one_hot
+from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import Labels, label_array
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 RECORD = Record({
     "labels": Labels(2),
@@ -26,7 +31,7 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class LinearModel(Calibrated):
+class LinearModel(TaskModel):
     """Scores ``<w_y, x> + b_y`` of labels; of two labels, the second one's against 0.
 
     Attributes
@@ -44,8 +49,9 @@ class LinearModel(Calibrated):
     kind = "binary"
     estimator = "SGDQNClassifier"
     record = RECORD
+    has_temperature = True
+    calibration = RetrainedCalibration()
     calibrates = False  # unless asked to
-    resumes = False
     units: Units | None = None
 
     def __init__(self, labels: Any) -> None:
@@ -63,34 +69,28 @@ class LinearModel(Calibrated):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """As the base does, without examples of weight 0; the first data settle the units of dense columns."""
-        weight = options.get("sample_weight")
-        if weight is not None and not weight.all():  # the descent's is a mean over examples
-            kept = np.flatnonzero(weight)
-            data = data[0][kept], data[1][kept]
-            weight = options["sample_weight"] = weight[kept]
-        X, label_ids = data
+    def settle(self, job: Job) -> None:
+        """Leave out examples of weight 0; the first data settle the units of dense columns."""
+        examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
-        if not self.is_trained and self.params.get("standardize", True) and is_filled(X):
-            check_scale(X)
-            places = distinct_places(X)
-            X, label_ids = X[places], label_ids[places]
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
+            check_scale(examples.rows)
+            places = distinct_places(examples.rows)
+            X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
-            self.units = Units.of_rows(rows_of(X, solver.has_intercept), short=True, alike=alike)
-        return super().train(data, solver, **options)
+            self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The problem of ``(X, label_ids)``, in units."""
-        X, label_ids = data
+    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+        """The problem of rows in units."""
+        X = examples.rows
         if self.units is not None:
             X = rows_in(self.units, X, has_intercept=False).values
-        return LinearProblem(Rows(X), label_ids, len(self.labels)), sample_weight
+        return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         if not np.isfinite(run.weights).all():
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
@@ -100,7 +100,7 @@ class LinearModel(Calibrated):
         w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Any, passes: int | None) -> Any:
         return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:

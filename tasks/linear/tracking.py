@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from structsvm.parameters import FLAG
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.stored_values import Array, Stored
 from structsvm.tasks.common.classifier import Classifier
+from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.linear.model import RECORD, LinearModel
 
@@ -45,14 +47,14 @@ class TrackingModel(LinearModel):
         """Whether the state has its weight."""
         return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
-        X, label_ids = data
         if self.units is None:
-            X = X.toarray() if hasattr(X, "toarray") else X.copy()
-        return super().bind((X, label_ids), solver, sample_weight)
+            X = examples.rows
+            examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
+        return super().bind(examples, solver)
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""
         X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
         if sample_weight is not None:
@@ -60,8 +62,8 @@ class TrackingModel(LinearModel):
         problem = LinearProblem(Rows(np.concatenate(X)), np.concatenate(label_ids), problem.n_labels)
         return problem, sample_weight, self.state
 
-    def learn(self, run: Any) -> None:
-        super().learn(run)
+    def set_weights_from(self, run: Any) -> None:
+        super().set_weights_from(run)
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
 

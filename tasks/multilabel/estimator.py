@@ -13,10 +13,11 @@ from structsvm.callbacks import with_callbacks
 from structsvm.oracles.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.parameters import FLAG, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of
+from structsvm.tasks.common.estimator import TaskEstimator, share_of
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.units import Units, check_scale
-from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
+from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
 
 
 class MultilabelClassifier(ClassifierMixin, TaskEstimator):
@@ -174,7 +175,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         """Fit `temperature_` to labelled rows that the model was not trained on, by their likelihood."""
         return self._calibrated(self._checked(X), y)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
         if not labels:
@@ -207,7 +208,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
                 model.units = Units.of_matrix(X, model.has_intercept, weight, short=True)
         else:
             check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
-        return model, (model.rows(X), Y), weight
+        return model, LabelSets(model.rows(X), Y, weight=weight)
 
     # ---- what was learnt ------------------------------------------------------------------------
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -13,6 +15,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
+from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
     Labels,
@@ -22,7 +25,8 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
@@ -45,8 +49,48 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class MultilabelModel(CalibratedStructures):
-    """Data are ``(rows, Y)``, Y an int8 array (n, n_labels) of 0, 1, and -1 for what is not known.
+@dataclass(frozen=True, eq=False)
+class LabelSets(Examples):
+    """Rows with a set of labels each.
+
+    Attributes
+    ----------
+    rows : encoded rows
+    Y : ndarray of shape (n_rows, n_labels), int8
+        0, 1, and -1 for what is not known.
+    """
+
+    rows: Any
+    Y: NDArray[np.int8]
+
+    @property
+    def has_unknown(self) -> bool:
+        return bool((self.Y < 0).any())
+
+    def fully_known(self) -> Self:
+        return self.take(np.flatnonzero((self.Y >= 0).all(axis=1)))
+
+
+class SetCalibration(StructureCalibration):
+    """Of sets; where there are no sums over them, of labels, by their margins alone."""
+
+    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+        if model.oracle.can_sum:
+            return super().temperature(model, turns, problem, weight, **search)
+        _, rows, Y, known = problem.examples(0, problem.n_samples)
+        parts = []
+        for one, chosen in turns:
+            margins = one.unknown(rows.take(chosen)).margins(one.weights).ravel()
+            labels = (Y if known is None else known)[chosen].ravel()
+            each = np.ones(len(chosen)) if weight is None else weight[chosen]
+            parts.append((margins, labels, np.repeat(each, len(model.labels))))
+        margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
+        return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
+
+
+class MultilabelModel(TaskModel):
+    """Labels, pairs of them that interact, and weights.
 
     Attributes
     ----------
@@ -64,6 +108,9 @@ class MultilabelModel(CalibratedStructures):
     kind = "multilabel"
     record = RECORD
     estimator = "MultilabelClassifier"
+    has_temperature = True
+    calibration = SetCalibration()
+    calibrates = False
     sums_over_known = True
 
     def __init__(
@@ -88,23 +135,12 @@ class MultilabelModel(CalibratedStructures):
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: LabelSets, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
-    def is_open(self, data: Any) -> bool:
-        return bool((data[1] < 0).any())
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        whole = np.flatnonzero((data[1] >= 0).all(axis=1))
-        return self.some(data, sample_weight, whole)
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        rows, Y = data
-        return (rows.take(train), Y[train]), (rows.take(test), Y[test])
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: LabelSets) -> Held:
         """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
-        rows, Y = data
+        rows, Y = examples.rows, examples.Y
         right = Y > 0
         if is_log(self.params.get("loss")):
             p = self.unknown(rows).marginals(self.weights)
@@ -120,41 +156,26 @@ class MultilabelModel(CalibratedStructures):
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search(data, sample_weight, solver)
+    def search_of_loss(self, examples: LabelSets, solver: Any) -> Any:
+        search = super().search_of_loss(examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
         return search
 
-    def scale(self, data: Any) -> float:
-        return total_variance(data[0])
+    def scale(self, examples: LabelSets) -> float:
+        return total_variance(examples.rows)
 
     # ---- probabilities ----------------------------------------------------------------------------
-
-    def temperature_of(self, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
-        """That of sets; where there are no sums over them, that of labels, by their margins alone."""
-        if self.oracle.can_sum:
-            return super().temperature_of(turns, problem, weight, **search)
-        _, rows, Y, known = problem.examples(0, problem.n_samples)
-        parts = []
-        for model, chosen in turns:
-            margins = model.unknown(rows.take(chosen)).margins(model.weights).ravel()
-            labels = (Y if known is None else known)[chosen].ravel()
-            each = np.ones(len(chosen)) if weight is None else weight[chosen]
-            parts.append((margins, labels, np.repeat(each, len(self.labels))))
-        margins, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-        scores, may = np.column_stack([0.0 * margins, margins]), np.column_stack([labels != 1, labels != 0])
-        return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to rows that the model was not trained on."""
         Y = read_sets(y, self.labels)[2]
         check_evidence((Y >= 0).any())
-        self.calibrate_on(self.oracle.bind(self.rows(X), Y, rescaling=None))
+        calibrate_on(self, self.oracle.bind(self.rows(X), Y, rescaling=None))
 
     def proba(self, X: Any, n_threads: int = 1) -> Any:
         """The probability of each label: array (n_samples, n_labels)."""
-        weights, rows = self.probable_weights("predict_proba"), self.rows(X)
+        weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
             return expit(self.margins(X, n_threads) / self.temperature)
         return np.concatenate(

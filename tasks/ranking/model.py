@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
@@ -16,9 +17,10 @@ from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
+from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, label_array
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Choice, Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
@@ -85,8 +87,10 @@ def judged_rows(parts: Any) -> Any:
         size = float(np.linalg.norm(part.model.weights))
         if size == 0.0:
             return None
-        scores = (part.model.scores_of(part.others[0]) - part.model.mean_score(part.problem)) / size
-        found.append((scores, part.others[1] > 0, np.broadcast_to(1.0 * part.weight_of_others, len(scores))))
+        others = part.others
+        scores = (part.model.scores_of(others.rows) - part.model.mean_score(part.problem)) / size
+        weight = np.ones(len(scores)) if others.weight is None else others.weight
+        found.append((scores, others.label_ids > 0, weight))
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
@@ -102,7 +106,7 @@ def threshold_of(scores: Any, positive: Any, weights: Any, *, by_f1: bool) -> fl
     return float(0.5 * (ranked[k] + below[k]))
 
 
-class GroupModel(ChoosingModel):
+class GroupModel(TaskModel):
     """A weight for each feature, that of an intercept last.
 
     Attributes
@@ -148,8 +152,8 @@ class GroupModel(ChoosingModel):
     def intercept(self) -> float:
         return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search(data, sample_weight, solver)
+    def search_of_loss(self, examples: Any, solver: Any) -> Any:
+        search = super().search_of_loss(examples, solver)
         search.lowest = LOWEST
         return search
 
@@ -192,27 +196,38 @@ class GroupModel(ChoosingModel):
         return {}
 
 
+@dataclass(frozen=True, eq=False)
+class Queries(Examples):
+    """Queries: groups of rows with grades.
+
+    Attributes
+    ----------
+    rows : Groups
+    grades : ndarray of shape (n_rows,)
+    """
+
+    rows: Groups
+    grades: NDArray[np.float64]
+
+    def take(self, chosen: NDArray[np.intp]) -> Self:
+        rows, places = self.rows.take(chosen)
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(self, rows=rows, grades=self.grades[places], weight=weight)
+
+
 class RankerModel(GroupModel):
-    """Data are ``(Groups, grades)``, an example is a query."""
+    """A model of the grades of rows within their queries."""
 
     kind = "ranking"
     estimator = "Ranker"
     record = record_of(RANKER_LOSSES)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        return self.oracle(self.k).bind(*data, **solver.formulation()), sample_weight
+    def bind(self, examples: Queries, solver: Any) -> tuple[Any, Any]:
+        return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight
 
-    def n_examples(self, data: Any) -> int:
-        return len(data[0])
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        groups, grades = data
-        parts = [groups.take(chosen) for chosen in (train, test)]
-        return (parts[0][0], grades[parts[0][1]]), (parts[1][0], grades[parts[1][1]])
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: Queries) -> Held:
         """The mean over queries of the loss's metric; a query whose grades say nothing does not count."""
-        groups, grades = data
+        groups, grades = examples.rows, examples.grades
         values = self.metrics(grades, self.scores_of(groups.rows), groups.bounds)
         says = ~np.isnan(values)
         name = {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[self.loss]
@@ -230,8 +245,8 @@ class RankerModel(GroupModel):
         """`metric` by query: array (n_queries,)."""
         return np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
 
-    def scale(self, data: Any) -> float:
-        return total_variance(data[0].rows)
+    def scale(self, examples: Queries) -> float:
+        return total_variance(examples.rows.rows)
 
     def explain(self, x: Any) -> Explanation:
         """For the rows of one query, a matrix: why one row is ranked before the next; outputs are row numbers."""
@@ -245,8 +260,8 @@ class RankerModel(GroupModel):
 
 def prepare(
     params: Any, X: Any, grades: Any, bounds: Any, before: Any = None, weight: Any = None
-) -> tuple[RankerModel, Any]:
-    """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
+) -> tuple[RankerModel, Queries]:
+    """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
 
     Parameters
     ----------
@@ -281,11 +296,11 @@ def prepare(
         raise ValueError("nothing can be learnt: in each query all rows have the same grade")
     if params.loss == "ndcg":  # without gains a query adds nothing; with equal ones it would ask for equal scores
         grades = np.where(np.repeat(are_equal, np.diff(bounds)), 0.0, grades)
-    return model, (Groups(model.rows(X), bounds), grades)
+    return model, Queries(Groups(model.rows(X), bounds), grades)
 
 
 class SampleModel(GroupModel):
-    """Data are ``(rows, label ids)``; all of them together are one example, whose weight is their number.
+    """A model of rows that are one example together, whose weight is their number.
 
     Attributes
     ----------
@@ -313,7 +328,7 @@ class SampleModel(GroupModel):
 
     def with_bound(self, bound: str) -> Self:
         """The same model, to be trained with the hinge of a loss."""
-        model = self.again()
+        model = self.copy()
         model.bound = bound
         return model
 
@@ -330,10 +345,10 @@ class SampleModel(GroupModel):
     def intercept(self) -> float:
         return super().intercept - self.threshold
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        rows, y = data
-        if sample_weight is not None:
-            copies = np.repeat(np.arange(len(y)), sample_weight.astype(np.int64))
+    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+        rows, y = examples.rows, examples.label_ids
+        if examples.weight is not None:
+            copies = np.repeat(np.arange(len(y)), examples.weight.astype(np.int64))
             rows, y = rows.take(copies), y[copies]
         groups = Groups(rows, np.array([0, len(y)], dtype=np.int64))
         return self.oracle(self.n_found(len(y))).bind(groups, y, **solver.formulation()), np.array([float(len(y))])
@@ -346,12 +361,12 @@ class SampleModel(GroupModel):
         """That of the rows of a problem, without a threshold."""
         return float(self.scores_of(problem.data.rows).mean())
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         """Set the weights to those of a run, and the threshold to where held-out rows say, by which C was chosen.
 
         Without such to where it finds as many rows of training as are positive, unless an intercept is learnt.
         """
-        super().learn(run)
+        super().set_weights_from(run)
         self.threshold = 0.0
         if not self.has_threshold:
             return
@@ -363,7 +378,7 @@ class SampleModel(GroupModel):
             first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+    def search(self, examples: LabeledRows, solver: Any) -> Any:
         """C by cutting planes: passes over one example know nothing of its next ones.
 
         A loss that hardly any weights bound below 1 has the hinge of the ROC area beside its own.
@@ -371,10 +386,10 @@ class SampleModel(GroupModel):
         bounds = [self.bound]
         if self.loss in STEEP and self.fit_intercept and not self.is_trained and solver.rescaling != "slack":
             bounds.append("roc_area")
-        searches = [SampleSearch(self.with_bound(bound), data, sample_weight, solver) for bound in bounds]
+        searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
         for search in searches:
             search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
-            if self.has_threshold and data[1].sum() < FEW:
+            if self.has_threshold and examples.label_ids.sum() < FEW:
                 search.turns = TURNS
             if isinstance(solver, DualSolver):
                 rescaling = solver.rescaling or "margin"
@@ -386,20 +401,12 @@ class SampleModel(GroupModel):
         if choice.loss is not None:
             self.bound = choice.loss
 
-    def _adopt_part(self, part: Any) -> Any:
-        self.bound = part.model.bound
-        return super()._adopt_part(part)
+    def adopt_loss(self, other: Any) -> None:
+        self.bound = other.bound
 
-    def strata(self, data: Any) -> Any:
-        return data[1]
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        rows, y = data
-        return (rows.take(train), y[train]), (rows.take(test), y[test])
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: LabeledRows) -> Held:
         """The metric that the loss is of, as a ratio of sums over rows."""
-        y, scores = data[1] > 0, self.scores_of(data[0])
+        y, scores = examples.label_ids > 0, self.scores_of(examples.rows)
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
         if self.loss == "f1" and not self.has_threshold:
@@ -415,11 +422,11 @@ class SampleModel(GroupModel):
         name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
         return Held(name, found * y, found)
 
-    def scale(self, data: Any) -> float:
+    def scale(self, examples: LabeledRows) -> float:
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""
-        rows, y = data
+        y = examples.label_ids
         n, n_positive = len(y), max(int(y.sum()), 1)
-        variance = total_variance(rows)
+        variance = total_variance(examples.rows)
         if 0.0 < variance < n * LEAST_VARIANCE:
             raise ValueError("X is too small for C to be chosen; scale the features up")
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from structsvm.metrics import break_even_point, ordered_pairs, precision_at_k
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.classifier import Classifier
-from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.solver import make_solver
@@ -145,12 +146,13 @@ class MultivariateClassifier(Classifier):
             check_unchanged(self, model, ("loss", "k", "fit_intercept"))
         return model, X
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
         if (self.loss == "prec_at_k") != (self.k is not None):
             raise ValueError(
                 f"The 'k' parameter belongs to loss='prec_at_k', which needs it. Got k={self.k!r}, loss={self.loss!r}."
             )
-        model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, classes=classes)
+        model, examples = super()._prepare(X, y, sample_weight, before, classes=classes)
+        X, label_ids, weight = examples.rows, examples.label_ids, examples.weight
         check_copies(weight)
         if before is None:
             check_scale(X)
@@ -164,7 +166,7 @@ class MultivariateClassifier(Classifier):
         if self.k is not None and self.k > counts.sum():
             raise ValueError(f"k = {self.k} rows are to be found of {counts.sum():g}")
         model.share = (self.k or 0) / counts.sum()
-        return model, (model.rows(X), label_ids), weight
+        return model, replace(examples, rows=model.rows(X))
 
     # ---- what was learnt ------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -13,7 +14,8 @@ from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.classifier import ACCEPTED
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import TaskEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
@@ -163,20 +165,20 @@ class Ranker(TaskEstimator):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, group: Any = None, qid: Any = None
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Any, Any]:
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
         grades = np.asarray(y, dtype=np.float64)
         bounds = query_bounds(len(grades), group, qid)
         weight = checked_sample_weight(sample_weight, len(grades))
-        model, data = prepare(self, X, grades, bounds, before, weight)
+        model, queries = prepare(self, X, grades, bounds, before, weight)
         if before is None:
             model.columns = columns
         if weight is not None:
             starts = bounds[:-1]
             if (np.maximum.reduceat(weight, starts) != np.minimum.reduceat(weight, starts)).any():
                 raise ValueError("sample_weight must be the same for all rows of a query")
-            weight = weight[starts]
-        return model, data, weight
+            queries = replace(queries, weight=weight[starts])
+        return model, queries
 
     # ---- prediction -----------------------------------------------------------------------------
 

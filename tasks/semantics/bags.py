@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from structsvm.features.sources import load_text
 from structsvm.stored_values import Array, Field, Value
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
+from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.features import split_sentence
@@ -28,6 +30,20 @@ def as_grammar(grammar: Any) -> Any:
 
 # What files of both models have.
 GRAMMAR: dict[str, Field | Array] = {"grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class MeaningBags(Examples):
+    """Sentences with the bags of their meanings.
+
+    Attributes
+    ----------
+    sentences : list of list of tokens
+    bags : list of list of trees
+    """
+
+    sentences: list[Any]
+    bags: list[Any]
 
 
 class BagModel(TaskModel):
@@ -62,13 +78,14 @@ class BagModel(TaskModel):
             check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)
         self.settings, self.grammar = settings, as_grammar(params.grammar)
 
-    def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:
+    def read(self, sentences: Any, bags: Any, places: Any = None, weight: Any = None) -> MeaningBags:
         """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
         if len(sentences) != len(bags):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
         places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
         trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
-        return self.tokens_of(sentences, places, allow_empty=False), trees
+        tokens = self.tokens_of(sentences, places, allow_empty=False)
+        return MeaningBags(tokens, trees, weight=checked_sample_weight(weight, len(tokens)))
 
     def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
         """Words of sentences, checked; `places` as for `read`."""

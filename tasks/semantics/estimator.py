@@ -16,7 +16,7 @@ from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checke
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
-from structsvm.tasks.common.estimator import StructureEstimator, as_list, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import CALLABLE, TRAINING, check_settled
 from structsvm.tasks.common.solver import AUTO
@@ -277,7 +277,7 @@ class SemanticParser(StructureEstimator):
     def _make_solver(self, before: Any = None) -> Any:
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
         X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:
             raise ValueError("there are no sentences to train on")
@@ -286,11 +286,8 @@ class SemanticParser(StructureEstimator):
             check_settled([("method", self.method, before.method)])
         model = BagModel.methods[self.method](self) if before is None else before
         model.follow(self)
-        data, weight = model.read(X, y), checked_sample_weight(sample_weight, len(X))
-        if isinstance(model, HybridModel) and weight is not None and weight.any():  # what has none teaches no phrases
-            kept = np.flatnonzero(weight).tolist()
-            data, weight = tuple([of_all[i] for i in kept] for of_all in data), weight[kept]
-        return model, data, weight
+        examples = model.read(X, y, weight=sample_weight)
+        return model, examples.of_weight() if isinstance(model, HybridModel) else examples  # 0 teaches no phrases
 
     def _fitted(self) -> Any:
         """The model, with the parameters as they are now that prediction alone asks for."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,9 @@ from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning,
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
-from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import MANY, Choice, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
-from structsvm.tasks.semantics.bags import GRAMMAR, BagModel
+from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import (
     FEATURES,
@@ -39,6 +38,9 @@ from structsvm.tasks.semantics.likelihood import (
     make_likelihood,
     warn_of_left_out,
 )
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -84,7 +86,7 @@ RECORD = Record({
 EMPTY = Symbol("-", None)
 
 
-class HybridModel(BagModel, ChoosingModel, method="hybrid"):
+class HybridModel(BagModel, method="hybrid"):
     """Units, lexicon, features and their weights.
 
     Attributes
@@ -98,10 +100,10 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
     has_temperature = True
     fixed = ("lowercase", "lexicon", "features")
     followed = (*fixed, "abstain_below")
+    weights: Any = None
     hybrid: HybridTrees
     meanings: list[Any]
     order: ArgumentOrder
-    first: Any = None  # while a first training with a margin is made ready: the weights to start from
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -124,9 +126,8 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
                 waiting += node[1:]
         return trees
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The sentences and bags that `read` returns."""
-        tokens, bags = data
+    def bind(self, examples: MeaningBags, solver: Any) -> tuple[Any, Any]:
+        tokens, bags, weight = examples.sentences, examples.bags, examples.weight
         check_lengths(tokens)
         self._check_grammar(bags)
         meanings = list(chain.from_iterable(bags))
@@ -138,24 +139,24 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
         self.order = ArgumentOrder(self.meanings)
         if isinstance(solver, BagLikelihood):
-            return HybridProblem(self.hybrid, tokens, bags), sample_weight
+            return HybridProblem(self.hybrid, tokens, bags), weight
         if not self.is_trained:
-            self.first = first_weights(self.hybrid, tokens, bags)
-        weights = self.weights if self.is_trained else self.first
+            self.weights = first_weights(self.hybrid, tokens, bags)
         self.hybrid.loss_name = self.params["loss"]
-        return margin_problem(self.hybrid, tokens, bags, weights, solver, sample_weight)
+        return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
 
-    def completing(self, solver: Any, data: Any) -> Any:
+    def adapted(self, solver: Any, examples: MeaningBags) -> Any:
         """Derivations are hidden: a solver of the dual completes them."""
-        return solver if isinstance(solver, BagLikelihood | LatentSVM) else LatentSVM(solver)
+        return solver if solver.completes else LatentSVM(solver)
 
-    def prior(self, data: Any, sample_weight: Any) -> Any:
-        return self.first
+    def prior(self, examples: MeaningBags) -> Any:
+        """The weights that binding to a margin has set."""
+        return self.weights
 
-    def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
-        self.first = self.temperature = None
-        if isinstance(run, LikelihoodRun):
-            run.warn_of_left_out()
+    def finish(self, job: Job) -> None:
+        self.temperature = None
+        if isinstance(job.run, LikelihoodRun):
+            job.run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
         """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
@@ -191,21 +192,16 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 
     # ---- the length of steps --------------------------------------------------------------------
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        return StepSearch(self, data, sample_weight, solver)
+    def search_of_loss(self, examples: MeaningBags, solver: Any) -> Any:
+        return StepSearch(self, examples, solver)
 
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        tokens, bags = data
-        first, second = (([tokens[i] for i in rows], [bags[i] for i in rows]) for rows in (train, test))
-        return first, second
-
-    def judged(self, data: Any) -> Held:
-        tokens, bags = data
-        found = [{d.meaning for d, _ in best} for best in self.kbest(tokens, 1)]
+    def held_out_scores(self, examples: MeaningBags) -> Held:
+        bags = examples.bags
+        found = [{d.meaning for d, _ in best} for best in self.kbest(examples.sentences, 1)]
         in_bags = [not best.isdisjoint(map(self.order.sorted, bag)) for best, bag in zip(found, bags, strict=True)]
         return Held("share in bags", np.array(in_bags, dtype=float), np.ones(len(bags)))
 
-    def scale(self, data: Any) -> float:
+    def scale(self, examples: MeaningBags) -> float:
         """Steps are as long whatever the data."""
         return 1.0
 
@@ -218,9 +214,10 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         """Fit the temperature to sentences and bags that the model was not trained on."""
         from scipy.optimize import minimize_scalar
 
-        tokens, bags = self.read(X, y)
+        examples = self.read(X, y)
+        tokens = examples.sentences
         check_evidence(any(self.kbest(tokens, 1)))
-        bags = [{*map(self.order.sorted, bag)} for bag in bags]
+        bags = [{*map(self.order.sorted, bag)} for bag in examples.bags]
 
         def loss(log_temperature: float) -> float:
             """Minus the logs of how probable it was that what is predicted is in the bag, or that it is not."""
@@ -340,13 +337,13 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 class StepSearch(Search):
     """The choice of the length of steps, for a first training on many sentences whose bags hold several meanings."""
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
-        super().__init__(model, data, weight, solver, (STEP, SLOWER))
+    def __init__(self, model: Any, examples: MeaningBags, solver: Any) -> None:
+        super().__init__(model, examples, solver, (STEP, SLOWER))
         self.solver.set_params(max_iter=solver.max_iter)
 
     def choose(self, monitor: Any) -> Choice | None:
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
-        bags = self.data[1]
+        bags = self.examples.bags
         is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
         if is_first and len(bags) >= MANY and any(len(bag) > 1 for bag in bags):
             return super().choose(monitor)

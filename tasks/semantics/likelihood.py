@@ -376,6 +376,7 @@ class BagLikelihood(Solver):
     """
 
     needs = frozenset({"meanings in bags"})
+    completes = True
     max_iter: int
 
     _constraints = Solver._constraints | {"C": POSITIVE}

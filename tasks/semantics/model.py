@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import chain, pairwise
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ from structsvm.oracles._ambiguous import decision_scores
 from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Record, Stored, Value, checked_arrays, strings
 from structsvm.structures.meanings import Symbol
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.bags import GRAMMAR, BagModel
+from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.training import Job
 
 # Of a tagger: the names of its attributes, its weights, and what training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
@@ -107,7 +110,7 @@ class Tagger:
         self.number = {label: k for k, label in enumerate(labels)}
         self.weights = np.zeros((0, len(labels))) if weights is None else weights
 
-    def again(self) -> Any:
+    def copy(self) -> Any:
         """A copy whose attributes and labels may grow."""
         return Tagger(self.labels, self.encoder.index, self.weights)
 
@@ -183,48 +186,40 @@ class SemanticModel(BagModel, method="ospas"):
                 known.update({role: self.roles.number[role] for roles in found for role in roles.values()})
                 self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
 
-    def again(self) -> Any:
+    def copy(self) -> Any:
         model = copy.copy(self)
-        model.symbols, model.roles = self.symbols.again(), self.roles.again()
+        model.symbols, model.roles = self.symbols.copy(), self.roles.copy()
         model.relation_roles = defaultdict(dict, {symbol: dict(known) for symbol, known in self.relation_roles.items()})
         model.nested = set(self.nested)
         return model
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The sentences and bags that `read` returns, also with new words and symbols."""
-        return SemanticProblem(self, *data), sample_weight
+    def bind(self, examples: MeaningBags, solver: Any) -> tuple[Any, Any]:
+        """The problem of sentences and bags, also with new words and symbols."""
+        return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.tagger_arrays
 
-    def learn(self, run: Any) -> None:
+    def set_weights_from(self, run: Any) -> None:
         state = run.state
         self.tagger_arrays = state.to_arrays()
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def train(
-        self,
-        data: Any,
-        solver: Any,
-        *,
-        passes: int | None = None,
-        resume: bool = False,
-        choose: bool = False,
-        **options: Any,
-    ) -> Any:
-        """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
+    def settle(self, job: Job) -> None:
+        """Train in passes that later calls resume bit for bit; the solver's C is but the default, and stays it.
 
-        Once all that the bags hold is registered, it makes no difference in what portions sentences come. With `choose`
-        the solver's C is but the default, and stays it.
+        Once all that the bags hold is registered, it makes no difference in what portions sentences come.
         """
-        before = self.result
-        run = super().train(data, solver, passes=solver.n_passes if passes is None else passes, **options)
-        if before is not None:
+        job.passes = job.solver.n_passes if job.passes is None else job.passes
+        job.choose = False
+
+    def finish(self, job: Job) -> None:
+        """Count all trainings in the result."""
+        if job.before is not None:
+            before, result = job.before.result, self.result
             counts = ("n_iter", "n_argmax", "seconds")
-            result = run.result()
             self.result = replace(result, **{name: getattr(before, name) + getattr(result, name) for name in counts})
-        return run
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -18,10 +18,11 @@ from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import Solver
-from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
-from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
+from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -290,9 +291,8 @@ class SequenceLabeler(StructureEstimator):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
-    ) -> tuple[Any, Any, Any]:
-        model, tokens, label_ids = prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
-        return model, (tokens, label_ids), checked_sample_weight(sample_weight, len(tokens))
+    ) -> tuple[Any, Any]:
+        return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 

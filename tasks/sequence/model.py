@@ -21,27 +21,33 @@ from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
-from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
-from structsvm.progress import Monitor
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.shards.tokens import StoredTokens
 from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
-from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.losses import MARGIN, MOST_MOMENTS, AddedModel, PartSearch
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    check_sums,
+    probable_weights,
+    temperature_of_loss,
+)
+from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair
-from structsvm.tasks.sequence.labels import encode_known, fragments
+from structsvm.tasks.sequence.examples import LabeledSequences
+from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
     check_segments,
     check_sharded,
@@ -108,7 +114,7 @@ LONG = 256
 NONE = Phrases([], [], [], SHORTEST)
 
 
-class SequenceModel(AddedModel, CalibratedStructures):
+class SequenceModel(TaskModel):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -122,8 +128,6 @@ class SequenceModel(AddedModel, CalibratedStructures):
         Divisor of the scores for probabilities; None: not known.
     units : Units or None
         Those of rows of numbers; None: tokens are taken as they are.
-    sets : bool array of shape (n_sets, n_labels)
-        Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
     """
@@ -131,7 +135,11 @@ class SequenceModel(AddedModel, CalibratedStructures):
     kind = "sequence"
     estimator = "SequenceLabeler"
     record = RECORD
-    sums_over_known = True
+    has_temperature = True
+    calibration = StructureCalibration()
+    calibrates = False
+    comparison = SumSearch
+    sums_over_known = narrows = True
     C_of_few = 1.0
 
     def __init__(
@@ -149,8 +157,6 @@ class SequenceModel(AddedModel, CalibratedStructures):
         self.encoder, self.labels, self.oracle, self.units = encoder, labels, oracle, units
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": encoder.n_features}
-        self.sets = np.zeros((0, len(labels)), dtype=bool)
-        self.origin: Any = None
         self.temperature = temperature_of_loss(oracle)
 
     @property
@@ -163,68 +169,62 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
-        self._checked(*data)  # whose errors name sequences of the whole
-        return super()._choose(data, solver, sample_weight, monitor)
-
-    def first_loss(self, data: Any) -> str:
+    def first_loss(self, examples: LabeledSequences) -> str:
         """The log loss where labels are known in part."""
-        return "log" if self.is_open(data) and "log" in self.possible_losses(data) else self.loss
+        return "log" if examples.has_unknown and "log" in self.possible_losses(examples) else self.loss
 
-    def possible_losses(self, data: Any) -> Any:
-        tokens, oracle = data[0], self.oracle
+    def possible_losses(self, examples: LabeledSequences) -> Any:
+        """The losses that may be added: no log loss if it takes much memory."""
+        tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
             pairs = tokens.n_tokens * oracle.n_labels if oracle.n_bigrams else 0
         else:
             pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
         rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        is_large = isinstance(tokens, StoredTokens) or rows * oracle.stride > MOST_MOMENTS
+        is_large = examples.is_stored or rows * oracle.stride > MOST_MOMENTS
         if self.params.get("loss") != AUTO or self.is_trained or is_large:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> PartSearch:
+    def search(self, examples: LabeledSequences, solver: Any) -> Any:
+        self._checked(examples)  # whose errors name sequences of the whole
+        return super().search(examples, solver)
+
+    def losses_to_compare(self, examples: LabeledSequences) -> Any:
+        losses = self.possible_losses(examples)
+        return () if len(losses) < 2 or examples.has_unknown else losses
+
+    def adopt_loss(self, other: Any) -> None:
+        self.oracle = other.oracle
+
+    def search_of_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
         model = self
-        if self.is_open(data) and not is_log(self.loss):
-            model = self.again()
+        if examples.has_unknown and not is_log(self.loss):
+            model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-            tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
-            data = tokens, label_ids
-            sample_weight = None if sample_weight is None else sample_weight[model.origin]
-        return PartSearch(model, data, sample_weight, solver)
+        return PartSearch(model, examples, solver)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
-        oracle, known = self._checked(*data)
-        problem = oracle.bind(data[0], known, **solver.formulation())
-        if isinstance(data[0], StoredTokens):
-            data[0].set_sections(problem)
-        if sample_weight is not None and problem.groups is not None:
-            sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
-        return problem, sample_weight
+    def bind(self, examples: LabeledSequences, solver: Any) -> tuple[Any, Any]:
+        """The oracle bound to sequences; a weight per decision for greedy inference."""
+        weight = examples.weight
+        problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
+        if examples.is_stored:
+            examples.tokens.set_sections(problem)
+        if weight is not None and problem.groups is not None:
+            weight = np.repeat(weight, np.diff(problem.groups))
+        return problem, weight
 
-    def _checked(self, tokens: Any, label_ids: Any) -> tuple[Any, Any]:
-        """The oracle that trains, and what is known of the labels; ValueError if the constraints do not allow these."""
-        known = self.known(label_ids)
+    def _checked(self, examples: LabeledSequences) -> Any:
+        """The oracle that trains; ValueError if the constraints do not allow what is known of the labels."""
         if self.params.get("broken") == "predict":
-            return self.oracle.without_masks(), known
-        if known is label_ids:
-            self._check_constraints(tokens, label_ids)
-            return self.oracle, known
-        self._check_known(tokens, known)
+            return self.oracle.without_masks()
+        if not examples.has_unknown:
+            self._check_constraints(examples.tokens, examples.label_ids)
+            return self.oracle
+        self._check_known(examples.tokens, examples.known)
         # From left to right, completions might find no way through the masks.
-        return self.oracle.without_masks() if self.is_greedy else self.oracle, known
-
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        return self.narrowed(data)
-
-    def known(self, label_ids: Any) -> Any:
-        """What is known of labels, as oracles take it."""
-        return KnownLabels(label_ids, self.sets) if self.is_open((None, label_ids)) else label_ids
-
-    def is_open(self, data: Any) -> bool:
-        return bool(len(self.sets) and (data[1] >= len(self.labels)).any())
+        return self.oracle.without_masks() if self.is_greedy else self.oracle
 
     def _check_known(self, tokens: Any, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
@@ -263,7 +263,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
-        self.check_sums("calibrate")
+        check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
         if self.segments is not None:
             y, form = given(y, tokens.lengths)
@@ -271,14 +271,14 @@ class SequenceModel(AddedModel, CalibratedStructures):
         _, label_ids, sets = encode_known(y, tokens, self.labels)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
-        self.calibrate_on(self.oracle.bind(tokens.without_empty(), known, rescaling=None))
+        calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
 
         `allowed` is that of `predict`.
         """
-        weights = self.probable_weights("predict_marginals")
+        weights = probable_weights(self, "predict_marginals")
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), [], 0
@@ -298,8 +298,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
     ) -> list[Any]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
-        self.check_sums("predict_kbest")
-        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        check_sums(self, "predict_kbest")
+        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
@@ -327,7 +327,7 @@ class SequenceModel(AddedModel, CalibratedStructures):
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if self.segments is None:
             raise ValueError("predict_spans needs a model with segments=True")
-        weights = self.probable_weights("probabilities=True") if probabilities else None
+        weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         found = [spans_of(tags) for tags in self.named(self.predict_tokens(tokens), tokens.offsets)]
         if not probabilities:
@@ -360,26 +360,15 @@ class SequenceModel(AddedModel, CalibratedStructures):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def groups(self, data: Any) -> Any:
-        return self.origin
-
-    def n_examples(self, data: Any) -> int:
-        return len(data[0])
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        tokens, label_ids = data
-        train, test = ((tokens.take(s), label_ids[take_ranges(tokens.offsets, s)[1]]) for s in (train, test))
-        return train, test
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: LabeledSequences) -> Held:
         """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens.
 
         Of sequences known in part, how many predictions agree with what is known of tokens of which something is.
         """
-        tokens, label_ids = data
+        tokens, label_ids = examples.tokens, examples.label_ids
         predicted = self.predict_tokens(tokens)
-        if len(self.sets) and self.origin is None:
-            table: Any = KnownLabels(label_ids, self.sets).table
+        if len(examples.sets) and examples.origin is None:
+            table: Any = KnownLabels(label_ids, examples.sets).table
             says = ~table.all(axis=1)[label_ids]
             sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
             return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
@@ -392,8 +381,8 @@ class SequenceModel(AddedModel, CalibratedStructures):
         right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[tokens.offsets]
         return Held("accuracy", np.diff(right), tokens.lengths)
 
-    def scale(self, data: Any) -> float:
-        tokens = data[0]
+    def scale(self, examples: LabeledSequences) -> float:
+        tokens = examples.tokens
         return 2.0 * (total_variance(tokens) + (total_variance(tokens.bigrams) if tokens.n_bigrams else 0.0))
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -626,8 +615,8 @@ def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
 
 def prepare(
     params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None, weight: Any = None
-) -> tuple[Any, Any, Any]:
-    """Return ``(model, tokens, label_ids)``: a model as parameters ask for it, X and y encoded.
+) -> tuple[SequenceModel, LabeledSequences]:
+    """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
     Parameters
     ----------
@@ -642,18 +631,18 @@ def prepare(
         Sequences of weight 0 have no influence on the units of columns and the balance of classes.
     """
     if isinstance(X, SequenceShards):
-        return prepare_shards(params, X, before, lengths=lengths, classes=classes)
+        return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
-        labels, label_ids, before.sets = encode_known(y, tokens, before.labels)
+        labels, label_ids, sets = encode_known(y, tokens, before.labels)
         if params.broken == "repair":
-            check_whole(before.sets)
+            check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
-        return before, tokens, label_ids
+        return before, examples_of(tokens, label_ids, sets, weight)
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids, sets = encode_known(y, tokens, None if classes is None else sort_labels(listed(classes)))
@@ -664,12 +653,17 @@ def prepare(
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)])
     model = SequenceModel(encoder, labels, oracle, units=units)
-    if len(sets):
-        model.sets = sets
-    return model, model.in_units(tokens), label_ids
+    return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths: Any, classes: Any) -> Any:
+def examples_of(tokens: Any, label_ids: Any, sets: Any, weight: Any) -> LabeledSequences:
+    """Encoded sequences with the weight of each, which is checked."""
+    return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
+
+
+def prepare_shards(
+    params: Any, shards: SequenceShards, before: Any, *, lengths: Any, classes: Any, weight: Any
+) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
     encoder = shards.encoder
     given = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
@@ -684,11 +678,11 @@ def prepare_shards(params: Any, shards: SequenceShards, before: Any, *, lengths:
             raise ValueError("the model to resume was trained on other data than columns")
         if features_fingerprint(before.encoder, before.labels) != shards.fingerprint():
             raise ValueError("the model to resume has other features or labels than the shards")
-        before.sets = before.sets[:0]
         check_unchanged(params, before, shards.label_ids)
-        return before, shards.tokens, shards.label_ids
-    model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
-    return model, shards.tokens, shards.label_ids
+        model = before
+    else:
+        model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
+    return model, examples_of(shards.tokens, shards.label_ids, np.zeros((0, len(model.labels)), dtype=bool), weight)
 
 
 def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
@@ -712,7 +706,7 @@ def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
 
 def prepare_segments(
     params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any, weight: Any
-) -> tuple[Any, Any, Any]:
+) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for whole segments."""
     check_segments(params)
     X = read(X)
@@ -723,9 +717,9 @@ def prepare_segments(
         y, form = given(y, tokens.lengths)
         tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
         check_classes(None if classes is None else all_tags([], classes), before.labels)
-        labels, label_ids, before.sets = encode_known(tags, tokens, before.labels)
+        labels, label_ids, sets = encode_known(tags, tokens, before.labels)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
-        return before, tokens, label_ids
+        return before, examples_of(tokens, label_ids, sets, weight)
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
     if encoder.n_bigrams:
@@ -741,9 +735,7 @@ def prepare_segments(
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
-    if len(sets):
-        model.sets = sets
-    return model, model.in_units(tokens), label_ids
+    return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
 def nothing_left(i: int) -> ValueError:

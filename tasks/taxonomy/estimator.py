@@ -23,7 +23,8 @@ from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of, weighted_by_class
+from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
+from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import AUTO, is_log, make_solver
@@ -303,7 +304,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             )
         return solver
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
         params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
@@ -318,10 +319,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
             check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
             weight = checked_sample_weight(sample_weight, len(X))
-            model, data = kind.prepare(params, X, y, before=before)
+            model, examples = kind.prepare(params, X, y, before=before, weight=weight)
             if before is None:
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
-            return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])
+            return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
         if vectorizer is not None:
             X = vectorizer.transform(as_texts(X))
         elif self.vectorizer is not None:
@@ -336,12 +337,12 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
-        model, data = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
-        if self.class_weight is not None and model.is_open(data):
+        model, examples = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
+        if self.class_weight is not None and examples.has_unknown:
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
-        return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])
+        return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
 
     def _check_float32(self, given: Any, X: Any, columns: Any) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from structsvm.kernel._kernels import Kernel
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.stored_values import Stored
-from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, kernel_of
+from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
@@ -43,7 +43,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel):
     def prepare(
         cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
     ) -> tuple[Any, Any]:
-        """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
+        """Return ``(model, examples)``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         if sets:
             raise ValueError(
@@ -57,15 +57,15 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel):
             model = before
             model.check_same(taxonomy, structure)
             model.machine.check_kernel(params, X)
-        return model, (X, label_ids.astype(np.int32))
+        return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
-    def again(self) -> Any:
-        other = super().again()
+    def copy(self) -> Any:
+        other = super().copy()
         other.machine = copy.copy(self.machine)
         return other
 
-    def scale(self, data: Any) -> float:
-        return self.machine.kernel_scale(data[0]) * self.loss_scale()
+    def scale(self, examples: KernelRows) -> float:
+        return self.machine.kernel_scale(examples.rows) * self.loss_scale()
 
     # ---- prediction -----------------------------------------------------------------------------
 

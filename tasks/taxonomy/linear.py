@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import copy
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from structsvm.features.dense import DenseRows
-from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
-from structsvm.shards.tokens import StoredTokens
+from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, Count, Record, Stored
-from structsvm.tasks.common.calibration import one_hot
+from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.labels import label_array, summed
-from structsvm.tasks.common.losses import MARGIN, MOST_MOMENTS, AddedModel
-from structsvm.tasks.common.reordered import ReorderedModel
+from structsvm.tasks.common.labels import label_array
+from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.model import MARGIN
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+from structsvm.tasks.taxonomy.examples import Documents
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
@@ -53,7 +52,25 @@ LINEAR = TAXONOMY | {
 }
 
 
-class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
+class DocumentCalibration(LabelCalibration):
+    """Of documents by linear scores."""
+
+    def fit(self, job: Any) -> None:
+        if is_log(job.learner.loss):
+            job.learner.temperature = 1.0  # scores are log-odds
+        else:
+            super().fit(job)
+
+    def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+        if isinstance(solver, DualSolver):
+            return super().run_without(model, chosen, solver, problem, weight)
+        # The perceptron's examples have no weights.
+        rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
+        data = problem.decoder.documents.take(rest), problem.labels[rest]
+        return solver.start(model.oracle.bind(*data, **solver.formulation()))
+
+
+class LinearTaxonomyModel(TaxonomyModel):
     """Taxonomy, labels, and weights.
 
     Attributes
@@ -63,13 +80,13 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
     weights : ndarray of shape (oracle.n_features,), float32
     units : Units or None
         Those of the columns in training, where these are dense.
-    sets : list of ndarray or dict
-        Of the present training data: ids of labels, of which a document has one; see `known_labels`.
     """
 
     record = LINEAR
-    sums_over_known = True
-    sets: Any = ()
+    has_temperature = True
+    calibration = DocumentCalibration()
+    comparison = SumSearch
+    sums_over_known = narrows = True
     units: Units | None = None
 
     def set_rows(self, rows: Any, stored: Stored | None = None) -> None:
@@ -82,8 +99,8 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
     @classmethod
     def prepare(
         cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
-    ) -> tuple[Any, Any]:
-        """Return ``(model, (documents, label_ids))``: a model as parameters ask for it, X and y encoded.
+    ) -> tuple[Any, Documents]:
+        """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
         Parameters
         ----------
@@ -98,7 +115,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         weight : ndarray of shape (n_documents,), optional
         """
         if isinstance(X, DocumentShards):
-            return cls._prepare_shards(params, X, before)
+            return cls._prepare_shards(params, X, before, weight)
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
         documents = rows_in(None, X, structure["intercept"], as_documents)
@@ -112,18 +129,19 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
                 seen = np.concatenate(ids), documents.take(rows)
             model.set_rows(WeightRows.fit(seen[1], seen[0], model.targets.attributes, params.max_weights))
             if params.standardize and model.rows.row is None:
-                model.units = Units.of_rows(distinct(documents, label_ids, weight)[0])
+                if isinstance(documents, DenseRows):
+                    dense = Documents(documents, label_ids, len(labels), weight=weight)
+                    model.units = Units.of_rows(dense.merged().rows)
                 documents = documents if model.units is None else model.units.applied(documents)
         else:
             if is_auto(params.loss):
                 structure["loss"] = before.loss
             before.check_same(taxonomy, structure)
             documents = rows_in(before.units, X, structure["intercept"], as_documents)
-        model.sets = sets
-        return model, (model.rows.encode(documents), label_ids)
+        return model, Documents(model.rows.encode(documents), label_ids, len(labels), sets, weight=weight)
 
     @classmethod
-    def _prepare_shards(cls, params: Any, shards: Any, before: Any) -> tuple[Any, Any]:
+    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Any) -> tuple[Any, Documents]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))
         if sets or labels != shards.labels:
@@ -152,30 +170,24 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             same = before.rows.row is None and before.rows.n_rows == shards.tokens.n_features and before.units is None
             if not same or before.labels.tolist() != labels:
                 raise ValueError("the model to resume has other features or labels than the shards")
-        model.sets = sets
-        return model, (shards.tokens, label_ids)
+        return model, Documents(shards.tokens, label_ids, n, weight=weight)
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to ``(documents, label_ids)``.
+    def bind(self, examples: Documents, solver: Any) -> tuple[Any, Any]:
+        """The oracle bound to documents.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
         several times, or once with the sum of their weights. Those in shards keep their order.
         """
-        documents, label_ids = data
-        if isinstance(documents, StoredTokens):
-            problem = self.oracle.bind(documents, label_ids, **solver.formulation())
-            documents.set_sections(problem)
-            return problem, sample_weight
-        if isinstance(solver, (DualSolver, LatentSVM)):
-            documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
-        known, n = label_ids, len(self.labels)
-        if len(label_ids) and label_ids.max() >= n:
-            known = Candidates.of([*([k] for k in range(n)), *self.sets], label_ids)
-        return self.oracle.bind(documents, known, **solver.formulation()), sample_weight
+        if not examples.is_stored and isinstance(solver, (DualSolver, LatentSVM)):
+            examples = examples.merged()
+        problem = self.oracle.bind(examples.rows, examples.known, **solver.formulation())
+        if examples.is_stored:
+            examples.rows.set_sections(problem)
+        return problem, examples.weight
 
-    def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """As `TaxonomyModel.train`, in no less than `LEAST_PASSES` where columns are standardised."""
-        return super().train(data, self._patient(solver), **options)
+    def adapted(self, solver: Any, examples: Documents) -> Any:
+        """In no less than `LEAST_PASSES` where columns are standardised."""
+        return super().adapted(self._patient(solver), examples)
 
     def _patient(self, solver: Any) -> Any:
         if self.units is not None and isinstance(solver, LaRank):
@@ -191,33 +203,25 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
             self.aim_at(loss)
             self.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, self.rows.lists)
 
-    def _adopt_part(self, part: Any) -> Any:
-        self.set_loss(part.model.loss)
-        return super()._adopt_part(part)
+    def adopt_loss(self, other: Any) -> None:
+        self.set_loss(other.loss)
+        self.oracle = other.oracle
 
-    def possible_losses(self, data: Any) -> Any:
+    def losses_to_compare(self, examples: Documents) -> Any:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
-        if not adds or self.units is None or self.is_trained or len(data[1]) * len(self.labels) > MOST_MOMENTS:
-            return (self.loss,)
-        return ("log", USUAL_LOSS)
+        if not adds or self.units is None or self.is_trained or len(examples) * len(self.labels) > MOST_MOMENTS:
+            return ()
+        return () if examples.has_unknown else ("log", USUAL_LOSS)
 
-    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search_for_loss(data, sample_weight, solver)
+    def search_of_loss(self, examples: Documents, solver: Any) -> Any:
+        search = PartSearch(self, examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
-        if self.units is not None and is_cheap and len(search.data[1]) < MANY_ROWS:
+        if self.units is not None and is_cheap and len(search.examples) < MANY_ROWS:
             search.turns = TURNS
         return search
-
-    def is_open(self, data: Any) -> bool:
-        return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
-
-    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        if not self.is_open(data):
-            return data, sample_weight
-        return self.some(data, sample_weight, np.flatnonzero(data[1] < len(self.labels)))
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         n = len(self.labels)
@@ -226,33 +230,10 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        documents, label_ids, weight = distinct(data[0], data[1], sample_weight)
-        return (documents, label_ids), weight
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        documents, label_ids = data
-        train, test = ((documents.take(rows), label_ids[rows]) for rows in (train, test))
-        return train, test
-
-    def scale(self, data: Any) -> float:
-        return total_variance(data[0]) * self.loss_scale()
+    def scale(self, examples: Documents) -> float:
+        return total_variance(examples.rows) * self.loss_scale()
 
     # ---- prediction -----------------------------------------------------------------------------
-
-    def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
-        if isinstance(solver, DualSolver):
-            return super().run_without(chosen, solver, problem, weight)
-        # The perceptron's examples have no weights.
-        rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
-        data = problem.decoder.documents.take(rest), problem.labels[rest]
-        return solver.start(self.oracle.bind(*data, **solver.formulation()))
-
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        if is_log(self.loss):
-            self.temperature = 1.0  # scores are log-odds
-        else:
-            super().finish(solver, run, weight, before)
 
     def encode(self, X: Any) -> Any:
         return self.rows.encode(rows_in(self.units, X, self.intercept, as_documents))
@@ -339,22 +320,3 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
         model.units = units_of(stored.units, model.n_input_features)
         model.set_margin(stored.margin)
         return model
-
-
-def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Documents, labels and weights (None: 1) with equal ones merged, in an order that depends on them alone."""
-    total = summed(zip(label_ids.tolist(), bytes_of(documents)), weight)
-    chosen = [total[key] for key in sorted(total)]
-    places = np.array([first for first, _ in chosen])
-    return documents.take(places), label_ids[places], np.array([w for _, w in chosen])
-
-
-def bytes_of(documents: Any) -> list[bytes]:
-    """For each document, bytes in which equal ones are equal: indices and values of what is not zero."""
-    if isinstance(documents, DenseRows):
-        if documents.values.all():
-            return documents.values.view(f"V{documents.values[0].nbytes}").ravel().tolist()
-        documents = documents.tokens()
-    bounds, indices = (4 * documents.indptr).tolist(), documents.indices.tobytes()
-    values = b"" if documents.values is None else documents.values.tobytes()
-    return [indices[a:b] + values[a:b] for a, b in pairwise(bounds)]

@@ -12,10 +12,9 @@ from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, Count, Flag, Part, Record, Stored, Text, TextOr
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature, one_hot, probabilities, softmax_loss
+from structsvm.tasks.common.calibration import fit_temperature, one_hot, probabilities, softmax_loss
 from structsvm.tasks.common.labels import Labels, label_array, sort_labels
-from structsvm.tasks.common.losses import named
-from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
@@ -51,7 +50,7 @@ TAXONOMY = Record({
 })  # fmt: skip
 
 
-class TaxonomyModel(Calibrated, ChoosingModel):
+class TaxonomyModel(TaskModel):
     """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
@@ -84,11 +83,6 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         self.leaf_only, self.intercept, self.attributes = leaf_only, intercept, attributes
         self.aim_at(loss)
         self.vectorizer = None
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """The outcome of the training, by its loss."""
-        return {named(self.loss): self.result}
 
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""
@@ -132,27 +126,25 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def strata(self, data: Any) -> Any:
-        return data[1]
-
-    def judged(self, data: Any) -> Held:
+    def held_out_scores(self, examples: Any) -> Held:
         """The log loss where the user asks for it; under another loss with a name the accuracy where leaves alone are
         predicted, else the mean loss.
 
         The losses "tree" and "path" follow the accuracy as C changes, and vary more.
         """
-        blocks, n = list(self.blocks(data[0])), len(data[1])
+        blocks, label_ids = list(self.blocks(examples.rows)), examples.label_ids
+        n = len(label_ids)
         if self.leaf_only and not is_log(self.params.get("loss")):
             chosen = np.concatenate([np.empty(0, np.intp), *map(self.best, blocks)])
             if isinstance(self.loss, str):
-                return Held("accuracy", 1.0 * (chosen == data[1]), np.ones(n))
-            return Held("mean loss", self.losses[data[1], chosen].astype(np.float64), np.ones(n))
+                return Held("accuracy", 1.0 * (chosen == label_ids), np.ones(n))
+            return Held("mean loss", self.losses[label_ids, chosen].astype(np.float64), np.ones(n))
         scores = self._of_labels(np.concatenate([self.scores_of(block) for block in blocks]))
         if is_log(self.loss):
-            p = probabilities(scores, 1.0)[np.arange(n), data[1]]
+            p = probabilities(scores, 1.0)[np.arange(n), label_ids]
             return Held("log loss", -np.log(np.maximum(p, TINY)), np.ones(n))
-        temperature = fit_temperature(softmax_loss(scores, one_hot(data[1], len(self.labels))))
-        return Held("mean loss", self.losses[data[1], self._safest(scores, temperature)], np.ones(n))
+        temperature = fit_temperature(softmax_loss(scores, one_hot(label_ids, len(self.labels))))
+        return Held("mean loss", self.losses[label_ids, self._safest(scores, temperature)], np.ones(n))
 
     @property
     def losses(self) -> Any:

@@ -159,13 +159,13 @@ def test_published_matrices():
 def test_the_search_is_bounded(monkeypatch):
     """It aligns about as many pairs as so many passes over them, however many there are."""
     data = make_alignment(700, length=12, n_decoys=1, random_state=0)
-    aligned, real = [], AlignmentModel.judged
+    aligned, real = [], AlignmentModel.held_out_scores
 
     def judged(self, references):
         aligned.append(len(references))
         return real(self, references)
 
-    monkeypatch.setattr(AlignmentModel, "judged", judged)
+    monkeypatch.setattr(AlignmentModel, "held_out_scores", judged)
     SequenceAligner(max_iter=1, random_state=0).fit(data.X, data.y)
     assert aligned.count(selection.FIRST) == 27 and max(aligned) == selection.LAST
     assert sum(aligned) < 60 * selection.LAST

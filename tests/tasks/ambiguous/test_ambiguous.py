@@ -16,7 +16,7 @@ from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import AmbiguousClassifier
-from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, encode_bags
+from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, BaggedRows, encode_bags
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -333,7 +333,8 @@ def test_max_is_judged_by_its_predictions():
     C = table["C"].tolist()
     assert table["score"].max() == table["score"][C.index(model.C_)] and len(C) - C.index(model.C_) > PATIENCE
     problem, says = model.model_, np.array([bag is not None for bag in bags])
-    _, right, asked = problem.judged((problem.rows(X), encode_bags(bags, problem.labels)[1]))
+    examples = BaggedRows(problem.rows(X), encode_bags(bags, problem.labels)[1])
+    _, right, asked = problem.held_out_scores(examples)
     inside = [bag is not None and guess in bag for guess, bag in zip(model.predict(X).tolist(), bags)]
     np.testing.assert_array_equal(right, 1.0 * np.array(inside))
     np.testing.assert_array_equal(asked, 1.0 * says)

@@ -22,7 +22,7 @@ from structsvm.tasks import (
 from structsvm.tasks.common import calibration
 from structsvm.tasks.common.calibration import (
     FEW,
-    Calibrated,
+    Calibration,
     fit_temperature,
     held_out,
     one_hot,
@@ -117,8 +117,8 @@ def test_scores_that_tell_all_or_nothing():
 
 
 def test_turns_take_no_more_passes_than_the_training(monkeypatch):
-    runs, start = [], Calibrated.run_without
-    monkeypatch.setattr(Calibrated, "run_without", lambda *args: runs.append(start(*args)) or runs[-1])
+    runs, start = [], Calibration.run_without
+    monkeypatch.setattr(Calibration, "run_without", lambda *args: runs.append(start(*args)) or runs[-1])
     model = AmbiguousClassifier(loss="log", C=0.1, tol=1e-2, max_iter=500, random_state=0).fit(*noisy(60))
     assert runs and model.temperature_ > 0.0
     assert all(1 <= run.n_iter <= model.n_iter_ < 500 for run in runs)
@@ -241,7 +241,7 @@ def test_ctrl_c_while_it_is_fitted(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Calibrated, "without", interrupted)
+    monkeypatch.setattr(Calibration, "without", interrupted)
     model = TaxonomyClassifier(loss="tree", random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -8,8 +8,9 @@ from sklearn.utils import get_tags
 
 import structsvm
 from structsvm import LaRank, tasks
-from structsvm.estimator import StructuredModel
+from structsvm.estimator import Pairs, StructuredModel
 from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks.common.training import Job
 
 
 def test_a_wide_gap_after_all_passes_is_a_warning():
@@ -44,7 +45,7 @@ def test_a_model_checks_the_solver_before_it_binds():
     model = StructuredModel()
     model.oracle = Multiclass(3, 4)
     with pytest.raises(ValueError, match="'rescaling' parameter of LaRank must be"):
-        model.train((np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
+        Job(model, Pairs(np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
 
 
 @pytest.mark.parametrize("name", ["C", "max_iter", "tol", "random_state", "checkpoint"])

@@ -152,14 +152,14 @@ def test_samples():
     labels = np.repeat(["often", "rarely", "once"], [359, 40, 1])
     model.model_ = prepared = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[0]
     prepared.params = model.get_params()
-    data = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[1]
-    search = KernelSearch(prepared, data, None, model._make_solver())
+    examples = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[1]
+    search = KernelSearch(prepared, examples, model._make_solver())
     (first,), (second,) = search._divisions()
     for (train, test), size in ((first, 100), (second, 200)):
-        names = prepared.labels[search.data[1]]
+        names = prepared.labels[search.examples.label_ids]
         assert abs(len(train) - size) <= 2 and not set(train) & set(test) and len(train) + len(test) == 400
         assert "once" in names[train] and (names[train] == "rarely").sum() == pytest.approx(size / 10, abs=1)
-    few = KernelSearch(prepared, (data[0][:60], data[1][:60]), None, model._make_solver())
+    few = KernelSearch(prepared, examples.take(np.arange(60)), model._make_solver())
     (turns,) = few._divisions()
     np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in turns])), np.arange(60))
     assert evenly(10, 4).tolist() == [0, 2, 5, 7] and evenly(3, 9).tolist() == [0, 1, 2] and evenly(0, 4).size == 0
@@ -198,10 +198,10 @@ def test_powers_of_values(exponent):
 def test_which_values_are_powers(kernel, gamma, powers):
     """Those beside values that were computed, and are not all near 1; whichever they are, they are the kernel's."""
     model = LaRankClassifier(kernel=kernel, random_state=0)
-    model.model_, data, *_ = model._prepare(X, y, None, None)
+    model.model_, examples = model._prepare(X, y, None, None)
     model.model_.params = model.get_params()
     model.model_.machine.kernel = Kernel(kernel, gamma=gamma)
-    search = KernelSearch(model.model_, data, None, model._make_solver())
+    search = KernelSearch(model.model_, examples, model._make_solver())
     parts = [KernelPart(search, Kernel(kernel, gamma=gamma), np.arange(100), np.arange(100, 300))]
     for factor in (4.0, 16.0, 32.0):
         near = Kernel(kernel, gamma=gamma * factor)
@@ -213,7 +213,7 @@ def test_which_values_are_powers(kernel, gamma, powers):
 
 @each
 def test_ctrl_c_leaves_a_machine_of_the_sample(name, monkeypatch):
-    judged, n = selection.Part.judged, [0]
+    judged, n = selection.Part.held_out_scores, [0]
 
     def interrupt(self):
         n[0] += 1
@@ -221,7 +221,7 @@ def test_ctrl_c_leaves_a_machine_of_the_sample(name, monkeypatch):
             raise KeyboardInterrupt
         return judged(self)
 
-    monkeypatch.setattr(selection.Part, "judged", interrupt)
+    monkeypatch.setattr(selection.Part, "held_out_scores", interrupt)
     model = make(name)
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
         model.fit(X, labels(name, y))

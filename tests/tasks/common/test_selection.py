@@ -118,7 +118,7 @@ def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
 
 @each
 def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
-    judged, n = selection.Part.judged, [0]
+    judged, n = selection.Part.held_out_scores, [0]
 
     def interrupt(self):
         n[0] += 1
@@ -126,7 +126,7 @@ def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
             raise KeyboardInterrupt
         return judged(self)
 
-    monkeypatch.setattr(selection.Part, "judged", interrupt)
+    monkeypatch.setattr(selection.Part, "held_out_scores", interrupt)
     model = case.make()
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
         model.fit(case.X, case.y)
@@ -198,14 +198,14 @@ def test_families_of_pairs_stay_together(monkeypatch):
     X = [*HOMOLOGUES.X, *((z, x) for x, z in HOMOLOGUES.X)]
     y = [*HOMOLOGUES.y, *((b, a) for a, b in HOMOLOGUES.y)]
     seen = []
-    divide = structsvm.tasks.alignment.model.AlignmentModel.divide
+    start = selection.Part.__init__
 
-    def watched(self, data, train, test):
-        parts = divide(self, data, train, test)
-        seen.append([{*part.x.tolist(), *part.z.tolist()} for part in parts])
-        return parts
+    def watched(part, model, examples, held_out, solver):
+        start(part, model, examples, held_out, solver)
+        both = (examples.take(rows).references for rows in (part.rows, part.held_out))
+        seen.append([{*some.x.tolist(), *some.z.tolist()} for some in both])
 
-    monkeypatch.setattr(structsvm.tasks.alignment.model.AlignmentModel, "divide", watched)
+    monkeypatch.setattr(selection.Part, "__init__", watched)
     tasks.SequenceAligner(random_state=0).fit(X, y)
     assert len(seen) >= selection.PARTS_OF_FEW
     assert all(train and test and not train & test for train, test in seen)
@@ -214,10 +214,10 @@ def test_families_of_pairs_stay_together(monkeypatch):
 def test_each_label_keeps_its_share():
     y = np.repeat(["often", "rarely", "once"], [359, 40, 1])
     model = tasks.TaxonomyClassifier(random_state=0)
-    prepared, data, _ = model._prepare(MANY[:, :3], y, None, None)
-    search = Search(prepared, data, None, LaRank())
+    prepared, examples = model._prepare(MANY[:, :3], y, None, None)
+    search = Search(prepared, examples, LaRank())
     (held_out,) = search._divisions()
-    names = prepared.labels[search.data[1][held_out]]
+    names = prepared.labels[search.examples.label_ids[held_out]]
     assert {name: int((names == name).sum()) for name in ("often", "rarely", "once")} == {
         "often": pytest.approx(72, abs=1),
         "rarely": 8,
@@ -274,15 +274,16 @@ def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
     monkeypatch.setattr(SumSearch, "choose", lambda self, monitor: seen.append(self) or choose(self, monitor))
     model = CHOICES["loss of sequences"].fit()
     (search,), scales = seen, model.validation_["scales"]
-    problem, _ = search.searches[0].model.bind(search.searches[0].data, ConditionalLikelihood())
+    problem, _ = search.searches[0].model.bind(search.searches[0].examples, ConditionalLikelihood())
     chosen = [part.held_out for part in search.searches[0].parts]
     assert np.sort(np.concatenate(chosen)).tolist() == list(range(len(LINES)))  # few: all, in turn
 
     def temperature(scaled):
-        found = [one.model.again() for one in search.searches[0].parts]
+        found = [one.model.copy() for one in search.searches[0].parts]
         for k, one in enumerate(found):
             one.weights = sum(scales[s.model.loss] * s.models[k].weights for s in scaled)
-        return found[0].temperature_of(list(zip(found, chosen, strict=True)), problem, None)
+        turns = list(zip(found, chosen, strict=True))
+        return found[0].calibration.temperature(found[0], turns, problem, None)
 
     assert temperature(search.searches) == pytest.approx(1.0, abs=0.01)
     first, second = (temperature([one]) for one in search.searches)
@@ -291,8 +292,8 @@ def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
 
 def test_few_examples_are_held_out_in_turn():
     model = tasks.TaxonomyClassifier(random_state=0)
-    prepared, data, _ = model._prepare(MANY[:100], KINDS[:100], None, None)
-    held_out = list(Search(prepared, data, None, LaRank())._divisions())
+    prepared, examples = model._prepare(MANY[:100], KINDS[:100], None, None)
+    held_out = list(Search(prepared, examples, LaRank())._divisions())
     assert len(held_out) == 3
     np.testing.assert_array_equal(np.sum(held_out, axis=0), 1)
 
@@ -419,13 +420,13 @@ def test_the_path_has_round_values():
 
 def test_scales():
     model = tasks.TaxonomyClassifier(random_state=0, fit_intercept=False, standardize=False)
-    prepared, data, _ = model._prepare(MANY + 5.0, KINDS, None, None)
-    assert total_variance(data[0]) == pytest.approx(np.var(MANY, axis=0).sum(), rel=1e-4)
-    same, _, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
+    prepared, examples = model._prepare(MANY + 5.0, KINDS, None, None)
+    assert total_variance(examples.rows) == pytest.approx(np.var(MANY, axis=0).sum(), rel=1e-4)
+    same, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
     assert total_variance(same.rows.encode(structsvm.oracles.taxonomy.as_documents(np.ones((40, 3))))) == 3.0
-    problem, _ = prepared.bind(data, LaRank())
+    problem, _ = prepared.bind(examples, LaRank())
     assert first_scale(problem) == pytest.approx(
-        2.0 * (data[0].values.astype(float) ** 2).sum() / len(data[0]), rel=0.2
+        2.0 * (examples.rows.values.astype(float) ** 2).sum() / len(examples), rel=0.2
     )
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from structsvm import LaRank
 from structsvm.tasks import AmbiguousClassifier, TaxonomyClassifier
-from structsvm.tasks.ambiguous.model import AmbiguousModel
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.ambiguous.model import AmbiguousModel, BaggedRows
+from structsvm.tasks.common.training import Job, start
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
 D = 60
@@ -68,7 +69,7 @@ def first_of(case):
 def test_weights_are_those_of_training_on_all_of_them(case, monkeypatch):
     part = stream(case)
     for kind in (LinearTaxonomyModel, AmbiguousModel):
-        monkeypatch.setattr(kind, "touched", TaskModel.touched)
+        monkeypatch.setattr(kind, "narrows", False)
     whole = stream(case)
     np.testing.assert_allclose(part._model.weights, whole._model.weights, rtol=0, atol=1e-6)
     assert part._model.weights.any()
@@ -103,16 +104,13 @@ def test_only_touched_weights_change(case):
 
 def test_callbacks_see_all_weights():
     model = stream("bags, pairwise")._model
-    data = model.oracle.rows(sp.csr_array((1, D + 1))), None
-    part, _, model.touched_rows = model.touched(data)
-    n = part.oracle.n_features
+    job = Job(model, BaggedRows(model.oracle.rows(sp.csr_array((1, D + 1))), [{0}]), LaRank(), passes=1)
+    start(job)
 
     class Run:
-        weights = np.arange(float(n))
+        weights = np.arange(float(job.learner.oracle.n_features))
+        problem = job.problem
 
-        class problem:
-            to_oracle = staticmethod(lambda w: w)
-
-    seen = model.so_far(Run)
+    seen = job.snapshot(Run)
     assert seen.weights.shape == model.weights.shape
-    np.testing.assert_array_equal(seen.table[model.touched_rows].ravel(), Run.weights)
+    np.testing.assert_array_equal(seen.table[job.rows].ravel(), Run.weights)

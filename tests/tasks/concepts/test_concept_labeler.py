@@ -11,7 +11,7 @@ from structsvm import AdviceWarning
 from structsvm.datasets import make_concept_world
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import ConceptLabeler
-from structsvm.tasks.concepts.model import ConceptModel
+from structsvm.tasks.concepts.model import ConceptModel, Scenes
 
 NAMES = ["anna", "bo", "cem", "dia"]
 ROOMS = ["hall", "attic", "yard", "shed"]
@@ -128,10 +128,10 @@ def test_a_pass_without_a_wrong_label_is_the_last():
 
 @pytest.mark.parametrize(("n", "most"), [(10, 100), (600, 100), (601, 100), (1000, 60), (5999, 11), (9000, 10)])
 def test_few_sentences_take_more_passes(n, most):
-    data = [["a"]] * n, None, None
+    scenes = Scenes([["a"]] * n, None, None)
     for given in (None, 7):
         solver = ConceptLabeler(max_iter=given)._make_solver()
-        assert ConceptModel(ConceptLabeler()).completing(solver, data).n_passes == (given or most)
+        assert ConceptModel(ConceptLabeler()).adapted(solver, scenes).n_passes == (given or most)
 
 
 def test_few_sentences_are_learnt_whole():

@@ -37,9 +37,9 @@ def test_the_certificate_is_around_frequencies():
     parser = GrammarParser(C=0.1, tol=0.01, random_state=0).fit(TREES[:40])
     result, w = parser.result_, parser.coef_
     assert result.status == "converged" and 0.0 <= result.relative_gap <= 0.01
-    model, encoded = prepare(parser, TREES[:40])
-    problem = model.oracle.bind(None, encoded)
-    slacks = [max(b - psi @ w, 0.0) for b, psi in (problem.separate(i, w) for i in range(len(encoded)))]
+    model, examples = prepare(parser, TREES[:40])
+    problem = model.oracle.bind(None, examples.trees)
+    slacks = [max(b - psi @ w, 0.0) for b, psi in (problem.separate(i, w) for i in range(len(examples)))]
     distance = w - origin(parser, TREES[:40])
     assert 0.5 * distance @ distance + 0.1 * sum(slacks) == pytest.approx(result.primal)
     exact = GrammarParser(C=0.1, tol=1e-6, solver="cutting_plane", random_state=0).fit(TREES[:40]).result_
@@ -83,15 +83,15 @@ def test_no_held_out_tree_is_counted(monkeypatch):
     assert (parser.validation_["C"] < 1e-6).any()  # the frequencies alone are scored, too
 
 
-def test_the_longest_of_many_trees_do_not_choose_c(monkeypatch):
+def test_the_longest_of_many_trees_do_not_choose_c():
     parser = GrammarParser(C=0.1, max_iter=1, random_state=0).fit(TREES)
-    model, encoded = prepare(parser, TREES)
-    lengths = np.array([len(tree.leaves()) for tree in encoded])
-    assert model.drawn(encoded, None) == (encoded, None)
-    monkeypatch.setattr(GrammarModel, "most_examples", 50)
-    drawn, weight = model.drawn(encoded, np.arange(len(encoded)))
-    assert len(drawn) == 50 and max(len(tree.leaves()) for tree in drawn) == np.quantile(lengths, SHORT) < lengths.max()
-    assert all(encoded[k] is tree for k, tree in zip(weight, drawn, strict=True))
+    _, examples = prepare(parser, TREES, weight=np.arange(len(TREES)))
+    lengths = np.array([len(tree.leaves()) for tree in examples.trees])
+    assert examples.subsample(len(TREES)) is examples
+    drawn = examples.subsample(50)
+    longest = max(len(tree.leaves()) for tree in drawn.trees)
+    assert len(drawn) == 50 and longest == np.quantile(lengths, SHORT) < lengths.max()
+    assert all(examples.trees[k] is tree for k, tree in zip(drawn.weight, drawn.trees, strict=True))
 
 
 def test_of_many_trees_as_many_are_held_out_as_are_trained_on(monkeypatch):

@@ -285,18 +285,18 @@ def test_training_under_constraints():
 )
 def test_the_choice_of_C_obeys(monkeypatch, n, method, n_known, n_ruled):
     """Held-out graphs are predicted under their rules; parts of graphs keep those of their own nodes alone."""
-    judged, ruled, judge = [], set(), GraphModel.judged
+    judged, ruled, judge = [], set(), GraphModel.held_out_scores
 
-    def spy(model, data):
-        graphs, label_ids, _ = data
+    def spy(model, examples):
+        graphs, label_ids = examples.graphs, examples.label_ids
         found = model.predict_ids(graphs)
         for own, (a, b) in zip(graphs.rules, itertools.pairwise(graphs.node_bounds.tolist()), strict=True):
             ruled.update([own.graph] * len(own.sums))
             assert own.broken(found[a:b]) is None
         judged.append((found == label_ids).sum())
-        return judge(model, data)
+        return judge(model, examples)
 
-    monkeypatch.setattr(GraphModel, "judged", spy)
+    monkeypatch.setattr(GraphModel, "held_out_scores", spy)
     monkeypatch.setattr("structsvm.tasks.common.selection.Search.longest", 2)
     # Of node 0 alone, and of nodes 0 and 4.
     rules = [[("or", [(v, str(own[v])) for v in ((0,), (0, 4))[i % 2]])] for i, own in enumerate(Y[:n])]

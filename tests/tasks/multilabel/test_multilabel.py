@@ -14,6 +14,7 @@ import structsvm
 from structsvm import LaRank, datasets
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.tasks import MultilabelClassifier
+from structsvm.tasks.multilabel.model import LabelSets
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6))
@@ -91,8 +92,8 @@ def test_c_is_chosen_by_what_the_loss_is_of(loss):
     model = MultilabelClassifier(loss, standardize=False, random_state=0).fit(X, Y)
     metric = {"hamming": "Hamming loss", "subset": "subset accuracy", "f1": "F1"}[loss]
     assert model.validation_["metric"] == metric and model.C_ in model.validation_["C"]
-    data = model.model_.rows(X), Y.astype(np.int8)
-    held, found = model.model_.judged(data), model.predict(X)
+    examples = LabelSets(model.model_.rows(X), Y.astype(np.int8))
+    held, found = model.model_.held_out_scores(examples), model.predict(X)
     value = held.numerator.sum() / held.denominator.sum()
     want = {
         "hamming": np.mean(found != Y),

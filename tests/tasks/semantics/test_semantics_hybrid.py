@@ -184,7 +184,7 @@ def test_the_usual_steps_where_both_are_as_good_and_where_nothing_is_chosen(nois
     found = SemanticParser(max_iter=2, random_state=0).fit(house.sentences, house.bags)
     assert found.C_ == 0.2 and found.validation_["score"].tolist() == [1.0, 1.0]
     assert "C = 0.2 " in found.model_.choice.text
-    monkeypatch.setattr(HybridModel, "judged", lambda *_: pytest.fail("steps are chosen"))
+    monkeypatch.setattr(HybridModel, "held_out_scores", lambda *_: pytest.fail("steps are chosen"))
     X, y = noisy
     for parser, sentences, bags, C in (
         (SemanticParser(max_iter=1), X[:-1], y[:-1], 0.2),
@@ -202,7 +202,7 @@ def test_the_usual_steps_where_both_are_as_good_and_where_nothing_is_chosen(nois
 def test_a_choice_outlives_kills_and_is_made_once(noisy, chosen, tmp_path, monkeypatch):
     parser = SemanticParser(max_iter=2, random_state=0, checkpoint=tmp_path / "c").fit(*noisy)
     with monkeypatch.context() as patch:
-        patch.setattr(HybridModel, "judged", lambda *_: pytest.fail("steps are chosen again"))
+        patch.setattr(HybridModel, "held_out_scores", lambda *_: pytest.fail("steps are chosen again"))
         for other in (parser.fit(*noisy), copy.deepcopy(chosen).set_params(max_iter=3).fit(*noisy)):
             assert other.C_ == 0.05
             np.testing.assert_equal(other.validation_, chosen.validation_)
@@ -210,7 +210,7 @@ def test_a_choice_outlives_kills_and_is_made_once(noisy, chosen, tmp_path, monke
 
 
 def test_ctrl_c_in_the_choice_leaves_a_model_of_a_part(noisy, monkeypatch):
-    judged, n = HybridModel.judged, [0]
+    judged, n = HybridModel.held_out_scores, [0]
 
     def interrupt(self, data):
         n[0] += 1
@@ -218,7 +218,7 @@ def test_ctrl_c_in_the_choice_leaves_a_model_of_a_part(noisy, monkeypatch):
             raise KeyboardInterrupt
         return judged(self, data)
 
-    monkeypatch.setattr(HybridModel, "judged", interrupt)
+    monkeypatch.setattr(HybridModel, "held_out_scores", interrupt)
     parser = SemanticParser(max_iter=1, random_state=0)
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
         parser.fit(*noisy)

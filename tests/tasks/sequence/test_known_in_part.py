@@ -12,6 +12,7 @@ from structsvm.datasets import make_sequences, write_columns
 from structsvm.features.columns import Columns
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.labels import from_text
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.model import prepare
 
 X, y = make_sequences(150, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
@@ -118,9 +119,9 @@ def test_labels_that_stand_in_sets_alone():
 
 def test_what_agrees_is_what_is_completed():
     known = [[{label, LABELS[0]} if t % 3 else label for t, label in enumerate(labels)] for labels in y]
-    model, tokens, label_ids = prepare(SequenceLabeler(loss="hamming", C=0.1), Columns.from_sequences(X), known)
-    run = model.train((tokens, label_ids), LaRank(0.1, random_state=0))
-    found = model.split(run.problem.labels, tokens.offsets)
+    model, examples = prepare(SequenceLabeler(loss="hamming", C=0.1), Columns.from_sequences(X), known)
+    run = train(Job(model, examples, LaRank(0.1, random_state=0)))
+    found = model.split(run.problem.labels, examples.tokens.offsets)
     for labels, names in zip(known, found, strict=True):
         assert all(
             name in label if isinstance(label, set) else name == label

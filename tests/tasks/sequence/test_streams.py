@@ -12,7 +12,9 @@ from structsvm.features.columns import Columns
 from structsvm.solvers import LaRank
 from structsvm.solvers.run import DualRun
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.likelihood import StructureCalibration
+from structsvm.tasks.common.training import Job, start
+from structsvm.tasks.sequence.examples import LabeledSequences
 
 rng = np.random.default_rng(0)
 LABELS = ["A", "B", "C", "D"]
@@ -58,7 +60,7 @@ def stream(params):
 @pytest.mark.parametrize("case", CASES)
 def test_weights_are_those_of_training_on_all_of_them(case, monkeypatch):
     part = stream(CASES[case])
-    monkeypatch.setattr(structsvm.tasks.sequence.model.SequenceModel, "touched", TaskModel.touched)
+    monkeypatch.setattr(structsvm.tasks.sequence.model.SequenceModel, "narrows", False)
     whole = stream(CASES[case])
     np.testing.assert_array_equal(part.model_.weights, whole.model_.weights)
     assert part.model_.weights.any()
@@ -109,22 +111,24 @@ def test_a_batch_that_fails_changes_nothing(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         model.partial_fit(*BATCHES[0])
     np.testing.assert_array_equal(model.model_.weights, before["weights"])
-    assert model.model_.touched_rows is None and model.model_.result.primal == before["result"].primal
+    assert model.model_.result.primal == before["result"].primal
 
 
 def test_callbacks_see_all_weights():
     model = stream({"hash_bits": 12})
     tokens = model.model_.encode([[["w1"]]])
-    part = model.model_.again()
-    _, _, part.touched_rows = part.touched((tokens, None))
+    examples = LabeledSequences(tokens, np.zeros(1, np.int32), np.zeros((0, len(model.classes_)), dtype=bool))
+    job = Job(model.model_, examples, LaRank(), passes=1)
+    start(job)
 
     class Run:
-        weights = np.arange(len(part.touched_rows) * part.oracle.stride, dtype=np.float32)
+        weights = np.arange(len(job.rows) * job.learner.oracle.stride, dtype=np.float32)
+        problem = job.problem
 
-    seen = part.so_far(Run)
+    seen = job.snapshot(Run)
     assert seen.weights.shape == model.model_.weights.shape
-    np.testing.assert_array_equal(seen.weights.reshape(-1, 8)[part.touched_rows].ravel(), Run.weights)
-    assert part.weights is model.model_.weights is not seen.weights
+    np.testing.assert_array_equal(seen.weights.reshape(-1, 8)[job.rows].ravel(), Run.weights)
+    assert model.model_.weights is not seen.weights
 
 
 def test_scores_that_have_grown_are_no_contradiction():
@@ -149,7 +153,7 @@ def test_ctrl_c_in_a_batch_keeps_the_temperature(when, monkeypatch):
     if when == "training":
         monkeypatch.setattr(DualRun, "advance", interrupted)
     else:
-        monkeypatch.setattr(type(stream.model_), "temperature_of", interrupted)
+        monkeypatch.setattr(StructureCalibration, "temperature", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stream.partial_fit(X, y)
     assert (stream.result_.status == "interrupted") == (when == "training")

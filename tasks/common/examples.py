@@ -1,0 +1,143 @@
+"""Encoded training data: one frozen dataclass a task, whose fields have one entry per example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.matrices import is_sparse
+
+Weights = NDArray[np.float64]
+
+
+# The metadata of a field that belongs to all examples together.
+SHARED = {"shared": True}
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Base of the types of training data.
+
+    A subclass adds its fields; one that is not indexed by example is `SHARED`.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_examples,), float64, or None
+        Factor of each example's loss; None: 1.
+    """
+
+    weight: Weights | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def _first(cls) -> str:
+        return next(f.name for f in fields(cls) if f.name != "weight")
+
+    @property
+    def inputs(self) -> Any:
+        """The first field: what the oracle scores."""
+        return getattr(self, self._first())
+
+    def with_inputs(self, inputs: Any) -> Self:
+        """The same examples with inputs in another form."""
+        return replace(self, **{self._first(): inputs})
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, chosen: NDArray[np.intp]) -> Self:
+        """Some examples, by their indices."""
+        indexed = [f.name for f in fields(self) if not f.metadata]
+        return replace(self, **{name: entries(getattr(self, name), chosen) for name in indexed})
+
+    def subsample(self, most: float) -> Self:
+        """At most so many examples, drawn if there are more; always the same ones."""
+        n = len(self)
+        if n <= most:
+            return self
+        return self.take(np.sort(np.random.default_rng(0).permutation(n)[: int(most)]))
+
+    def of_weight(self) -> Self:
+        """The examples whose weight is not 0."""
+        if self.weight is None or self.weight.all():
+            return self
+        return self.take(np.flatnonzero(self.weight))
+
+    def merged(self) -> Self:
+        """The examples with equal ones merged, where training does not distinguish them."""
+        return self
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the examples are in shards."""
+        return False
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some outputs are known in part."""
+        return False
+
+    def fully_known(self) -> Self:
+        """The examples that can be scored: those whose outputs are fully known."""
+        return self
+
+    @property
+    def groups(self) -> NDArray[np.integer[Any]] | None:
+        """A number >= 0 per example, equal for examples that are not independent; None: all of them are."""
+        return None
+
+    @property
+    def strata(self) -> NDArray[np.integer[Any]] | None:
+        """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledRows(Examples):
+    """Rows with one label each.
+
+    Attributes
+    ----------
+    rows : ndarray, CSR matrix, or encoded rows
+    label_ids : ndarray of shape (n_rows,), int
+    """
+
+    rows: Any
+    label_ids: NDArray[np.integer[Any]]
+
+    def __len__(self) -> int:
+        return len(self.label_ids)
+
+    @property
+    def strata(self) -> NDArray[np.integer[Any]]:
+        return self.label_ids
+
+
+def entries(values: Any, chosen: NDArray[np.intp]) -> Any:
+    """The chosen entries of a list, an array or encoded data; None stays None."""
+    if values is None:
+        return None
+    if isinstance(values, list):
+        return [values[i] for i in chosen]
+    if isinstance(values, np.ndarray) or is_sparse(values):
+        return values[chosen]
+    return values.take(chosen)
+
+
+def checked_sample_weight(sample_weight: Any, n_samples: int) -> Weights | None:
+    """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be {n_samples} numbers, got {sample_weight!r:.80}") from None
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
+    if not np.isfinite(weight).all() or (weight < 0.0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    if n_samples and not weight.any():
+        raise ValueError("sample_weight must not be zero for every sample")
+    return weight

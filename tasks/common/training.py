@@ -1,0 +1,331 @@
+"""Training: one procedure for all models, from encoded examples to probabilities, in seven steps.
+
+    complete -> choose -> start -> solve -> store -> add -> calibrate
+
+What a task varies is data of its model, or a method that the step calls. What only training needs is in the `Job`; a
+model is what predicts and is saved.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from typing import Any
+
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.checkpoint import resumed
+from structsvm.new_file import check_new_file
+from structsvm.progress import Monitor
+from structsvm.result import ConvergenceWarning, relative_gap
+from structsvm.tasks.common.selection import ChoiceCheckpoint, stored_choice
+from structsvm.tasks.common.solver import inner_of, is_auto, is_log
+
+
+@dataclasses.dataclass
+class Job:
+    """One training: what it is asked to do, and its scratch.
+
+    Parameters
+    ----------
+    model : TaskModel
+    examples : Examples
+    solver : Solver
+    monitor : Monitor
+        See `Solver.solve`.
+    resume : bool
+        Resume from the model: the same run on the same examples, the problem around the current weights w0
+        (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
+    passes : int, optional
+        Number of passes over a batch of a stream, around the current weights; those that the batch touches (see
+        `TaskModel.narrowed`) are written in place, at the end.
+    choose : bool
+        Whether the solver's C is only the default: the C of an earlier choice replaces it, or, if there is none, this
+        is not a batch of a stream and the examples are not too few, one that is chosen now.
+
+    Attributes
+    ----------
+    continues : bool
+        Whether the model goes on from what it has learnt.
+    is_fresh : bool
+        Whether a sum of losses is new, or resumes on the same examples.
+    margin : TaskModel or None
+        The other part of a sum, as it was before.
+    learner : TaskModel
+        The model that learns: `model`, or of a batch that of the features that it has alone.
+    rows : ndarray of int, or None
+        Of weights: those that a narrower learner has.
+    problem, weight, base
+        See `Solver.start`.
+    run : Run
+    before : TaskModel or None
+        The learner before it was trained on other examples than its own.
+    notes : object
+        What one method of the model leaves to another.
+    """
+
+    model: Any
+    examples: Any
+    solver: Any
+    monitor: Any = dataclasses.field(default_factory=Monitor)
+    resume: bool = False
+    passes: int | None = None
+    choose: bool = False
+
+    rows: Any = None
+    problem: Any = None
+    weight: Any = None
+    base: Any = None
+    run: Any = None
+    before: Any = None
+    notes: Any = None
+
+    def __post_init__(self) -> None:
+        self.learner = self.model
+        self.continues = self.model.is_trained and (self.resume or self.passes is not None)
+        self.margin = self.model.margin
+        self.fingerprint = self.model.fingerprint if self.continues else None
+        self.use(self.solver)
+
+    def use(self, solver: Any) -> None:
+        """Train with a solver, as the model and the examples need it."""
+        self.solver = self.model.adapted(solver, self.examples)
+        self.solver.validate()
+
+    @property
+    def chooses_loss(self) -> bool:
+        """Whether the parameters leave the loss open."""
+        return self.model.comparison is not None and is_auto(self.model.params.get("loss"))
+
+    def use_loss(self, loss: str) -> None:
+        """Train with a loss, by the solver that the parameters name for it, with the checkpoint of the present one."""
+        self.model.set_loss(loss)
+        own = copy.copy(self.model.solver_of_loss(loss))
+        own.checkpoint = self.solver.checkpoint
+        self.use(own)
+
+    def snapshot(self, run: Any) -> Any:
+        """The model with the current state of a run, for prediction while training goes on."""
+        learner = self.learner.copy()
+        learner.set_weights_from(run)
+        if self.rows is None:
+            return learner
+        model = self.model.copy()
+        model.weights = put_rows(model.weights.copy(), self.rows, learner.weights)
+        return model
+
+
+def train(job: Job) -> Any:
+    """Fit the model of a job to its examples.
+
+    Returns
+    -------
+    Run
+        Which may have been interrupted.
+
+    Raises
+    ------
+    ValueError
+        If training continues and the formulation differs from that of the training so far.
+    """
+    complete(job)
+    choose(job)
+    if job.run is None:
+        start(job)
+        solve(job)
+        store(job)
+        add(job)
+        calibrate(job)
+    return job.run
+
+
+def complete(job: Job) -> None:
+    """Settle the loss that training begins with, and what the first examples settle."""
+    model = job.model
+    model.margin = None
+    if job.chooses_loss:
+        if not job.continues:
+            job.use_loss(model.first_loss(job.examples))
+        elif is_log(model.loss) != inner_of(job.solver).is_likelihood:
+            job.use_loss(model.loss)
+    model.settle(job)
+
+
+def choose(job: Job) -> None:
+    """Choose C, and with it what else is left open; if interrupted, `run` is that of a part of the examples."""
+    model = job.model
+    compares = job.chooses_loss and model.compares_always and not job.continues
+    if not (job.choose or compares):
+        model.choice = None
+        return
+    if model.choice is None and job.passes is None:
+        search(job)
+        if job.run is not None:
+            return
+    choice = model.choice
+    if choice is not None:
+        if choice.loss is not None and job.chooses_loss and not job.continues:
+            job.use_loss(choice.loss)
+        job.solver.set_params(C=choice.C)
+        model.apply_choice(choice)
+    elif job.choose and job.passes is None and model.C_of_few is not None:
+        job.solver.set_params(C=model.C_of_few)
+
+
+def search(job: Job) -> None:
+    """Set the model's choice, or read it from the solver's checkpoint.
+
+    Partly known examples cannot be scored: the others decide. The checkpoint then stores the choice, so training
+    resumes with the same one. If interrupted, the model is that of the current C on a part of the examples.
+    """
+    model, solver = job.model, job.solver
+    path, is_known = solver.checkpoint, False
+    if path is not None and os.path.exists(path):
+        model.choice, is_known = stored_choice(path)
+    if path is not None:
+        check_new_file(path)
+    if not is_known:
+        found = model.search(job.examples.fully_known(), inner_of(solver))
+        try:
+            model.choice = found.choose(job.monitor)
+        except KeyboardInterrupt:
+            part = found.part
+            if part is None or part.run is None:
+                raise
+            job.monitor.close()
+            job.run = adopted(model, part)
+            return
+        for text in [] if model.choice is None else model.choice.edges:
+            warn(
+                f"{text} is at the edge of the values that were tried; the best may lie beyond, which a search "
+                "over larger and smaller C would find",
+                AdviceWarning,
+            )
+    if path is not None:
+        solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, model.choice))
+
+
+def adopted(model: Any, part: Any) -> Any:
+    """Make a model that of an interrupted training on a part of the examples; returns its run."""
+    run = part.run
+    run.interrupt()
+    run.is_trial = True
+    model.adopt_loss(part.model)
+    model.set_weights_from(run)
+    model.adopt(part)
+    model.result, model.state, model.fingerprint, model.C = run.result(), None, 0, run.solver.C
+    model.temperature = None
+    return run
+
+
+def start(job: Job) -> None:
+    """Bind the examples, and find the point to start from: fresh, resumed, or around what was learnt before."""
+    model, solver, examples = job.model, job.solver, job.examples
+    if job.passes is not None:
+        job.learner, examples, job.rows = model.narrowed(examples)
+    learner = job.learner
+    job.problem, job.weight = learner.bind(examples, solver)
+    learner.C = inner_of(solver).get_params().get("C")
+    if not job.continues:
+        job.base = learner.prior(examples)
+        job.run = learner.warm_run(job)
+        return
+    if job.passes is None:
+        state = learner.state_for(job.problem)
+        job.run = resumed(solver, job.problem, state, learner.fingerprint, sample_weight=job.weight)
+    if job.run is None:
+        job.before = learner.copy()
+        job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, solver)
+
+
+def solve(job: Job) -> None:
+    """Run the solver; warn if its usual passes end far from the optimum."""
+    if job.run is not None and job.run.status == "interrupted":  # while it was made warm
+        return
+    job.run = job.solver.solve(
+        job.problem,
+        sample_weight=job.weight,
+        base=job.base,
+        run=job.run,
+        monitor=job.monitor,
+        passes=job.passes,
+    )
+    if job.passes is None and job.run.warns_of_gap and job.run.status == "max_iter":
+        warn_of_gap(job.run, job.solver)
+
+
+def store(job: Job) -> None:
+    """Store in the model what the run has learnt."""
+    learner, run = job.learner, job.run
+    learner.result = run.result()  # whose norms may need an average, of which one at a time is enough
+    learner.set_weights_from(run)
+    learner.state = learner.state_of(run, job.passes)
+    learner.fingerprint = job.problem.fingerprint() if job.passes is None else 0
+
+
+def add(job: Job) -> None:
+    """Train the other part of a sum of losses, or resume it, and add both; `run` is then the one that ended last.
+
+    On other examples a sum continues as one model.
+    """
+    model, run = job.model, job.run
+    scales = {} if model.choice is None else model.choice.scales
+    if job.passes is not None or not scales or job.fingerprint not in (None, model.fingerprint):
+        return
+    margin = job.margin if job.resume else None
+    if run.status != "interrupted":
+        if margin is None:
+            (loss,) = scales.keys() - {model.loss}
+            margin = model.with_loss(loss)
+            margin.result = margin.state = None
+        solver = copy.copy(model.solver_of_loss(margin.loss))
+        solver.set_params(C=model.choice.losses[margin.loss][0], checkpoint=None)
+        if run.status == "stopped":  # by a callback, which sees the first training alone
+            solver.set_params(max_iter=model.result.n_iter)
+        other = Job(margin.copy(), job.examples, solver, resume=job.resume)
+        start(other)
+        solve(other)
+        store(other)
+        job.run, margin = other.run, other.model
+        if job.run.status == "interrupted":
+            model.result = dataclasses.replace(model.result, status="interrupted")
+    if margin is not None:
+        model.margin = margin
+        model.weights = scales[model.loss] * model.weights + scales[margin.loss] * margin.weights
+
+
+def calibrate(job: Job) -> None:
+    """Fit the temperature, and learn what else does not come from the run itself; of a batch, write back."""
+    learner, model = job.learner, job.model
+    if learner.calibration is not None:
+        learner.calibration.fit(job)
+    learner.finish(job)
+    if learner is not model:
+        model.__dict__.update({name: getattr(learner, name) for name in TRAINED})
+        weights = model.weights if model.weights.flags.writeable else model.weights.copy()
+        model.weights = put_rows(weights, job.rows, learner.weights)
+
+
+# What a training sets beside weights.
+TRAINED = ("C", "result", "state", "fingerprint", "temperature")
+
+
+def put_rows(weights: Any, rows: Any, values: Any) -> Any:
+    """Set rows of weights to flat values; returns `weights`."""
+    weights.reshape(-1, len(values) // len(rows))[rows] = values.reshape(len(rows), -1)
+    return weights
+
+
+# A relative gap at which a training has hardly begun.
+WIDE_GAP = 0.5
+
+
+def warn_of_gap(run: Any, solver: Any) -> None:
+    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
+    gap = relative_gap(run.primal, run.dual)
+    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
+        warn(
+            f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
+            "or tol for more of them; features of very different sizes slow training down, as does a large C",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,74 @@
+"""Encoded sequences with what is known of their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.ranges import take_ranges
+from structsvm.oracles.chain import KnownLabels
+from structsvm.shards.tokens import StoredTokens
+from structsvm.tasks.common.examples import SHARED, Examples
+from structsvm.tasks.sequence.labels import fragments
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledSequences(Examples):
+    """Sequences of tokens with their labels.
+
+    Attributes
+    ----------
+    tokens : Tokens or StoredTokens
+    label_ids : ndarray of shape (n_tokens,), int32
+        From n_labels on: the row of `sets` that tells what is known of the token's label.
+    sets : ndarray of shape (n_sets, n_labels), bool or float64
+        See `encode_known`.
+    origin : ndarray of shape (n_sequences,), int, or None
+        The sequence that each of `fragments` is of.
+    """
+
+    tokens: Any
+    label_ids: NDArray[np.int32]
+    sets: NDArray[Any] = field(metadata=SHARED)
+    origin: NDArray[np.intp] | None = None
+
+    def take(self, chosen: NDArray[np.intp]) -> Self:
+        return replace(
+            self,
+            tokens=self.tokens.take(chosen),
+            label_ids=self.label_ids[take_ranges(self.tokens.offsets, chosen)[1]],
+            origin=None if self.origin is None else self.origin[chosen],
+            weight=None if self.weight is None else self.weight[chosen],
+        )
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the sequences are in shards."""
+        return isinstance(self.tokens, StoredTokens)
+
+    def in_memory(self) -> Self:
+        """As many sequences as one shard may have, in memory."""
+        tokens, label_ids, weight = self.tokens.in_memory(self.label_ids, self.weight)
+        return replace(self, tokens=tokens, label_ids=label_ids, weight=weight)
+
+    @property
+    def known(self) -> Any:
+        """Labels as oracles take them: ids, or `KnownLabels` where some are known in part."""
+        return KnownLabels(self.label_ids, self.sets) if self.has_unknown else self.label_ids
+
+    @property
+    def has_unknown(self) -> bool:
+        return bool(len(self.sets) and (self.label_ids >= self.sets.shape[1]).any())
+
+    @property
+    def groups(self) -> NDArray[np.intp] | None:
+        return self.origin
+
+    def fragments(self) -> Self:
+        """The runs of tokens whose labels are known."""
+        tokens, label_ids, origin = fragments(self.tokens, self.label_ids, self.sets.shape[1])
+        weight = None if self.weight is None else self.weight[origin]
+        return replace(self, tokens=tokens, label_ids=label_ids, origin=origin, weight=weight)

@@ -1,0 +1,74 @@
+"""Encoded documents with what is known of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from structsvm.features.dense import DenseRows
+from structsvm.oracles.taxonomy import Candidates
+from structsvm.shards.tokens import StoredTokens
+from structsvm.tasks.common.examples import SHARED, LabeledRows
+from structsvm.tasks.common.labels import summed
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(LabeledRows):
+    """Documents as rows, with one label each, or a set of labels one of which is right.
+
+    Attributes
+    ----------
+    label_ids : ndarray of shape (n_documents,), int
+        From n_labels on: the document's set.
+    n_labels : int
+    sets : list of ndarray or dict
+        Ids of labels; see `known_labels`.
+    """
+
+    n_labels: int = field(metadata=SHARED)
+    sets: Sequence[Any] = field(default=(), metadata=SHARED)
+
+    @property
+    def is_stored(self) -> bool:
+        return isinstance(self.rows, StoredTokens)
+
+    def in_memory(self) -> Self:
+        """As many documents as one shard may have, in memory."""
+        rows, label_ids, weight = self.rows.in_memory(self.label_ids, self.weight)
+        return replace(self, rows=rows, label_ids=label_ids, weight=weight)
+
+    @property
+    def has_unknown(self) -> bool:
+        return bool(len(self.label_ids)) and int(self.label_ids.max()) >= self.n_labels
+
+    def fully_known(self) -> Self:
+        return self.take(np.flatnonzero(self.label_ids < self.n_labels)) if self.has_unknown else self
+
+    @property
+    def known(self) -> Any:
+        """Labels as the oracle takes them: ids, or `Candidates` where some are sets."""
+        if not self.has_unknown:
+            return self.label_ids
+        return Candidates.of([*([k] for k in range(self.n_labels)), *self.sets], self.label_ids)
+
+    def merged(self) -> Self:
+        """The documents with equal ones merged, in an order that depends on them alone."""
+        total = summed(zip(self.label_ids.tolist(), bytes_of(self.rows)), self.weight)
+        chosen = [total[key] for key in sorted(total)]
+        places = np.array([first for first, _ in chosen])
+        return replace(self.take(places), weight=np.array([weight for _, weight in chosen]))
+
+
+def bytes_of(documents: Any) -> list[bytes]:
+    """For each document, bytes in which equal ones are equal: indices and values of what is not zero."""
+    if isinstance(documents, DenseRows):
+        if documents.values.all():
+            return documents.values.view(f"V{documents.values[0].nbytes}").ravel().tolist()
+        documents = documents.tokens()
+    bounds, indices = (4 * documents.indptr).tolist(), documents.indices.tobytes()
+    values = b"" if documents.values is None else documents.values.tobytes()
+    return [indices[a:b] + values[a:b] for a, b in pairwise(bounds)]
