@@ -22,6 +22,7 @@ from sequence.data import default_settings, text_task
 from structsvm.dual._rounds import losses
 from structsvm.metrics import calibration_scores, chunk_scores, token_accuracy
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks.common.likelihood import probable_weights
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel
 from structsvm.tasks.sequence.parameters import make_oracle
@@ -90,7 +91,7 @@ def ours(task, problem, who, settings):
     with Clock() as clock:
         model.train((task.train, task.label_ids), make_solver(settings))
     predicted = model.split(model.predict_tokens(task.test), task.test.offsets)
-    chain, weights = model.oracle.chain(task.test), model.probable_weights("the benchmark")
+    chain, weights = model.oracle.chain(task.test), probable_weights(model, "the benchmark")
     marginals = np.concatenate([chain.expect(weights, i)[1] for i in range(len(task.test))])
     row = {"who": who, "passes": model.result.n_iter, "cpu": clock.cpu, "temperature": model.temperature}
     if settings.loss == "log":

@@ -14,6 +14,7 @@ from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, 
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, optional, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
 
@@ -38,7 +39,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted label of each example, or both with f(x) and -f(x) as their scores."""
     X, _ = examples(model, path)
     if wanted.confidence:
-        scores = model.proba(model.class_scores(X))
+        scores = class_probabilities(model, model.class_scores(X))
     else:
         f = model.decision_function(X)[:, -1]
         scores = np.column_stack([-f, f])

@@ -13,6 +13,7 @@ from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, 
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, optional, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, Pairwise, WestonWatkins
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.kernel.model import KernelModel
 
 SOLVERS = {
@@ -35,7 +36,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted label of each example, or the best ones with their scores."""
     X, _ = examples(model, path)
     for _, scores in model.scores(X):
-        scores = model.proba(scores) if wanted.confidence else scores
+        scores = class_probabilities(model, scores) if wanted.confidence else scores
         yield from out.best(model.labels, scores, wanted.kbest, confidence=wanted.confidence)
 
 

@@ -19,6 +19,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
 from structsvm.structures.taxonomy import read_taxonomy
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
@@ -32,7 +33,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     if wanted.kbest is not None:
         own = model.model_
         scores = own.label_scores(X if own.vectorizer is None else own.vectorizer.transform(X))
-        yield from out.best(own.labels, own.proba(scores) if wanted.confidence else scores, wanted.kbest)
+        yield from out.best(own.labels, class_probabilities(own, scores) if wanted.confidence else scores, wanted.kbest)
     elif wanted.confidence:
         column = {node: k for k, node in enumerate(model.taxonomy_.nodes)}
         for name, p in zip(model.predict(X).tolist(), model.node_proba(X), strict=True):

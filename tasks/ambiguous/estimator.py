@@ -24,6 +24,7 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
@@ -264,7 +265,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         A softmax over the scores at the temperature `temperature_`.
         """
         model = self._fitted()
-        return model.proba(self._scores(model, X))
+        return class_probabilities(model, self._scores(model, X))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of `predict_proba`."""

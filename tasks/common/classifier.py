@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
 from structsvm.parameters import FLAG, POSITIVE, Options
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
@@ -153,7 +154,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         `temperature_`, which ``probability=True`` fits on held-out examples.
         """
         model = self._fitted()
-        return model.proba(self._by_parts(model.class_scores, self._test(model, X)))
+        return class_probabilities(model, self._by_parts(model.class_scores, self._test(model, X)))
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:

@@ -21,9 +21,10 @@ from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
+from structsvm.tasks.common.choice import Choice, ChosenGamma, Row, ranking
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
+from structsvm.tasks.common.selection import Part, Search, half_decades, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class MachineModel(TaskModel):
         self.machine.adopt(part)
 
     def apply_choice(self, choice: Any) -> None:
-        self.machine.grow(choice.gamma)
+        self.machine.grow(None if choice.gamma is None else choice.gamma.gamma)
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
@@ -272,7 +273,7 @@ class KernelSearch(Search):
             return choice
         bests = {key: ranking(self.metric, rows.values())[0] for key, rows in self.table.items()}
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
-        return replace(choice, gamma=self._kernel(k).gamma, gammas=gammas)
+        return replace(choice, gamma=ChosenGamma(self._kernel(k).gamma, gammas))
 
     def _divisions(self) -> Iterator[Any]:
         """Yield samples: lists of pairs of examples to train on and to score."""

@@ -17,8 +17,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from structsvm.tasks.common.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.likelihood import HELD_OUT
-from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio
+from structsvm.tasks.common.selection import LOWEST, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
@@ -55,7 +56,7 @@ class SumSearch(LossSearch):
 
     def choose(self, monitor: Any) -> Choice | None:
         choice = super().choose(monitor)
-        if choice is None:
+        if choice is None or choice.loss is None:
             return None
         first = self.searches[0]
         calibration = first.model.calibration
@@ -73,11 +74,9 @@ class SumSearch(LossSearch):
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
         held = joined([part.held_out_scores() for part in first.parts])
-        return dataclasses.replace(
-            first.choice,
-            loss=first.model.loss,
-            losses=choice.losses,
-            scales={loss: scale / total for loss, scale in scales.items()},
-            total=ratio(*held[1:]),
-            tables={search.model.loss: search.choice.table for search in self.searches},
+        chosen = ChosenSum(
+            {loss: scale / total for loss, scale in scales.items()},
+            ratio(*held[1:]),
+            {search.model.loss: search.choice.table for search in self.searches},
         )
+        return dataclasses.replace(first.choice, loss=ChosenLoss(first.model.loss, choice.loss.best, chosen))

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, count, islice
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.larank import LaRank
+from structsvm.tasks.common.choice import Choice, ChosenLoss, Row, is_loss, ranking
 
 # Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
 LEAST, MANY = 20, 300
@@ -51,11 +52,6 @@ PATIENCE = 2
 LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 
 
-# C, score, standard error, passes; and gamma, C, score, standard error.
-Row = tuple[float, float, float, int]
-Gamma = tuple[float, float, float, float]
-
-
 class Held(NamedTuple):
     """Scores of held-out examples: the metric is the ratio of the sums of two arrays, one entry per example.
 
@@ -65,184 +61,6 @@ class Held(NamedTuple):
     metric: str
     numerator: Any
     denominator: Any
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A C, and the table from which it was chosen.
-
-    Attributes
-    ----------
-    C : float
-    metric : str
-    table : list of (C, score, standard error, passes)
-        The path; passes are over the part that was trained on.
-    n_held_out : int
-        Examples that the scores are of.
-    loss : str or None
-        That of the table, if losses were compared.
-    losses : dict of (C, score, standard error)
-        The best C of each of them.
-    scales : dict of float
-        By loss, the factor of its weights in the sum; empty: those of `loss` are the model.
-    total : (score, standard error) or None
-        Of that sum.
-    tables : dict of table
-        By loss, where they are added.
-    gamma : float or None
-        That of the table, if gammas of a kernel were compared.
-    gammas : list of (gamma, C, score, standard error)
-        Each with its best C.
-    threshold : float or None
-        Of the scores of rows, over the norm of the weights, where as many held-out rows are found as are positive.
-    """
-
-    C: float
-    metric: str
-    table: list[Row]
-    n_held_out: int
-    loss: str | None = None
-    losses: dict[str, tuple[float, float, float]] = field(default_factory=dict)
-    gamma: float | None = None
-    gammas: list[Gamma] = field(default_factory=list)
-    scales: dict[str, float] = field(default_factory=dict)
-    total: tuple[float, float] | None = None
-    tables: dict[str, list[Row]] = field(default_factory=dict)
-    threshold: float | None = None
-
-    @property
-    def is_at_edge(self) -> bool:
-        return at_edge(self.C, self.table)
-
-    @property
-    def edges(self) -> list[str]:
-        """What was chosen at the edge of the tried values; for a sum, each loss is checked."""
-        if self.total is None:
-            return [self.text] * self.is_at_edge
-        chosen = {loss: C for loss, (C, *_) in self.losses.items() if at_edge(C, self.tables.get(loss, []))}
-        return [f"C = {C:g} of the loss {loss!r}" for loss, C in chosen.items()]
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The table by columns, as arrays."""
-        C, score, error, passes = (np.array(column) for column in zip(*self.table, strict=True))
-        about: dict[str, Any] = {"metric": self.metric, "n_held_out": self.n_held_out}
-        if self.loss is not None:
-            about |= {"loss": self.loss, "losses": dict(self.losses)}
-        if self.scales:
-            about |= {"scales": dict(self.scales), "sum": self.total}
-            about |= {"tables": {loss: np.array(table) for loss, table in self.tables.items()}}
-        if self.gamma is not None:
-            about |= {"gamma": self.gamma, "gammas": np.array(self.gammas)}
-        return about | {"C": C, "score": score, "error": error, "passes": passes}
-
-    @property
-    def text(self) -> str:
-        """One line: what was chosen, and how sure that is."""
-        if self.total is not None:
-            parts = [f"{loss!r} at C = {C:g} ({self._value(score)})" for loss, (C, score, _) in self.losses.items()]
-            sums = f"{self._value(self.total[0])} +- {self._value(self.total[1])}"
-            return f"losses {' and '.join(parts)}, added (held-out {self.metric} {sums})"
-        others = ranking(self.metric, self.table)
-        rank = [row[0] for row in others].index(self.C)
-        chosen = others.pop(rank)
-        text = ""
-        if self.gamma is not None:
-            text = f"gamma = {self.gamma:.3g} (of {self.gammas[0][0]:.3g} to {self.gammas[-1][0]:.3g}), "
-        text += f"C = {chosen[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
-        text += f"{self._value(chosen[1])} +- {self._value(chosen[2])}"
-        if others:
-            text += f", {'best' if rank else 'next best'} {self._value(others[0][1])} at C = {others[0][0]:g}"
-        if self.loss is None:
-            return text + ")"
-        _, score, error = self.losses[self.loss]
-        values = [f"{self._value(score)} +- {self._value(error)}"]
-        values += [f"{self._value(row[1])} with {loss!r}" for loss, row in self.losses.items() if loss != self.loss]
-        return f"loss = {self.loss!r} (held-out {self.metric} {', '.join(values)}), {text})"
-
-    def _value(self, score: float) -> str:
-        return f"{score:.3f}" if is_loss(self.metric) else f"{100.0 * score:.1f}"
-
-    def to_json(self) -> dict[str, Any]:
-        table = [list(row) for row in self.table]
-        about = {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
-        if self.loss is not None:
-            about |= {"loss": self.loss, "losses": {name: list(row) for name, row in self.losses.items()}}
-        if self.total is not None:
-            about |= {"scales": dict(self.scales), "sum": list(self.total)}
-            about |= {"tables": {loss: [list(row) for row in rows] for loss, rows in self.tables.items()}}
-        if self.gamma is not None:
-            about |= {"gamma": self.gamma, "gammas": [list(row) for row in self.gammas]}
-        if self.threshold is not None:
-            about |= {"threshold": self.threshold}
-        return about
-
-    @classmethod
-    def from_json(cls, value: Any) -> Self:
-        """The inverse of `to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
-        table = rows_from_json(value["table"])
-        if type(value["metric"]) is not str or type(value["n_held_out"]) is not int or value["n_held_out"] < 1:
-            raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
-        if float(value["C"]) not in [row[0] for row in table]:
-            raise ValueError(f"a choice of C = {value['C']!r:.80}")
-        loss, losses = value.get("loss"), value.get("losses", {})
-        losses = {str(name): (float(C), float(score), float(error)) for name, (C, score, error) in losses.items()}
-        if (loss is not None and loss not in losses) or not are_finite(losses.values()):
-            raise ValueError(f"a choice of the loss {loss!r:.80} by {losses!r:.80}")
-        scales, total = {str(name): float(scale) for name, scale in value.get("scales", {}).items()}, None
-        if scales:
-            total = (float(value["sum"][0]), float(value["sum"][1]))
-            if scales.keys() != losses.keys() or not all(0.0 < scale < np.inf for scale in scales.values()):
-                raise ValueError(f"a sum of losses by {scales!r:.80}")
-        gamma, rows = value.get("gamma"), value.get("gammas", ())
-        gammas = [(float(width), float(C), float(score), float(error)) for width, C, score, error in rows]
-        if gamma is not None and not (
-            np.isfinite(gammas).all() and gamma in [row[0] for row in gammas] and gamma > 0.0
-        ):
-            raise ValueError(f"a choice of gamma = {gamma!r:.80}")
-        choice = cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
-        tables = {str(name): rows_from_json(rows) for name, rows in value.get("tables", {}).items()}
-        if not tables.keys() <= losses.keys():
-            raise ValueError(f"a choice of losses by {tables!r:.80}")
-        threshold = value.get("threshold")
-        if threshold is not None and not np.isfinite(threshold := float(threshold)):
-            raise ValueError(f"a threshold {threshold}")
-        return replace(choice, scales=scales, total=total, tables=tables, threshold=threshold)
-
-
-def rows_from_json(rows: Any) -> list[Row]:
-    """A table as a file has it: of each C, which is above 0, its score, the score's error and the passes."""
-    table = [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
-    if not are_finite(table):
-        raise ValueError(f"a choice of losses and C by {table!r:.80}")
-    return table
-
-
-def are_finite(rows: Iterable[tuple[float, ...]]) -> bool:
-    """Whether rows contain finite numbers, the first of each, a C, above 0."""
-    return all(row[0] > 0.0 and np.isfinite(row).all() for row in rows)
-
-
-def at_edge(C: float, table: list[Row]) -> bool:
-    """Whether C is the least or the greatest value, and better than the one beside it by a standard error.
-
-    A C with which nothing is learnt is not an edge; with only two values there is none either.
-    """
-    if len(table) < 3 or table[1][0] * 1e-3 > C:
-        return False
-    ends = (table[0], table[1]), (table[-1], table[-2])
-    return any(end[0] == C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
-
-
-def is_loss(metric: str) -> bool:
-    """Whether less is better."""
-    return metric.endswith(("loss", "error"))
-
-
-def ranking(metric: str, table: Any) -> Any:
-    """Rows of the table, the best first; of equal ones that of the smallest C."""
-    sign = 1.0 if is_loss(metric) else -1.0
-    return sorted(table, key=lambda row: (sign * row[1], row[0]))
 
 
 class ChoiceCheckpoint(Checkpoint):
@@ -488,7 +306,7 @@ class LossSearch:
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         best = min(self.searches, key=lambda search: sign * losses[search.loss][1])
-        return replace(best.choice, loss=best.loss, losses=losses)
+        return replace(best.choice, loss=ChosenLoss(best.loss, losses))
 
 
 def joined(parts: list[Held]) -> Held:

@@ -165,7 +165,7 @@ def choose(job: Job) -> None:
     choice = model.choice
     if choice is not None:
         if choice.loss is not None and job.chooses_loss and not job.continues:
-            job.use_loss(choice.loss)
+            job.use_loss(choice.loss.name)
         job.solver.set_params(C=choice.C)
         model.apply_choice(choice)
     elif job.choose and job.passes is None and model.C_of_few is not None:
@@ -269,9 +269,10 @@ def add(job: Job) -> None:
     On other examples a sum continues as one model.
     """
     model, run = job.model, job.run
-    scales = {} if model.choice is None else model.choice.scales
-    if job.passes is not None or not scales or job.fingerprint not in (None, model.fingerprint):
+    chosen = None if model.choice is None else model.choice.sum
+    if job.passes is not None or chosen is None or job.fingerprint not in (None, model.fingerprint):
         return
+    scales = chosen.scales
     margin = job.margin if job.resume else None
     if run.status != "interrupted":
         if margin is None:
@@ -279,7 +280,7 @@ def add(job: Job) -> None:
             margin = model.with_loss(loss)
             margin.result = margin.state = None
         solver = copy.copy(model.solver_of_loss(margin.loss))
-        solver.set_params(C=model.choice.losses[margin.loss][0], checkpoint=None)
+        solver.set_params(C=model.choice.loss.best[margin.loss][0], checkpoint=None)
         if run.status == "stopped":  # by a callback, which sees the first training alone
             solver.set_params(max_iter=model.result.n_iter)
         other = Job(margin.copy(), job.examples, solver, resume=job.resume)

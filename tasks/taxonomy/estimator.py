@@ -23,6 +23,7 @@ from structsvm.parameters import FLAG, Interval, Options, checked_k
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
+from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
@@ -454,7 +455,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return [[(labels[y], float(p[y])) for y in best] for p, best in zip(proba, order.tolist(), strict=True)]
 
     def _label_proba(self, model: Any, X: Any) -> Any:
-        return model.proba(model.label_scores(self._documents(model, X), n_jobs=self._threads))
+        return class_probabilities(model, model.label_scores(self._documents(model, X), n_jobs=self._threads))
 
     def _documents(self, model: Any, X: Any) -> Any:
         if model.vectorizer is not None:

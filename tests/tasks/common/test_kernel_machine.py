@@ -57,7 +57,9 @@ def test_a_batch_becomes_of_the_kind_of_the_patterns(old, new):
 def machine(kind=np.array):
     rng = np.random.default_rng(0)
     model, y = KernelMachine(3, Kernel("rbf", gamma=0.5)), np.arange(30, dtype=np.int32) % 3
-    model.learn(KernelLaRank(random_state=0).solve(model.problem(kind(rng.normal(size=(30, 2)) + np.eye(3, 2)[y]), y)))
+    model.set_weights_from(
+        KernelLaRank(random_state=0).solve(model.problem(kind(rng.normal(size=(30, 2)) + np.eye(3, 2)[y]), y))
+    )
     return model
 
 

@@ -1,5 +1,6 @@
 """``C="auto"``: what is chosen, from what, how sure that is, and that everything else stays as it is with a number."""
 
+from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 
@@ -17,9 +18,9 @@ from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common import selection
+from structsvm.tasks.common.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.losses import SumSearch
 from structsvm.tasks.common.selection import (
-    Choice,
     Held,
     LossSearch,
     Search,
@@ -240,9 +241,9 @@ def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
     little, as_little, much = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]
     for metric, turns, chosen in (("F1", as_little, "a"), ("F1", much, "b"), ("mean loss", much, "a")):
         choice = LossSearch([Fixed("a", metric, little), Fixed("b", metric, turns)]).choose(None)
-        assert choice.loss == chosen and choice.scales == {}
-        assert choice.losses["a"][:2] == (1.0, 0.25)
-    assert LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).loss == "b"
+        assert choice.loss.name == chosen and choice.sum is None
+        assert choice.loss.best["a"][:2] == (1.0, 0.25)
+    assert LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).loss.name == "b"
 
 
 def test_losses_of_sequences_are_added():
@@ -348,7 +349,8 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert loss.text == "C = 10 (of 0.1 to 10; held-out tree loss 0.900 +- 0.004, next best 0.930 at C = 0.1)"
     assert not choice.is_at_edge and loss.is_at_edge
     assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
-    compared = Choice(1.0, "F1", table, 100, "log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
+    both = ChosenLoss("log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
+    compared = Choice(1.0, "F1", table, 100, both)
     assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
     assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
@@ -358,12 +360,13 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     inside = [(0.1, 0.8, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
     outside = [(0.1, 0.92, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.94, 0.004, 1)]
     losses = {"log": (1.0, 0.931, 0.003), "hamming": (10.0, 0.94, 0.004)}
-    about = {"losses": losses, "loss": "log", "scales": dict.fromkeys(losses, 1.0), "total": (0.95, 0.003)}
-    choice = Choice(1.0, "F1", inside, 100, **about, tables={"log": inside, "hamming": outside})
+    total = ChosenSum(dict.fromkeys(losses, 1.0), (0.95, 0.003), {"log": inside, "hamming": outside})
+    choice = Choice(1.0, "F1", inside, 100, ChosenLoss("log", losses, total))
     assert choice.edges == ["C = 10 of the loss 'hamming'"] and not choice.is_at_edge
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
-    assert Choice(1.0, "F1", inside, 100, **about).edges == []  # of a file that has no tables
+    without = ChosenLoss("log", losses, replace(total, tables={}))
+    assert Choice(1.0, "F1", inside, 100, without).edges == []  # of a file that has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)

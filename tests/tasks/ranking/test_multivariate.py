@@ -265,7 +265,7 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     monkeypatch.setattr(SampleSearch, "keep", spy)
     model = made("f1").fit(*train)
     own = model._fitted()
-    rows = kept[own.choice.loss]
+    rows = kept[own.choice.loss.name]
     assert own.choice.threshold == threshold_of(*rows, by_f1=True)
     assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
     mean = own.scores_of(own.rows(train[0])).mean()
