@@ -177,7 +177,7 @@ cdef class AmbiguousProblem(Problem):
 
     def fingerprint(self):
         own = [] if self.loss == PAIRWISE else [self.prior]
-        if self.loss in (MAX, LOG):  # whose training states were others in 0.1.0
+        if self.loss in (MAX, LOG):
             own.append(np.ones(1))
         return checksum([*self.oracle.rows(self.rows).arrays, *self.bags, *own])
 

@@ -74,10 +74,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
     def check_same(self, header: dict[str, Any], wanted: Any) -> None:
         """Raise ModelFileError, naming what differs, unless a file's header has these values."""
         for what, value in wanted.items():
-            found = header.get(what)
-            if what == "problem" and isinstance(found, list) and len(found) == 4:  # of 0.1.0, without the structure
-                value = value[:4]
-            if found != value:
+            if header.get(what) != value:
                 raise ModelFileError(
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
@@ -179,34 +176,25 @@ def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     return array.tobytes().decode(errors="replace")
 
 
-# The kinds of training states that do not say theirs, by an array that only they have: those of version 0.1.0, and what
-# is kept of a batch.
-SILENT_KINDS = {
-    "cache_terms": "one_slack",
-    "cut_example": "dual",
-    "vector_slot": "kernel_dual",
-    "curvature": "descent",
-    "gains": "tracking",
-}
-
-
 def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     """The kind of the training state in these arrays: `kind` of the class that wrote them."""
-    if "kind" in arrays:
-        return as_text(arrays, "kind")
-    return next((kind for name, kind in SILENT_KINDS.items() if name in arrays), "weights")
+    return as_text(arrays, "kind")
+
+
+def table_of(arrays: Mapping[str, NDArray[Any]]) -> Table:
+    """The table of a training state; of a kind that is not in `STATES`, such as another project's, that of the run."""
+    return KIND | (RUN if "run" in arrays else {}) | STATES.get(kind_of(arrays), {})
 
 
 def check_state(arrays: Mapping[str, NDArray[Any]], **sizes: int) -> None:
     """Raise ValueError, naming the array, unless the arrays of a training state fit one another.
 
     `sizes` are those of the model, by their names in the tables. `Run.set_state` checks whether the arrays fit a
-    problem. For a kind of states that is not in `STATES`, such as another project's, only the arrays of the run are
-    checked.
+    problem.
     """
     kind = kind_of(arrays)
     try:
-        checked_arrays(arrays, (RUN if "run" in arrays else {}) | STATES.get(kind, {}), **sizes)
+        checked_arrays(arrays, table_of(arrays), **sizes)
     except KeyError as error:
         raise ValueError(f"a training state of kind {kind!r:.40}, which has {error}, unlike the model") from None
     except ValueError as error:
@@ -223,7 +211,7 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
 
     A solver without rescaling, the perceptron, solves none.
     """
-    text, structure = as_text(arrays, "formulation"), arrays.get("structure")
+    text, structure = as_text(arrays, "formulation"), np.asarray(arrays.get("structure"))
     try:
         before = dict(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -232,12 +220,9 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
     if before.get("rescaling") is None or now["rescaling"] is None:
         return
     changes = [f"{name}={before.get(name)!r:.40}, not {now[name]!r}" for name in now if before.get(name) != now[name]]
-    # Files of version 0.1.0 have no array "structure".
-    if structure is not None:
-        structure = np.asarray(structure)
-        if structure.dtype != np.int64 or structure.shape != (1,):
-            raise ValueError("array 'structure' of the training state must be one int64 number")
-    if structure is not None and structure[0] != problem.structure_fingerprint():
+    if structure.dtype != np.int64 or structure.shape != (1,):
+        raise ValueError("array 'structure' of the training state must be one int64 number")
+    if structure[0] != problem.structure_fingerprint():
         changes.append("other losses or another kernel")
     if changes:
         raise ValueError(
@@ -249,21 +234,23 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
 # ---- what the arrays of training states may contain --------------------------------------------------
 
 COUNTS = (0, 2**62)
-POSITIVE = (0.0, None)
 
 
-def _counters(n: int) -> Table:
+def counters(n: int) -> Table:
+    """The entries of a random generator, and of n counters."""
     return {"random": Array("u8", (4,)), "counters": Array("i8", (n,), within=COUNTS)}
 
 
+# The tables of states by their kinds: each stands beside the solver whose runs write the state.
+STATES: dict[str, Table] = {}
+KIND: Table = {"kind": Array("u1", ("bytes of kind",))}
 # What `Run` adds; the last arrays are those of `LatentSVM` and of bags.
 RUN: Table = {
     "run": Array("f8", (4,), finite=False),
     "formulation": Array("u1", ("bytes of formulation",)),
+    "structure": Array("i8", (1,)),
     "schedule": Array("f8", ("schedule",)),
     **optional({
-        "kind": Array("u1", ("bytes of kind",)),
-        "structure": Array("i8", (1,)),
         "latent": Array("f8", (4,), finite=False),
         "latent_seed": Array("u8", (1,)),
         "latent_under": Array("f4 f8", ("n_under",)),
@@ -271,98 +258,4 @@ RUN: Table = {
         "latent_targets": Array("i8", (1,)),
         "latent_online": Array("i8", (1,)),
     }),
-}  # fmt: skip
-# What w is solved around; and what states of bags had in 0.1.0.
-_AROUND: Table = optional({
-    "base": Array("f8", ("n_features",)),
-    "completed": Array("f8", ("n_features",)),
-    "C": Array("f8", ("n_samples",), within=POSITIVE),
-})  # fmt: skip
-_CUTS: Table = _counters(4) | _AROUND | {
-    "cost": Array("f8", (1,), within=POSITIVE),
-    "cut_bounds": Array("i8", ("n_cuts+1",), rises_to="words of cuts"),
-    "cut_words": Array("i4", ("words of cuts",)),
-    "cut_example": Array("i8", ("n_cuts",), within=COUNTS),
-    "cut_numbers": Array("f8", ("n_cuts", 3), within=POSITIVE),
-}  # fmt: skip
-_VECTORS: Table = {
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-    "vector_slot": Array("i8", ("n_vectors",), within=(0, "n_support")),
-    "vector_label": Array("i4", ("n_vectors",), within=(0, "n_labels")),
-    "vector_numbers": Array("f8", (2, "n_vectors")),
-}
-STATES: dict[str, Table] = {
-    "weights": _counters(4) | {
-        "weights": Array("f4 f8", ("n_features",)),
-        "average_sum": Array("f4 f8", ("n_features",), needed=False),
-    },
-    "dual": _CUTS,
-    "one_slack": _CUTS | {
-        "cut_idle": Array("i8", ("n_cuts",), within=COUNTS),
-        "cache_terms": Array("f8", ("n_rounds", "n_samples", 2)),
-        "cache_bounds": Array("i8", ("n_rounds", "n_samples+1"), within=COUNTS),
-        "cache_words": Array("i4", ("words of cache",)),
-        **optional({"cache_C": Array("f8", ("n_samples",), within=POSITIVE)}),
-    },
-    "expectations": _counters(4) | _AROUND | {
-        "moments": Array("f4", ("n_moments",)),
-        "entropy": Array("f8", ("n_samples",)),
-        "least": Array("f8", ("n_samples",), within=POSITIVE, needed=False),
-        "C": Array("f8", ("n_samples",), within=POSITIVE),
-    },
-    "kernel_dual": {
-        "random": Array("u8", (4,)),
-        "counters": Array("i8", (8,), within=(-1, COUNTS[1])),
-        "cost": Array("f8", (1,), within=POSITIVE),
-        **optional({"dual": Array("f8", (1,))}),
-        **_VECTORS,
-    },
-    "kernel_perceptron": _counters(5) | _VECTORS,
-    "full_gradient": _counters(5) | {
-        "beta": Array("f8", ("n_labels", "n_samples")),
-        "gradient": Array("f8", ("n_labels", "n_samples")),
-    },
-    "weston_watkins": {
-        "counters": Array("i8", (3,), within=COUNTS),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "beta": Array("f8", ("n_labels", "n_support")),
-        "scores": Array("f8", ("n_labels", "n_support")),
-        "biases": Array("f8", ("n_labels",)),
-    },
-    "pairwise": {
-        "counters": Array("i8", (3,), within=COUNTS),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "beta": Array("f8", ("n_labels", "n_support"), within=POSITIVE),
-        "gradient": Array("f8", ("n_labels", "n_support")),
-        "biases": Array("f8", ("n_labels", "n_labels")),
-        "tau": Array("f8", (1,), within=POSITIVE),
-    },
-    "lasvm": _counters(6) | {
-        "cost": Array("f8", (1,), within=POSITIVE),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "alpha": Array("f8", ("n_support",)),
-        "gradient": Array("f8", ("n_support",)),
-        "numbers": Array("f8", (3,)),
-    },
-    "huller": _counters(7) | {
-        "cost": Array("f8", (1,), within=POSITIVE),
-        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-        "part": Array("f8", ("n_support",), within=POSITIVE),
-        "numbers": Array("f8", (6,)),
-    },
-    "descent": {
-        "weights": Array("f4 f8", ("n_machines", "n_columns")),
-        "curvature": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
-        "rescaling": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
-        "numbers": Array("f8", (4,), within=POSITIVE),
-        **optional(_counters(3) | {"descent": Array("f8", (2,), within=POSITIVE)}),  # 0.1.0 had none after a batch
-    },
-    "concepts": _counters(3),
-    "tracking": {
-        "random": Array("u8", (4,)),
-        "numbers": Array("f8", (3, "n_seen"), within=POSITIVE),
-        "weights": Array("f8", (2, "n_columns")),
-        "steps": Array("i8", ("n_steps",), within=COUNTS),
-        "gains": Array("f8", (2,)),
-    },
 }  # fmt: skip

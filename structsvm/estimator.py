@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
@@ -17,13 +17,11 @@ from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Record, Stored, Text
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
-
-ARRAYS = {"coef": Array("f4 f8", ("n_features",))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +38,10 @@ class StructuredModel(TaskModel):
     kind = "structured"
     estimator = "StructuredSVM"
 
+    record = Record({
+        "oracle": Text(of=lambda model: type(model.oracle).__qualname__),
+        "coef": Array("f4 f8", ("n_features",), of="weights"),
+    })  # fmt: skip
     oracle: Any
     oracle_name: str
 
@@ -50,21 +52,15 @@ class StructuredModel(TaskModel):
     def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name != "oracle"}
 
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        # Files of 0.1.0 have them one by one.
-        return header["params"] if "params" in header else {name: header[name] for name in StructuredSVM._constraints}
-
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"oracle": type(self.oracle).__qualname__}, {"coef": self.weights}
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        if header["result"] is None:
-            raise ValueError("there is no result")
+    def from_record(cls, stored: Stored) -> Self:
         model = cls()
-        model.oracle_name, model.weights = header["oracle"], checked_arrays(arrays, ARRAYS)["coef"]
+        model.oracle_name, model.weights = stored.oracle, stored.arrays()["coef"]
         return model
+
+    def check(self) -> None:
+        if self.result is None:
+            raise ValueError("there is no result")
 
 
 class StructuredSVM(TaskEstimator):

@@ -272,7 +272,7 @@ def read_model(
     Parameters
     ----------
     path : str or path-like
-        File written by `write_model` of this or an earlier version.
+        File written by `write_model`.
     kind : str, optional
         The task of the wanted model; None accepts any.
     mmap : bool, default=False

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.model_file import under
 from structsvm.protocol import INFERENCES
-
-if TYPE_CHECKING:
-    from structsvm.model_file import ModelFile
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -139,12 +137,9 @@ class Result:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for anything else."""
         values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
         for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm", "primal_found"):
-            values.setdefault(name, np.nan)  # absent from files of earlier versions
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])
-        values.setdefault("n_rounds", 0)
-        values.setdefault("inference", "exact")
         for name in ("n_iter", "n_argmax", "n_support", "n_rounds"):
             if type(values[name]) is not int or values[name] < 0:
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
@@ -167,13 +162,13 @@ def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[st
     return arrays
 
 
-def read_result(file: ModelFile) -> tuple[Result, dict[str, NDArray[Any]] | None]:
-    """The `Result` of a model file, and the arrays for `Run.set_state` (None if the file has none).
+def read_result(numbers: Mapping[str, Any], arrays: Arrays) -> tuple[Result, dict[str, NDArray[Any]] | None]:
+    """The `Result` of what a model file stores, and the arrays for `Run.set_state` (None if there are none).
 
     `structsvm.checkpoint.check_state` checks the arrays of the state.
     """
-    result = Result.from_dict(file.meta["result"], file.under("history."))
-    state = file.under("state.") or None
+    result = Result.from_dict(numbers, under(arrays, "history."))
+    state = under(arrays, "state.") or None
     if state is not None:
         state |= {f"history_{name}": column for name, column in result.history.items()}
     return result, state

@@ -1,31 +1,67 @@
-"""What model files may contain: tables of their arrays, and the counts and names of their headers.
+"""What files may contain: each field of a header and each array in one table, by which it is written, read and checked.
 
-A file may contain anything, and compiled code relies on what its arrays contain. The table of a model kind has an entry
-per array::
+    RECORD = Record({
+        "labels": Names(),
+        "oracle": Record({
+            "order": Count(0, 2),
+            "label_costs": Array("f8", ("n_labels",), within=(0.0, None), needed=False),
+        }),
+        "weights": Array("f8", ("n_features",)),
+    })
+    header, arrays = RECORD.write(model)
+    stored = RECORD.read(header, arrays)
+    oracle = Oracle(stored.labels, **stored.oracle, **stored.oracle.arrays())
+    weights = stored.arrays(n_features=oracle.n_features)["weights"]
 
-    ARRAYS = {
-        "support": Array("i8", ("n",), within=(-1, None)),
-        "support_labels": Array("i4", ("n",), within=(0, "n_labels")),
-        **csr("coef", "n_labels", "n"),
-    }
+The value of a field is the attribute of its name, unless `of` says where it is. A record within another one is an
+object of the header; the names of its arrays begin with its name and a dot. A file may contain anything, and compiled
+code relies on what its arrays contain: `Record.read` checks the header, and `Stored.arrays` the arrays, whose sizes
+often come from what the header describes.
 
-Sizes are numbers or names. A name that `checked_arrays` was not given takes the first size met; all later
-arrays must have the same. ``"n+1"`` is one more than n.
+Sizes are numbers or names. A count of the header is a size by its name; the length of a list is one, as ``n_labels``
+for "labels". A name that is not known takes the first size met; all later arrays must have the same. ``"n+1"`` is one
+more than n, ``"n+2"`` two. Training states have arrays alone: a `Table` of them, and `checked_arrays`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.model_file import under
 from structsvm.parameters import MAX_COUNT
 
-__all__ = ["Array", "checked_arrays", "csr", "optional", "stored_count", "stored_flag", "stored_names", "strings"]
+__all__ = [
+    "Array",
+    "Count",
+    "Field",
+    "Flag",
+    "Group",
+    "Names",
+    "Number",
+    "OneOf",
+    "Part",
+    "Record",
+    "Stored",
+    "Table",
+    "Text",
+    "TextOr",
+    "Value",
+    "checked_arrays",
+    "csr",
+    "optional",
+    "strings",
+]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+# ---- arrays ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +85,12 @@ class Array:
         Whether the array must be there.
     finite : bool
         Whether floats must be.
+    or_shape : tuple of int or str, optional
+        Another shape that it may have, of another number of dimensions.
+    of : str or callable, optional
+        In a `Record`: where the array comes from; see `Field`.
+    name : str, optional
+        In a `Record`: the array's name, where a field of the header has it too.
     """
 
     dtype: str
@@ -59,19 +101,30 @@ class Array:
     once: bool = False
     needed: bool = True
     finite: bool = True
+    or_shape: tuple[int | str, ...] | None = None
+    of: str | Callable[[Any], Any] | None = None
+    name: str | None = None
 
 
 Table = dict[str, Array]
 
 
-def csr(name: str, n_rows: int | str, n_columns: int | str, *, dtype: str = "f4 f8", ascends: bool = False) -> Table:
-    """The entries of a sparse matrix: ``NAME.indptr``, ``NAME.indices``, ``NAME.data``."""
-    entries = f"entries of {name}"
+def csr(
+    name: str,
+    n_rows: int | str,
+    n_columns: int | str,
+    *,
+    dtype: str = "f4 f8",
+    ascends: bool = False,
+    of: str | None = None,
+) -> Table:
+    """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute."""
+    entries, of = f"entries of {name}", of or name
     by = f"{name}.indptr" if ascends else None
     return {
-        f"{name}.indptr": Array("i4 i8", (f"{n_rows}+1",), rises_to=entries),
-        f"{name}.indices": Array("i4 i8", (entries,), within=(0, n_columns), ascends_by=by),
-        f"{name}.data": Array(dtype, (entries,)),
+        f"{name}.data": Array(dtype, (entries,), of=f"{of}.data"),
+        f"{name}.indices": Array("i4 i8", (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
+        f"{name}.indptr": Array("i4 i8", (f"{n_rows}+1",), rises_to=entries, of=f"{of}.indptr"),
     }
 
 
@@ -86,33 +139,48 @@ def optional(table: Table) -> Table:
     return {name: replace(array, needed=False) for name, array in table.items()}
 
 
-def checked_arrays(arrays: Mapping[str, NDArray[Any]], table: Table, **sizes: int) -> dict[str, NDArray[Any]]:
+def checked_arrays(
+    arrays: Mapping[str, NDArray[Any]], table: Table, prefix: str = "", /, **sizes: int
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of a table, in C order; raises ValueError, naming the array, for the first invalid one.
 
-    Arrays that the table does not name are left out. `sizes` are those known from the header.
+    Arrays that the table does not name are left out. `sizes` are those known from the header. `prefix` is what all
+    names begin with in `arrays`.
     """
     checked: dict[str, NDArray[Any]] = {}
     known = dict(sizes)
     for name, wanted in table.items():
-        if name not in arrays:
+        array = arrays.get(prefix + name)
+        if array is None:
             if wanted.needed:
-                raise ValueError(f"array {name!r} is missing")
+                raise ValueError(f"array {prefix + name!r} is missing")
             continue
-        array = np.ascontiguousarray(arrays[name]) if arrays[name].ndim else arrays[name]
-        problem = _problem(array, wanted, known, checked)
+        checked[name] = np.ascontiguousarray(array) if array.ndim else array
+        problem = _problem(checked[name], wanted, known)
         if problem is not None:
-            raise ValueError(f"array {name!r} {problem}")
-        checked[name] = array
+            raise ValueError(f"array {prefix + name!r} {problem}")
+    for name, array in checked.items():
+        by = table[name].ascends_by
+        if by is not None and not _ascends(array, checked[by]):
+            raise ValueError(f"array {prefix + name!r} must ascend within each row")
     return checked
 
 
-def _problem(array: Any, wanted: Array, sizes: dict[str, int], others: Mapping[str, Any]) -> str | None:
+def _ascends(array: Any, offsets: Any) -> bool:
+    """Whether values strictly ascend between offsets."""
+    steps = array[1:] > array[:-1]
+    steps[offsets[(offsets > 0) & (offsets < len(array))] - 1] = True
+    return bool(steps.all())
+
+
+def _problem(array: Any, wanted: Array, sizes: dict[str, int]) -> str | None:
     """What is wrong with an array, or None; `sizes` get the names that it defines."""
     if array.dtype not in [np.dtype(code) for code in wanted.dtype.split()]:
         return f"has dtype {array.dtype}, expected {' or '.join(wanted.dtype.split())}"
-    if array.ndim != len(wanted.shape):
-        return f"has {array.ndim} dimensions, expected {len(wanted.shape)}"
-    for length, size in zip(array.shape, wanted.shape, strict=True):
+    shape = wanted.or_shape if wanted.or_shape and array.ndim == len(wanted.or_shape) else wanted.shape
+    if array.ndim != len(shape):
+        return f"has {array.ndim} dimensions, expected {len(shape)}"
+    for length, size in zip(array.shape, shape, strict=True):
         expected = _size(size, sizes, length)
         if length != expected:
             return f"has shape {array.shape}, expected {length} to be {expected} ({size})"
@@ -124,19 +192,13 @@ def _problem(array: Any, wanted: Array, sizes: dict[str, int], others: Mapping[s
         expected = sizes.setdefault(wanted.rises_to, int(array[-1]))
         if array[-1] != expected:
             return f"must end with {expected} ({wanted.rises_to}), not {array[-1]}"
-    return _problem_of_values(array, wanted, sizes, others) if array.size else None
+    return _problem_of_values(array, wanted, sizes) if array.size else None
 
 
-def _problem_of_values(array: Any, wanted: Array, sizes: dict[str, int], others: Mapping[str, Any]) -> str | None:
+def _problem_of_values(array: Any, wanted: Array, sizes: dict[str, int]) -> str | None:
     low, high = (sizes[bound] if isinstance(bound, str) else bound for bound in wanted.within)
     if (low is not None and array.min() < low) or (high is not None and array.max() >= high):
         return f"has values from {array.min()} to {array.max()}, expected from {low} up to, not including, {high}"
-    if wanted.ascends_by is not None:
-        offsets = others[wanted.ascends_by]
-        steps = array[1:] > array[:-1]
-        steps[offsets[(offsets > 0) & (offsets < len(array))] - 1] = True
-        if not steps.all():
-            return "must ascend within each row"
     if wanted.once and len(np.unique(array)) != array.size:
         return "has a value twice"
     return None
@@ -146,41 +208,326 @@ def _size(size: int | str, sizes: dict[str, int], length: int) -> int:
     """The size of a name; a new name takes the current `length`."""
     if isinstance(size, int):
         return size
-    name, plus, _ = size.partition("+")
-    more = 1 if plus else 0
-    return sizes.setdefault(name, max(0, length - more)) + more
+    name, _, more = size.partition("+")
+    return sizes.setdefault(name, max(0, length - int(more or 0))) + int(more or 0)
 
 
-# ---- headers ------------------------------------------------------------------------------------
+# ---- headers --------------------------------------------------------------------------------------
+
+LEAST_POSITIVE, FLOAT_MAX = 5e-324, sys.float_info.max
 
 
-def stored_count(header: Mapping[str, Any], name: str, low: int = 0, high: int = MAX_COUNT) -> int:
-    """An integer of a header; raises ValueError unless it is one from `low` to `high`."""
-    value = header[name]
-    if type(value) is not int or not low <= value <= high:
-        raise ValueError(f"{name!r} must be an integer from {low} to {high}, got {value!r:.80}")
-    return value
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A field of a header.
+
+    Attributes
+    ----------
+    of : str or callable, optional
+        The attribute, or a dotted path, or the function of the object that the value comes from. Default: its name.
+    needed : bool
+        Whether the field must be there; otherwise None is left out.
+    null : bool
+        Whether None is stored.
+    """
+
+    of: str | Callable[[Any], Any] | None = None
+    needed: bool = True
+    null: bool = False
+
+    wanted = "a value"
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value of JSON may stand in a file."""
+        return True
+
+    def to_json(self, value: Any) -> Any:
+        return value.item() if isinstance(value, np.generic) else value
+
+    def from_json(self, value: Any) -> Any:
+        return value
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Add a value to what is written."""
+        if value is not None or self.needed:
+            header[name] = None if value is None else self.to_json(value)
+
+    def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
+        """Return the value of a header; raises ValueError, naming field and value, for one that the field cannot have.
+
+        `prefix`: what the field's name, and its arrays', begin with in the file.
+        """
+        if name not in header:
+            if self.needed:
+                raise ValueError(f"{prefix + name!r} is missing")
+            return None
+        value = header[name]
+        if value is None and self.null:
+            return None
+        if not self.accepts(value):
+            raise ValueError(f"{prefix + name!r} must be {self.wanted}, got {value!r:.80}")
+        return self.from_json(value)
 
 
-def stored_positive(header: Mapping[str, Any], name: str, *kinds: type) -> float | None:
-    """A positive number of a header, of such types, or None, also where it is missing; raises ValueError otherwise."""
-    value = header.get(name)
-    if value is not None and not (type(value) in kinds and 0.0 < value <= sys.float_info.max):
-        raise ValueError(f"a {name} of {value!r:.80}, expected a positive number")
-    return None if value is None else float(value)
+@dataclass(frozen=True)
+class Count(Field):
+    """An integer from `low` to `high`."""
+
+    low: int = 0
+    high: int = MAX_COUNT
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"an integer from {self.low} to {self.high}"
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is int and self.low <= value <= self.high
 
 
-def stored_flag(header: Mapping[str, Any], name: str) -> bool:
-    """A bool of a header; raises ValueError for anything else."""
-    value = header[name]
-    if type(value) is not bool:
-        raise ValueError(f"{name!r} must be true or false, got {value!r:.80}")
-    return value
+@dataclass(frozen=True)
+class Number(Field):
+    """A finite number from `low` to `high`; by default a positive one."""
+
+    low: float = LEAST_POSITIVE
+    high: float = FLOAT_MAX
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) in (int, float) and self.low <= value <= self.high
+
+    def from_json(self, value: Any) -> float:
+        return float(value)
 
 
-def stored_names(header: Mapping[str, Any], name: str) -> list[str]:
-    """The strings of a header, none of them twice; raises ValueError for anything else."""
-    value = header[name]
-    if not isinstance(value, list) or not all(type(item) is str for item in value) or len(set(value)) != len(value):
-        raise ValueError(f"{name!r} must be a list of distinct strings, got {value!r:.80}")
-    return value
+@dataclass(frozen=True)
+class Flag(Field):
+    """A bool."""
+
+    wanted = "true or false"
+
+    def to_json(self, value: Any) -> bool:
+        return bool(value)
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is bool
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A string."""
+
+    wanted = "text"
+
+    def accepts(self, value: Any) -> bool:
+        return type(value) is str
+
+
+@dataclass(frozen=True)
+class OneOf(Field):
+    """One of some values."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"one of {', '.join(map(repr, self.values))}"
+
+    def accepts(self, value: Any) -> bool:
+        return any(type(value) is type(one) and value == one for one in self.values)
+
+
+@dataclass(frozen=True)
+class Names(Field):
+    """A list of distinct strings."""
+
+    wanted = "a list of distinct strings"
+
+    def to_json(self, value: Any) -> list[str]:
+        return list(value)
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, list) and all(type(item) is str for item in value) and len({*value}) == len(value)
+
+
+@dataclass(frozen=True)
+class Value(Field):
+    """What two functions make of a value: JSON, and the value again.
+
+    `read` raises TypeError, KeyError or ValueError for what `write` cannot have returned.
+    """
+
+    read: Callable[[Any], Any]
+    write: Callable[[Any], Any] = lambda value: value
+
+    def to_json(self, value: Any) -> Any:
+        return self.write(value)
+
+    def from_json(self, value: Any) -> Any:
+        return self.read(value)
+
+
+@dataclass(frozen=True)
+class Part(Field):
+    """What two functions make of an object: a header and arrays of its own, and the object again."""
+
+    read: Callable[[Any, Arrays], Any]
+    write: Callable[[Any], tuple[Any, dict[str, NDArray[Any]]]]
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        super().put(name, value, header, arrays)
+        if value is not None:
+            header[name], own = self.write(value)
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+
+    def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
+        value = super().get(name, header, arrays, prefix)
+        return None if value is None else self.read(value, under(arrays or {}, f"{prefix}{name}."))
+
+
+@dataclass(frozen=True)
+class Group(Field):
+    """Arrays whose number depends on the data, by name; a file's are read as they are, for others to check.
+
+    `bare`: their names do not begin with the field's; all arrays are read.
+    """
+
+    bare: bool = False
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        arrays |= {key if self.bare else f"{name}.{key}": array for key, array in (value or {}).items()}
+
+    def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
+        return under(arrays or {}, prefix if self.bare else f"{prefix}{name}.")
+
+
+@dataclass(frozen=True)
+class TextOr(Text):
+    """A string, or None in the header and an array of the same name."""
+
+    array: Array
+    null: bool = dataclasses.field(default=True, kw_only=True)
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        super().put(name, value if isinstance(value, str) else None, header, arrays)
+        if not isinstance(value, str):
+            arrays[name] = value if isinstance(value, np.ndarray) else value.toarray()
+
+
+class Stored(dict[str, Any]):
+    """The values of a record's header, by name; they are its attributes too.
+
+    Attributes
+    ----------
+    sizes : dict of int
+        Those that the header gives.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], table: dict[str, Array], arrays: Arrays, prefix: str, sizes: Any
+    ) -> None:
+        super().__init__(values)
+        self._table, self._arrays, self._prefix, self.sizes = table, arrays, prefix, sizes
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def arrays(self, **sizes: int) -> dict[str, Any]:
+        """Return the arrays, None for each that is not there; ValueError, naming it, for an invalid one."""
+        found = checked_arrays(self._arrays, self._table, self._prefix, **self.sizes | sizes)
+        return dict.fromkeys(self._table) | found
+
+
+@dataclass(frozen=True)
+class Record(Field):
+    """A table of fields: see the head of this file.
+
+    Attributes
+    ----------
+    fields : dict of Field or Array
+        In the order in which they are written.
+    written : bool
+        Whether it is written; otherwise another part of the file contains what is read.
+    """
+
+    fields: dict[str, Field | Array]
+    written: bool = True
+
+    def __or__(self, fields: Mapping[str, Field | Array]) -> Record:
+        """The record with more fields."""
+        return Record(self.fields | fields)
+
+    @property
+    def table(self) -> dict[str, Array]:
+        """Its arrays, but for those of records within."""
+        found = {name: getattr(field, "array", field) for name, field in self.fields.items()}
+        return {array.name or name: array for name, array in found.items() if isinstance(array, Array)}
+
+    @property
+    def has_header(self) -> bool:
+        return not all(isinstance(field, Array) for field in self.fields.values())
+
+    def write(self, source: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return ``(header, arrays)`` of an object."""
+        header: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, field in self.fields.items():
+            if not isinstance(field, Array):
+                if not isinstance(field, Record) or field.written:
+                    field.put(name, value_of(source, name, field.of), header, arrays)
+            elif (array := value_of(source, name, field.of)) is not None:
+                arrays[field.name or name] = array
+        return header, arrays
+
+    def read(self, header: Any, arrays: Arrays, prefix: str = "", **sizes: int) -> Stored:
+        """The inverse of `write`; raises ValueError, naming the field, for a header that it cannot have returned."""
+        if not isinstance(header, dict):
+            raise ValueError(f"a header must be an object, got {header!r:.80}")
+        values = {}
+        # Sizes of arrays are known from the whole header.
+        for name, field in sorted(self.fields.items(), key=lambda item: not getattr(item[1], "has_header", True)):
+            if isinstance(field, Record):
+                values[name] = field.within(name, header, arrays, prefix, sizes)
+            elif not isinstance(field, Array):
+                value = values[name] = field.get(name, header, arrays, prefix)
+                if isinstance(field, Count) and value is not None:
+                    sizes[name] = value
+                elif isinstance(value, list):
+                    sizes[f"n_{name}"] = len(value)
+        return Stored(values, self.table, arrays, prefix, sizes)
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        if self.has_header:
+            super().put(name, value, header, arrays)
+        if value is not None:
+            own, its = self.write(value)
+            header |= {name: own} if self.has_header else {}
+            arrays |= {f"{name}.{key}": array for key, array in its.items()}
+
+    def within(self, name: str, header: Any, arrays: Arrays, prefix: str, sizes: dict[str, int]) -> Stored | None:
+        """Read it as a field of another record."""
+        inner = f"{prefix}{name}."
+        if self.has_header:
+            value = self.get(name, header, arrays, prefix)
+        else:
+            value = {} if self.needed or any(key.startswith(inner) for key in arrays) else None
+        return None if value is None else self.read(value, arrays, inner, **sizes)
+
+    wanted = "an object"
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, dict)
+
+
+def value_of(source: Any, name: str, of: str | Callable[[Any], Any] | None) -> Any:
+    """The value of a field; None where a part of its path is."""
+    if callable(of):
+        return of(source)
+    for part in (of or name).split("."):
+        source = None if source is None else getattr(source, part)
+    return source

@@ -180,11 +180,9 @@ class OneSlackSchedule(RoundSchedule):
         The cuts are sums over examples, each times its C. A common factor scales them, and alpha makes up for it, so
         that w stays; with other weights they say nothing, and only the cached constraints are kept.
         """
-        n_cuts, before = len(arrays.get("cut_numbers", ())), None
-        if "cache_C" in arrays:  # files of version 0.1.0 have none
-            before = checked_array(arrays, "cache_C", np.float64, self.C.shape)
-        factor = 0.0 if before is None else self.C.max() / max(before.max(), np.finfo(np.float64).tiny)
-        if before is not None and factor > 0.0 and np.allclose(factor * before, self.C, rtol=1e-12, atol=0.0):
+        n_cuts, before = len(arrays.get("cut_numbers", ())), checked_array(arrays, "cache_C", np.float64, self.C.shape)
+        factor = self.C.max() / max(before.max(), np.finfo(np.float64).tiny)
+        if factor > 0.0 and np.allclose(factor * before, self.C, rtol=1e-12, atol=0.0):
             numbers = checked_array(arrays, "cut_numbers", np.float64, (n_cuts, 3))
             return arrays | {"cut_numbers": numbers * [1.0 / factor, factor, factor]}
         none = {"cut_example": 0, "cut_idle": 0, "cut_numbers": 0, "cut_words": 0, "cut_bounds": 1}

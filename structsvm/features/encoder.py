@@ -7,7 +7,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -23,10 +23,24 @@ from structsvm.features.template_features import Counts, HashedTemplates, Templa
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
+from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, checked_arrays
+
+__all__ = ["FeatureEncoder"]
 
 END = object()  # behind the last sequence
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
+ENCODER = Record({
+    "templates": Text(null=True),
+    "min_count": Count(1),
+    "hash_bits": Count(1, 30, null=True),
+    "kind": OneOf(("columns", "attributes", "numeric"), null=True),
+    "n_features": Count(),
+    "bigrams": Names(null=True),
+    "n_bigrams": Count(),
+    "template_text": Text(of="_layout.text", needed=False),
+    "n_columns": Count(of="_layout.n_columns", needed=False),
+    "vocabularies": Group(bare=True, of="named_arrays"),
+})  # fmt: skip
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings, or strings"
 
@@ -82,6 +96,16 @@ class FeatureEncoder:
     numeric
         A list of 2-D arrays or sparse matrices with one row per token, or one such matrix
         with ``lengths``. Feature j is column j.
+
+    Examples
+    --------
+    >>> from structsvm.features.encoder import FeatureEncoder
+    >>> encoder = FeatureEncoder()
+    >>> tokens = encoder.fit_transform([[{"word": "the"}, {"word": "cat", "short": True}]])
+    >>> encoder.feature_names
+    ['word:the', 'word:cat', 'short']
+    >>> tokens.indptr.tolist(), tokens.indices.tolist()
+    ([0, 1, 3], [0, 1, 2])
     """
 
     def __init__(
@@ -336,29 +360,20 @@ class FeatureEncoder:
 
     # -------------------------------------------------------------- serialisation
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The whole state, as a dict for JSON and named arrays."""
-        meta: dict[str, Any] = {
-            "templates": self.templates,
-            "min_count": self.min_count,
-            "hash_bits": self.hash_bits,
-            "kind": self.kind,
-            "n_features": self.n_features,
-            "bigrams": self.bigrams,
-            "n_bigrams": self.n_bigrams,
-        }
-        if self._layout is not None:
-            meta["template_text"] = self._layout.text
-            meta["n_columns"] = self._layout.n_columns
+    @property
+    def named_arrays(self) -> dict[str, NDArray[Any]]:
+        """The vocabularies as named arrays."""
         arrays = {} if self._vocabulary is None else self._vocabulary.to_arrays()
         if isinstance(self._bigrams, TemplateEncoder):
-            arrays |= {f"bigrams.{name}": array for name, array in self._bigrams.to_arrays().items()}
-        elif self._bigrams is not None:
-            arrays["bigrams"] = self._bigrams
-        return meta, arrays
+            return arrays | {f"bigrams.{name}": array for name, array in self._bigrams.to_arrays().items()}
+        return arrays if self._bigrams is None else arrays | {"bigrams": self._bigrams}
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The whole state, as a dict for JSON and named arrays."""
+        return ENCODER.write(self)
 
     @classmethod
-    def from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
+    def from_arrays(cls, meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FeatureEncoder:
         """Rebuild from :meth:`to_arrays`.
 
         Raises
@@ -366,42 +381,32 @@ class FeatureEncoder:
         ValueError
             For anything that :meth:`to_arrays` cannot have written.
         """
-        try:
-            return cls._from_arrays(meta, arrays)
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"not a feature encoder: {error!r}") from error
-
-    @classmethod
-    def _from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
-        templates = meta["templates"]
-        if not (templates is None or is_template_text(templates)):
+        stored = ENCODER.read(meta, arrays)
+        if not (stored.templates is None or is_template_text(stored.templates)):
             raise ValueError("not a feature encoder: templates must be text or built in, not a path")
-        bigrams = None if meta.get("bigrams") is None else stored_names(meta, "bigrams")
-        self = cls(None, meta["min_count"], meta["hash_bits"], bigrams)
-        self.templates = templates
-        n_features, kind = stored_count(meta, "n_features"), meta["kind"]
-        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
-        if kind not in (None, "columns", "attributes", "numeric"):
-            raise ValueError(f"not a feature encoder: kind {kind!r}")
-        self.kind, self.n_features, self.n_bigrams = kind, n_features, n_bigrams
+        self, kind = cls(None, stored.min_count, stored.hash_bits, stored.bigrams), stored.kind
+        self.templates, self.kind = stored.templates, kind
+        self.n_features, self.n_bigrams = stored.n_features, stored.n_bigrams
         hashed = self.hash_bits is not None and kind in ("attributes", "columns")
-        if hashed and n_features != 2 ** (self.hash_bits or 0):
+        if hashed and self.n_features != 2 ** (self.hash_bits or 0):
             raise ValueError("not a feature encoder: n_features does not fit hash_bits")
         if kind == "attributes" and not hashed:
-            self._vocabulary = AttributeVocabulary.from_arrays(arrays, n_features)
+            self._vocabulary = AttributeVocabulary.from_arrays(stored.vocabularies, self.n_features)
         if kind == "columns":
-            self._restore_columns(meta, arrays)
-        elif bigrams is not None and kind is not None:
-            self._bigrams = checked_arrays(arrays, BIGRAMS, n_features=n_features, n_bigrams=n_bigrams)["bigrams"]
+            self._restore_columns(stored)
+        elif self.bigrams is not None and kind is not None:
+            self._bigrams = checked_arrays(arrays, BIGRAMS, **stored.sizes)["bigrams"]
             if (self._bigrams[1:] <= self._bigrams[:-1]).any():
                 raise ValueError("array 'bigrams' must ascend")
-        elif n_bigrams:
+        elif self.n_bigrams:
             raise ValueError("not a feature encoder: n_bigrams without bigrams")
         return self
 
-    def _restore_columns(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        n_columns = stored_count(meta, "n_columns")
-        self._layout = TemplateLayout.build(meta["template_text"], "<model>", n_columns)
+    def _restore_columns(self, stored: Stored) -> None:
+        if stored.template_text is None or stored.n_columns is None:
+            raise ValueError("not a feature encoder: columns without templates")
+        self._layout = TemplateLayout.build(stored.template_text, "<model>", stored.n_columns)
+        arrays = stored.vocabularies
         self._bigram_layout = self._layout.for_bigrams("<model>")
         if self._bigram_layout is None:
             if self.n_bigrams:

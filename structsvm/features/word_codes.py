@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.stored_values import stored_count
+from structsvm.stored_values import Count, Field, Stored, Value
 
 LONGEST_SHAPE = 6
 MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # of the user's own
@@ -32,6 +32,13 @@ def shape(form: str) -> str:
             if len(found) == LONGEST_SHAPE:
                 break
     return "".join(found)
+
+
+# What a file contains of the `own` columns of an object: their number, and the sizes of vectors, if there are any.
+OWN: dict[str, Field] = {
+    "own": Count(0, MOST_COLUMNS, of=lambda one: len(one.own.sizes or ())),
+    "own_sizes": Value(list, list, needed=False, of=lambda one: one.own.sizes if any(one.own.sizes or ()) else None),
+}
 
 
 class OwnColumns:
@@ -64,16 +71,11 @@ class OwnColumns:
             raise ValueError(f"the model was trained {how} 'features': set it back, or train afresh")
         return OwnColumns(features, self.sizes)
 
-    def to_json(self) -> dict[str, Any]:
-        """What the header of a model file tells of them: their number, and the sizes of vectors, if there are any."""
-        sizes = list(self.sizes or ())
-        return {"own": len(sizes)} | ({"own_sizes": sizes} if any(sizes) else {})
-
     @classmethod
-    def from_json(cls, header: Mapping[str, Any]) -> OwnColumns:
-        """The columns that a header tells of; raises ValueError."""
-        n = stored_count(header, "own", 0, MOST_COLUMNS) if "own" in header else 0
-        sizes = header.get("own_sizes", [0] * n)
+    def from_record(cls, stored: Stored) -> OwnColumns:
+        """The columns of a file; raises ValueError."""
+        n = stored.own
+        sizes = [0] * n if stored.own_sizes is None else stored.own_sizes
         is_one = isinstance(sizes, list) and len(sizes) == n and all(type(size) is int and size >= 0 for size in sizes)
         if not is_one or sum(sizes) > MOST_NUMBERS:
             raise ValueError(f"'own_sizes' must be {n} integers of up to {MOST_NUMBERS} together, got {sizes!r:.80}")

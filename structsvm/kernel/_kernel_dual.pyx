@@ -632,8 +632,8 @@ cdef class KernelDual(State):
             members, slots, labels, beta = self.into_box(members, slots, labels, beta)
             if not np.array_equal(beta, before):
                 g = None
-        # After a certificate it is that of the scores computed there. Files of version 0.1.0 have none.
-        dual = checked_array(state, "dual", np.float64, (1,))[0] if "dual" in state and g is not None else None
+        # After a certificate it is that of the scores computed there.
+        dual = checked_array(state, "dual", np.float64, (1,))[0] if g is not None else None
         self.restart(members, slots, labels, beta, g)
         if dual is not None:
             self.dual = dual

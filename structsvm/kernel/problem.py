@@ -57,7 +57,7 @@ class KernelProblem(BoundProblem):
     def fingerprint(self) -> int:
         """A checksum that identifies these training data, their losses and their kernel.
 
-        Similarities of labels are in `structure_fingerprint` alone: files of 0.1.0 hold this one without them.
+        Similarities of labels are in `structure_fingerprint` alone.
         """
         kernel = self.gram.kernel
         numbers = np.array([kernel.gamma, kernel.degree, kernel.coef0], dtype=np.float64)

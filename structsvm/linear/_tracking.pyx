@@ -144,7 +144,7 @@ cdef class TrackingState(State):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
         words, numbers = checked_random(state), checked_array(state, "numbers", np.float64, (3, None))
         weights = checked_array(state, "weights", np.float64, (2, self.w.shape[0]))
-        steps = checked_array(state, "steps", np.int64, (None,))  # of 0.1.0, without the visits
+        steps = checked_counters(state, 2, "steps")
         gains = checked_array(state, "gains", np.float64, (2,))
         n = numbers.shape[1]
         if n > self.n_samples:
@@ -152,9 +152,6 @@ cdef class TrackingState(State):
         square, alpha, box = numbers
         if not ((0.0 <= numbers).all() and (alpha <= box).all()):
             raise ValueError("array 'numbers' of the training state has squares below 0, or alphas outside their box")
-        if len(steps) not in (1, 2):
-            raise ValueError(f"array 'steps' of the training state is {steps}, and must be 2 numbers")
-        checked_counters(state, len(steps), "steps")
         fitting = np.minimum(alpha, self.box[:n])
         if not (adapt or (fitting == alpha).all()):
             raise ValueError("array 'numbers' of the training state has alphas above this C")
@@ -165,7 +162,7 @@ cdef class TrackingState(State):
             self.w = (fitting * self.sign[:n]) @ np.asarray(self.X)[:n]
             self.dual = fitting.sum() - 0.5 * dot(&self.w[0], &self.w[0], self.w.shape[0])
         self.set_random(words)
-        self.n_seen, self.n_argmax, self.n_visits = n, steps[0], steps[1] if len(steps) == 2 else n
+        self.n_seen, (self.n_argmax, self.n_visits) = n, steps
 
     @property
     def weights(self):

@@ -19,7 +19,7 @@ from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound,
 from structsvm.shards.spread import here
 from structsvm.shards.storage import Vector, Writer
 from structsvm.shards.tokens import StoredTokens, shard_bounds
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.stored_values import Array, Count, Flag, checked_arrays
 
 INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
@@ -110,14 +110,14 @@ class Shards(ABC):
     @staticmethod
     def _stored(folder: Path, file: ModelFile, mmap: bool, n_features: int) -> tuple[StoredTokens, NDArray[np.int32]]:
         """The tokens and label ids of a folder."""
-        sizes = {name: stored_count(file.meta["sizes"], name, high=MOST) for name in DTYPES}
-        has_values = stored_flag(file.meta, "has_values")
+        sizes = {name: Count(high=MOST).get(name, file.meta["sizes"]) for name in DTYPES}
+        has_values = Flag().get("has_values", file.meta)
         if sizes["offsets"] < 2 or sizes["values"] != has_values * sizes["indices"]:
             raise ValueError(f"files of the sizes {sizes}")
         arrays = checked_arrays(file.arrays, BOUNDS, n_sequences=sizes["offsets"] - 1)
         if (np.diff(arrays["bounds"]) <= 0).any():
             raise ValueError("an empty shard")
-        max_memory = stored_count(file.meta, "max_memory", 1, MOST)
+        max_memory = Count(1, MOST).get("max_memory", file.meta)
         tokens = _in_files(folder, sizes, has_values, mmap, n_features, max_memory=max_memory, **arrays)
         return tokens, tokens.label_ids
 

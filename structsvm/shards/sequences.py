@@ -23,7 +23,7 @@ from structsvm.shards.pieces import arrow_batches, column_pieces, paths_of
 from structsvm.shards.spread import here, spread
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
 from structsvm.shards.tokens import StoredTokens, shard_bounds
-from structsvm.stored_values import stored_names
+from structsvm.stored_values import Names
 
 ROWS = 1000  # sequences that are read at once
 
@@ -150,7 +150,7 @@ class SequenceShards(Shards):
         encoder = FeatureEncoder.from_arrays(file.meta["encoder"], file.under("encoder."))
         if encoder.kind != "columns":
             raise ValueError("an encoder of no columns")
-        labels = stored_names(file.meta, "labels")
+        labels = Names().get("labels", file.meta)
         return cls(folder, *cls._stored(folder, file, mmap, encoder.n_features), labels, encoder)
 
     def fingerprint(self) -> int:

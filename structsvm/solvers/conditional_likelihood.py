@@ -11,17 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checkpoint import STATES, counters
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver, Solver
-from structsvm.solvers.run import SLICE_SECONDS, DualRun
+from structsvm.solvers.run import AROUND, SLICE_SECONDS, DualRun
+from structsvm.stored_values import Array
 
 # Without `max_iter` and `tol`: training ends with the pass after which the examples' shares of the gap, each at its
 # last visit, sum to at most this share of the objective; less where outputs are known in part, as the gap that is
 # certified then is the larger by far.
 LEAST_GAP, LEAST_OF_MARGINAL = 0.01, 0.001
+
+
+STATES["expectations"] = counters(4) | AROUND | {
+    "moments": Array("f4", ("n_moments",)),
+    "entropy": Array("f8", ("n_samples",)),
+    "least": Array("f8", ("n_samples",), within=(0.0, None), needed=False),
+    "C": Array("f8", ("n_samples",), within=(0.0, None)),
+}  # fmt: skip
 
 
 class LikelihoodRun(DualRun):

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._cutting_plane import OneSlackProblem
 from structsvm.dual._dual import DualState
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
 from structsvm.solvers.base import DualSolver
-from structsvm.solvers.run import DualRun
+from structsvm.solvers.run import CUTS, DualRun
+from structsvm.stored_values import Array
 
 # With a hard margin: rounds after which to check whether any weights are feasible, the largest rows times columns of
 # that linear programme, and scipy's status for infeasible.
@@ -25,6 +27,15 @@ INFEASIBLE = 2
 
 # Number of times that one_slack optimises with an inactive constraint before dropping it.
 PATIENCE = 50
+
+
+STATES["one_slack"] = CUTS | {
+    "cut_idle": Array("i8", ("n_cuts",), within=COUNTS),
+    "cache_terms": Array("f8", ("n_rounds", "n_samples", 2)),
+    "cache_bounds": Array("i8", ("n_rounds", "n_samples+1"), within=COUNTS),
+    "cache_words": Array("i4", ("words of cache",)),
+    "cache_C": Array("f8", ("n_samples",), within=(0.0, None)),
+}
 
 
 class CuttingPlaneRun(DualRun):

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checkpoint import as_array, check_formulation, formulation_array, kind_of
+from structsvm.checkpoint import COUNTS, STATES, as_array, check_formulation, counters, formulation_array, kind_of
 from structsvm.dual._threads import costs
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import LostError
 from structsvm.dual.members import Held
 from structsvm.protocol import OracleError
 from structsvm.result import History, Result, relative_gap
+from structsvm.stored_values import Array, Table, optional
 
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
@@ -276,6 +277,12 @@ class Run:
         self.history = history
 
 
+STATES["weights"] = counters(4) | {
+    "weights": Array("f4 f8", ("n_features",)),
+    "average_sum": Array("f4 f8", ("n_features",), needed=False),
+}
+
+
 class WeightRun(Run):
     """A run on explicit weights."""
 
@@ -300,6 +307,18 @@ class WeightRun(Run):
 
     def norms(self) -> tuple[float, float]:
         return half_norm(self.state.averaged() if self.use_average else self.state.weights), np.nan
+
+
+# What w is solved around.
+AROUND: Table = optional({"base": Array("f8", ("n_features",))})
+CUTS: Table = counters(4) | AROUND | {
+    "cost": Array("f8", (1,), within=(0.0, None)),
+    "cut_bounds": Array("i8", ("n_cuts+1",), rises_to="words of cuts"),
+    "cut_words": Array("i4", ("words of cuts",)),
+    "cut_example": Array("i8", ("n_cuts",), within=COUNTS),
+    "cut_numbers": Array("f8", ("n_cuts", 3), within=(0.0, None)),
+}  # fmt: skip
+STATES["dual"] = CUTS
 
 
 class DualRun(WeightRun):

@@ -73,6 +73,11 @@ class LetterEncoder:
         self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
 
     @property
+    def stored_classes(self) -> Any:
+        """The classes as a file stores them."""
+        return list(self.class_alphabets) if self.is_annotated else self.classes
+
+    @property
     def is_annotated(self) -> Any:
         """Whether strings are tuples of letters and annotations."""
         return bool(self.class_alphabets) and self.classes != "hydrophobicity"

@@ -13,14 +13,13 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
 from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -30,7 +29,7 @@ from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto,
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_settled, described
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
 
 if TYPE_CHECKING:
@@ -39,14 +38,32 @@ if TYPE_CHECKING:
 DEFAULT_C = 0.001
 N_FOR_SCALE = 64
 
-ARRAYS = {"weights": Array("f8", ("n_features",)), "guide": Array("f8", ("n_features",), needed=False)}
-
-
 # What is not known at all.
 NOTHING = Alignment(0, 0, b"")
 
 # Parameters that the oracle stores as they are.
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
+# What the weights belong to.
+LETTERS = Record({
+    "alphabet": Text(of="encoder.alphabet"),
+    "classes": Value(
+        lambda classes: tuple(classes) if isinstance(classes, list) else classes, of="encoder.stored_classes"
+    ),
+    "oracle": Record({
+        "mode": Text(),
+        "gaps": Text(),
+        "symmetric": Flag(),
+        "letter_gaps": Flag(),
+        "window": Count(),
+        "loss": Text(of="loss_name"),
+        "band": Value(list, lambda band: [-band[0], band[1]], null=True),
+    }),
+})  # fmt: skip
+RECORD = LETTERS | {
+    "costs": Value(Costs.read, list, null=True),
+    "weights": Array("f8", ("n_features",)),
+    "guide": Array("f8", ("n_features",), needed=False),
+}
 
 
 class AlignmentModel(TaskModel):
@@ -66,6 +83,7 @@ class AlignmentModel(TaskModel):
     """
 
     kind = "alignment"
+    record = RECORD
     estimator = "SequenceAligner"
     has_temperature = True
 
@@ -117,7 +135,7 @@ class AlignmentModel(TaskModel):
 
     def in_mode(self, mode: str) -> Any:
         """The same model without costs, in another mode."""
-        structure = self.structure()["oracle"] | {"mode": mode}
+        structure = LETTERS.write(self)[0]["oracle"] | {"mode": mode}
         return type(self)(
             self.encoder, SmithWatermanOracle(self.encoder.sizes[0], classes=self.encoder.sizes[1:], **structure)
         )
@@ -457,22 +475,10 @@ class AlignmentModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def structure(self) -> dict[str, Any]:
-        """Letters and oracle, as plain numbers and strings for JSON: what the weights belong to."""
-        oracle = self.oracle
-        return {
-            "alphabet": self.encoder.alphabet,
-            "classes": self.encoder.classes if not self.encoder.is_annotated else list(self.encoder.class_alphabets),
-            "oracle": described(oracle, *STRUCTURE, "loss")
-            | {"band": None if oracle.band is None else [-oracle.band[0], oracle.band[1]]},
-        }
-
     def check_unchanged(self, params: Any) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for a model of another structure."""
-        mine, wanted = (
-            {name: value for name, value in structure.items() if name != "oracle"} | structure["oracle"]
-            for structure in (self.structure(), AlignmentModel.of(params).structure())
-        )
+        mine, wanted = (LETTERS.write(model)[0] for model in (self, AlignmentModel.of(params)))
+        mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
         check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
 
     def stored_params(self) -> Any:
@@ -486,18 +492,12 @@ class AlignmentModel(TaskModel):
             return None
         return f"its prior is a substitution matrix in the file {prior!r:.200}, which training would open"
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = self.structure() | {"costs": None if self.costs is None else list(self.costs)}
-        return header, {"weights": self.weights} | ({} if self.guide is None else {"guide": self.guide})
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        classes = tuple(header["classes"]) if isinstance(header["classes"], list) else header["classes"]
-        encoder = LetterEncoder(header["alphabet"], classes)
-        oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
-        model = cls(encoder, oracle, **checked_arrays(arrays, ARRAYS, n_features=oracle.n_features))
-        if header.get("costs") is not None:
-            model.costs = Costs.read(header["costs"])
+    def from_record(cls, stored: Stored) -> Self:
+        encoder = LetterEncoder(stored.alphabet, stored.classes)
+        oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **stored.oracle)
+        model = cls(encoder, oracle, **stored.arrays(n_features=oracle.n_features))
+        model.costs = stored.costs
         return model
 
 

@@ -9,7 +9,6 @@ from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
@@ -18,24 +17,30 @@ from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.labels import Labels, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 from structsvm.tasks.common.solver import solver_of as solver_of_loss
-from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
-
-ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
+from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
 
 # In the order of preference where held-out examples do not tell them apart; the first one where there are too few.
 LOSSES = ("pairwise", "log", "mean", "max")
+RECORD = Record({
+    "params": Record({"fit_intercept": Flag()}, written=False),
+    "labels": Labels(2),
+    "n_features_in": Count(1, of=lambda model: model.columns["n_features_in_"]),
+    "loss": OneOf(LOSSES),
+    "weights": Array("f8", ("n_rows", "n_labels"), of=lambda model: model.weights.reshape(-1, len(model.labels))),
+    "units": UNITS,
+})  # fmt: skip
 # Those that know weights of candidates.
 WEIGHTED = ("log", "mean")
 # Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
@@ -96,6 +101,7 @@ class AmbiguousModel(TaskModel):
     """
 
     kind = "ambiguous"
+    record = RECORD
     estimator = "AmbiguousClassifier"
     has_temperature = True
     calibration = BagCalibration()
@@ -214,22 +220,12 @@ class AmbiguousModel(TaskModel):
     def stored_params(self) -> Any:
         return self.params | {"fit_intercept": self.has_intercept}
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {
-            "labels": labels_to_json(self.labels),
-            "n_features_in": self.columns["n_features_in_"],
-            "loss": self.loss,
-        }
-        return header, {"weights": self.weights.reshape(-1, len(self.labels))} | units_arrays(self.units)
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels, n_features = labels_from_json(header["labels"], 2), stored_count(header, "n_features_in", 1)
-        has_intercept = stored_flag(header["params"], "fit_intercept")
-        stored = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
-        loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
-        units, weights = units_from(arrays, n_features), stored["weights"].ravel()
-        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, units=units, weights=weights)
+    def from_record(cls, stored: Stored) -> Self:
+        n_features, has_intercept = stored.n_features_in, stored.params.fit_intercept
+        weights = stored.arrays(n_rows=n_features + has_intercept)["weights"].ravel()
+        about = {"has_intercept": has_intercept, "loss": stored.loss, "units": units_of(stored.units, n_features)}
+        return cls(stored.labels, n_features, weights=weights, **about)
 
 
 def solver_of(params: Any, loss: str) -> Any:

@@ -265,8 +265,8 @@ def class_probabilities(model: Any, scores: Any) -> NDArray[np.float64]:
     """Probabilities of labels from their scores by a model; ValueError if it has no temperature."""
     if model.temperature is None:
         raise ValueError(
-            "the model has no temperature, which probabilities need: it is of an older version, its training was "
-            "interrupted, or did without probability=True (structsvm train: --probability); train it again"
+            "the model has no temperature, which probabilities need: its training was interrupted, or did without "
+            "probability=True (structsvm train: --probability); train it again"
         )
     return probabilities(scores, model.temperature)
 

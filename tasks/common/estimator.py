@@ -202,7 +202,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """The C of the last training: the one given, or the one chosen."""
         C = self._fitted().C
         if C is None:
-            raise AttributeError("there is no C: the model's solver has none, or its file is of an earlier version")
+            raise AttributeError("there is no C: the model's solver has none")
         return C
 
     @property

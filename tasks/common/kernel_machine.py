@@ -17,26 +17,41 @@ from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
-from structsvm.stored_values import Array, checked_arrays, csr, optional, stored_count
+from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.selection import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
-ARRAYS = {
+
+def stored_name(kernel: Any) -> str:
+    """The name of a kernel in a file; TypeError for one that is a Python function."""
+    if callable(kernel.name):
+        raise TypeError("a model file cannot hold a kernel that is a Python function")
+    return str(kernel.name)
+
+
+MACHINE = Record({
+    "kernel": Record({
+        "name": OneOf(tuple(KERNELS), of=stored_name),
+        "gamma": Number(-FLOAT_MAX),
+        "degree": Count(),
+        "coef0": Number(-FLOAT_MAX),
+    }),
+    "n_features": Count(1),
+    "n_kernel": Count(high=2**63 - 1),
+    "hit_rate": Number(0.0, 1.0),
     "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
     "support_labels": Array("i4", ("n",), within=(0, "n_labels")),
     "box": Array("f8", ("n",), within=(0.0, None)),
-    "intercept": Array("f8", ("n_labels",)),
+    "intercept": Array("f8", ("n_labels",), or_shape=("n_labels", "n_labels")),
     **csr("coef", "n_labels", "n"),
-}
-PAIRWISE = ARRAYS | {"intercept": Array("f8", ("n_labels", "n_labels"))}
-# The support patterns; of a precomputed kernel their indices alone.
-DENSE = {"vectors": Array("f4 f8", ("n_rows", "n_features"))}
-SPARSE = csr("vectors", "n_rows", "n_features")
-SCALE = optional({"column_scale": Array("f4 f8", ("n_features",), within=(TINY, None))})
-PRECOMPUTED = {"support": Array("i8", ("n",), within=(0, "n_features"))}
+    # Of sparse rows; otherwise of dense ones. None for a precomputed kernel, of whose rows the indices are enough.
+    **optional(csr("vectors", "n_vectors", "n_features", of="sparse_vectors")),
+    "column_scale": Array("f4 f8", ("n_features",), within=(TINY, None), needed=False),
+    "vectors": Array("f4 f8", ("n_vectors", "n_features"), needed=False, of="dense_vectors"),
+})  # fmt: skip
 
 # The log-odds that a machine of two labels is right, in units of its margin.
 SURE = 12.0
@@ -285,62 +300,35 @@ class KernelMachine:
 
     # ---- in model files -------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Kernel, support patterns and coefficients for a file: a dict for its header, and arrays.
+    @property
+    def sparse_vectors(self) -> Any:
+        """The support patterns, if they are sparse rows."""
+        return self.vectors if is_sparse(self.vectors) else None
 
-        Raises
-        ------
-        TypeError
-            For a kernel that is a Python function.
-        """
-        kernel = self.kernel
-        if callable(kernel.name):
-            raise TypeError("a model file cannot hold a kernel that is a Python function")
-        meta = {
-            "kernel": {"name": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0},
-            "n_features": self.n_features,
-            "n_kernel": self.n_kernel,
-            "hit_rate": self.hit_rate,
-        }
-        arrays = {"support": self.support, "support_labels": self.support_labels, "box": self.box}
-        arrays |= {"intercept": self.intercept} | csr_to_arrays("coef", self.coef)
-        if is_sparse(self.vectors):
-            return meta, arrays | csr_to_arrays("vectors", self.vectors)
-        arrays |= {} if self.column_scale is None else {"column_scale": self.column_scale}
-        return meta, arrays | {"vectors": self.vectors}
+    @property
+    def dense_vectors(self) -> Any:
+        """The support patterns, if they are dense rows."""
+        return None if is_sparse(self.vectors) else self.vectors
 
-    def set_from_file(self, meta: Any, arrays: dict[str, NDArray[Any]]) -> None:
-        """Set what `to_file` returned; ValueError, TypeError or KeyError for what it cannot have."""
-        self.n_kernel, self.hit_rate = stored_count(meta, "n_kernel", high=2**63 - 1), meta["hit_rate"]
-        if type(self.hit_rate) is not float or not 0.0 <= self.hit_rate <= 1.0:
-            raise ValueError(f"'hit_rate' must be from 0 to 1, got {self.hit_rate!r:.80}")
-        n_features = stored_count(meta, "n_features", 1)
-        table = PAIRWISE if arrays["intercept"].ndim == 2 else ARRAYS
-        stored = checked_arrays(arrays, table, n_labels=self.n_labels)
-        self.support, self.support_labels = stored["support"], stored["support_labels"]
-        self.box, self.intercept = stored["box"], stored["intercept"]
-        n = n_rows = len(self.support)
-        self.coef = csr_of("coef", stored, (self.n_labels, n))
+    def set_from_record(self, stored: Stored) -> None:
+        """Set what a file contains; ValueError for what it cannot have."""
+        self.n_kernel, self.hit_rate = stored.n_kernel, stored.hit_rate
+        found = stored.arrays(n_labels=self.n_labels)
+        for name in ("support", "support_labels", "box", "intercept", "column_scale"):
+            setattr(self, name, found[name])
+        n, n_features = len(self.support), stored.n_features
+        self.coef = csr_of("coef", found, (self.n_labels, n))
+        n_vectors = n
         if self.kernel.name == "precomputed":
-            checked_arrays(arrays, PRECOMPUTED, n_features=n_features)
-            n_rows = 0
-        table = DENSE if "vectors" in arrays else SPARSE
-        stored = checked_arrays(arrays, table, n_rows=n_rows, n_features=n_features)
-        self.vectors = stored["vectors"] if table is DENSE else csr_of("vectors", stored, (n_rows, n_features))
-        if table is DENSE:
-            self.column_scale = checked_arrays(arrays, SCALE, n_features=n_features).get("column_scale")
+            n_vectors = 0
+            if n and not 0 <= self.support.min() <= self.support.max() < n_features:
+                raise ValueError(f"array 'support' has indices beyond the {n_features} examples of the kernel")
+        self.vectors = found["vectors"]
+        if self.vectors is None:
+            self.vectors = csr_of("vectors", found, (len(found["vectors.indptr"]) - 1, n_features))
+        if self.vectors.shape[0] != n_vectors:
+            raise ValueError(f"array 'vectors' has {self.vectors.shape[0]} rows, expected {n_vectors}")
         Rows(self.seen(self.vectors))
-
-
-def kernel_from_json(meta: Any) -> Any:
-    """The `Kernel` of a header; ValueError for a name or a number that no kernel has."""
-    if meta["name"] not in KERNELS:
-        raise ValueError(f"a kernel {meta['name']!r:.80}")
-    stored_count(meta, "degree")
-    numbers = [float(meta["gamma"]), float(meta["coef0"])]
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"a kernel of gamma={meta['gamma']!r:.80} and coef0={meta['coef0']!r:.80}")
-    return Kernel(meta["name"], gamma=numbers[0], degree=meta["degree"], coef0=numbers[1])
 
 
 def kernel_of(params: Any, X: Any) -> Any:
@@ -454,13 +442,9 @@ def bytes_of(X: Any) -> list[bytes]:
 # ---- arrays of model files ------------------------------------------------------------------------
 
 
-def csr_to_arrays(name: Any, matrix: Any) -> dict[Any, Any]:
-    """The arrays of a sparse matrix, by name."""
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
-    return {f"{name}.{part}": np.asarray(array) for part, array in parts.items()}
-
-
 def csr_of(name: Any, arrays: dict[str, NDArray[Any]], shape: Any) -> Any:
-    """The inverse, of arrays that the table `csr` has checked."""
+    """A sparse matrix of arrays that the table `csr` has checked; ValueError if they are missing."""
+    if arrays[f"{name}.data"] is None:
+        raise ValueError(f"array {name!r} is missing")
     data, indices, indptr = (np.array(arrays[f"{name}.{part}"]) for part in ("data", "indices", "indptr"))
     return csr_array((data, indices, indptr), shape=shape)

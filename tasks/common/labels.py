@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from structsvm.stored_values import Field
 
 
 def is_hashable(label: Any) -> bool:
@@ -161,21 +164,27 @@ def label_from_json(value: Any) -> Any:
     raise ValueError(f"a label {value!r:.80}")
 
 
-def labels_to_json(labels: Any) -> list[Any]:
-    """Labels for a header."""
-    return [label_to_json(label) for label in (labels.tolist() if isinstance(labels, np.ndarray) else labels)]
+@dataclass(frozen=True)
+class Labels(Field):
+    """Distinct labels in a header: `least` or more."""
 
+    least: int = 0
 
-def labels_from_json(values: Any, least: int = 0) -> Any:
-    """The labels of a header: a list of `least` or more, none twice; TypeError or ValueError for anything else."""
-    if not isinstance(values, list):
-        raise TypeError(f"labels {values!r:.80}")
-    labels = [label_from_json(value) for value in values]
-    if len(set(labels)) != len(labels):
-        raise ValueError("a label stands there twice")
-    if len(labels) < least:
-        raise ValueError(f"{len(labels)} labels, {least} or more are wanted")
-    return labels
+    @property
+    def wanted(self) -> str:  # type: ignore[override]
+        return f"a list of {self.least} or more labels"
+
+    def to_json(self, value: Any) -> list[Any]:
+        return [label_to_json(label) for label in (value.tolist() if isinstance(value, np.ndarray) else value)]
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, list) and len(value) >= self.least
+
+    def from_json(self, value: Any) -> list[Any]:
+        labels = [label_from_json(label) for label in value]
+        if len(set(labels)) != len(labels):
+            raise ValueError("a label stands there twice")
+        return labels
 
 
 def listed(classes: Any) -> list[Any]:

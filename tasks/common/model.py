@@ -20,7 +20,7 @@ from structsvm.features.dense import DenseRows
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
-from structsvm.stored_values import stored_count, stored_names, stored_positive
+from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
 from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
@@ -32,11 +32,40 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
 
+class Outcome(Field):
+    """The result of a training, and its state."""
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        result, state = value
+        header[name] = None if result is None else result.to_dict()
+        arrays |= result_arrays(result, state)
+
+    def get(self, name: str, header: Any, arrays: Any = None, prefix: str = "") -> Any:
+        numbers = super().get(name, header)
+        return (None, None) if numbers is None else read_result(numbers, under(arrays, prefix))
+
+
+# What a file contains of a training, and of the model around it.
+TRAINING = Record({
+    "fingerprint": Count(-(2**63), 2**64 - 1),
+    "C": Number(null=True),
+    "result": Outcome(of=lambda model: (model.result, model.state), null=True),
+})  # fmt: skip
+# Of the part of a sum that was trained on a margin.
+MARGIN = Record({"loss": Text(), **TRAINING.fields}, needed=False)
+AROUND = Record({
+    "feature_names": Names(of=lambda model: model.named_columns, null=True),
+    "choice": Value(Choice.from_json, Choice.to_json, null=True),
+    "temperature": Number(null=True),
+    **TRAINING.fields,
+})  # fmt: skip
+
+
 class TaskModel(ABC):
     """Base of the models.
 
-    A subclass names its `kind` and its usual `estimator`, and implements `bind` and its file; for ``C="auto"`` also
-    `held_out_scores` and `scale`. All other methods have defaults, which say what they are for.
+    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `record` and `from_record`; for
+    ``C="auto"`` also `held_out_scores` and `scale`. All other methods have defaults, which say what they are for.
 
     Attributes
     ----------
@@ -55,6 +84,8 @@ class TaskModel(ABC):
         The estimator's parameters; a model file stores those that it can.
     estimator : str
         Name of the estimator's class.
+    record : Record
+        What a file contains of the model, beside what all of them have.
     temperature : float or None
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
@@ -75,6 +106,7 @@ class TaskModel(ABC):
     comparison: ClassVar[type[LossSearch] | None] = None  # of losses, if "auto" leaves them open
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     estimator: str
+    record: ClassVar[Record]
 
     oracle: Any
     weights: Any
@@ -116,7 +148,7 @@ class TaskModel(ABC):
 
     @property
     def is_trained(self) -> bool:
-        return self.result is not None or self.state is not None  # some files of 0.1.0 have no result
+        return self.result is not None
 
     def adapted(self, solver: Any, examples: Any) -> Any:
         """The solver as training on examples needs it: in a `LatentSVM` if some outputs are known in part."""
@@ -264,33 +296,24 @@ class TaskModel(ABC):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def margin_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What a file has of the margin's training: a part of the header, and arrays."""
-        if self.margin is None:
-            return {}, {}
-        training, arrays = self.margin.training_to_file()
-        return (
-            {"margin": {"loss": self.margin.loss, **training}},
-            {f"margin.{name}": array for name, array in arrays.items()},
-        )
-
-    def set_margin(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore what `margin_to_file` returned."""
-        if header.get("margin") is None:
+    def set_margin(self, stored: Stored | None) -> None:
+        """Restore the margin's training, if a file has one."""
+        if stored is None:
             return
-        self.margin = self.with_loss(header["margin"]["loss"])
-        self.margin.set_training(ModelFile(self.kind, header["margin"], under(arrays, "margin.")))
+        self.margin = self.with_loss(stored.loss)
+        self.margin.set_training(stored)
         if None in (self.margin.C, self.margin.result, self.margin.state):
             raise ValueError("a part of a sum without its training")
 
-    @abstractmethod
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return ``(header, arrays)`` of the learnt model; TypeError for what a file cannot contain."""
-
     @classmethod
     @abstractmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for invalid contents."""
+    def from_record(cls, stored: Stored) -> Self:
+        """A model of what a file contains, without its training. Any exception of `unsound` for invalid contents."""
+
+    @classmethod
+    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+        """The class of the model that a file's header describes."""
+        return cls
 
     def check(self) -> None:
         """Raise ValueError if the contents of a file, including its training state, do not fit together."""
@@ -299,11 +322,6 @@ class TaskModel(ABC):
     def state_sizes(self) -> dict[str, int]:
         """Sizes of the model, by their names in the tables of its training states."""
         return {}
-
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        """The part of a file's header that `params_to_json` made."""
-        return header["params"]
 
     def stored_params(self) -> Any:
         """The parameters as stored in a file."""
@@ -318,23 +336,18 @@ class TaskModel(ABC):
         """The stored parameters, in the form that the estimator takes."""
         return params
 
-    def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Header and arrays of the last training."""
-        result = None if self.result is None else self.result.to_dict()
-        C = self.C.item() if isinstance(self.C, np.generic) else self.C
-        header = {"fingerprint": self.fingerprint, "C": C, "result": result}
-        return header, result_arrays(self.result, self.state)
+    @property
+    def named_columns(self) -> list[str] | None:
+        """Names of the columns of X, if they have some."""
+        names = self.columns.get("feature_names_in_")
+        return None if names is None else [str(name) for name in names]
 
-    def set_training(self, file: ModelFile) -> None:
-        """Set what `training_to_file` returned."""
-        self.C = stored_positive(file.meta, "C", int, float)
-        if file.meta["result"] is None:
-            self.state = file.under("state.") or None
-        else:
-            self.result, self.state = read_result(file)
+    def set_training(self, stored: Stored) -> None:
+        """Restore the last training."""
+        self.C, (self.result, self.state) = stored.C, stored.result
         if self.state is not None:
             check_state(self.state, **self.state_sizes())
-            self.fingerprint = stored_count({"fingerprint": 0} | file.meta, "fingerprint", -(2**63), 2**64 - 1)
+            self.fingerprint = stored.fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; see `structsvm.model_file`.
@@ -348,19 +361,11 @@ class TaskModel(ABC):
 
     def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of the model file."""
-        own, arrays = self.to_file()
+        own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())
-        names = self.columns.get("feature_names_in_")
-        header = {
-            "estimator": self.estimator,
-            "params": params,
-            **own,
-            "feature_names": None if names is None else [str(name) for name in names],
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "temperature": self.temperature,
-        }
-        training, of_training = self.training_to_file()
-        return header | training, arrays | matrices | of_training
+        around, of_training = AROUND.write(self)
+        header = {"estimator": self.estimator, "params": params, **own, **around}
+        return header, arrays | matrices | of_training
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
@@ -378,20 +383,19 @@ class TaskModel(ABC):
             suspicion = None if trusted else cls.suspicion(header)
             if suspicion is not None:
                 raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
-            model = cls.from_file(header, file.arrays)
-            model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
-            model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
-            if header.get("feature_names") is not None:
-                names = stored_names(header, "feature_names")
-                if len(names) != model.columns.get("n_features_in_"):
-                    raise ValueError(f"{len(names)} names of features")
-                model.columns["feature_names_in_"] = np.array(names, dtype=object)
-            choice = header.get("choice")  # absent from files of 0.1.0, like the others
-            model.choice = None if choice is None else Choice.from_json(choice)
-            model.temperature = stored_positive(header, "temperature", float)
+            kind = cls.kind_in(header)
+            model: Any = kind.from_record(kind.record.read(header, file.arrays))
+            model.estimator = header["estimator"]
+            model.params = model.restored_params(params_from_json(header["params"], file.under("params.")))
+            stored = AROUND.read(header, file.arrays)
+            if stored.feature_names is not None:
+                if len(stored.feature_names) != model.columns.get("n_features_in_"):
+                    raise ValueError(f"{len(stored.feature_names)} names of features")
+                model.columns["feature_names_in_"] = np.array(stored.feature_names, dtype=object)
+            model.choice, model.temperature = stored.choice, stored.temperature
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")
-            model.set_training(file)
+            model.set_training(stored)
             model.check()
         return model
 

@@ -102,12 +102,6 @@ def bits_for(n: int, more: int, least: int, most: int, row: int = 1) -> int:
     return min(max(math.ceil(math.log2(max(n, 1))) + more, least), max(least, min(most, 27 - (row - 1).bit_length())))
 
 
-def described(thing: Any, *names: str) -> dict[str, Any]:
-    """Arguments of a constructor that a header stores as they are; the loss of an oracle is its `loss_name`."""
-    found = {name: getattr(thing, "loss_name" if name == "loss" else name) for name in names}
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in found.items()}
-
-
 def params_to_json(params: Any) -> tuple[Any, Any]:
     """Return ``(header, arrays)``: parameters as JSON values, matrices among them as arrays ``params.NAME``.
 
@@ -155,7 +149,5 @@ def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) ->
             value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
         elif isinstance(value, dict) and "alphabet" in value:
             value = SubstitutionMatrix(value["alphabet"], value["values"])
-        elif value is None and name == "solver":  # of a user's own class
-            continue
         params[name] = value
     return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))

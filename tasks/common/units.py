@@ -21,18 +21,19 @@ from numpy.typing import NDArray
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
-from structsvm.stored_values import Array, checked_arrays, optional
+from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection import LEAST
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-ARRAYS = optional({
-    "units.scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
-    "units.centre": Array("f4 f8", ("n_columns",)),
-    # In earlier files: what is subtracted, and what is then multiplied by.
-    "units.shift": Array("f8", ("n_columns",)),
-    "units.factor": Array("f8", ("n_columns",), within=(TINY, None)),
-})  # fmt: skip
+# Of units that may be None.
+UNITS = Record(
+    {
+        "scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
+        "centre": Array("f4 f8", ("n_columns",), needed=False),
+    },
+    needed=False,
+)
 # A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
 # A sum of squares of X over which C is no number, and with which nothing is learnt.
@@ -137,10 +138,6 @@ class Units(NamedTuple):
         except FloatingPointError as error:
             raise ValueError("weights for the columns as they came overflow float32") from error
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `units_from` reads; see `units_arrays` for units that may be None."""
-        return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
-
 
 def check_scale(X: Any) -> None:
     """Raise ValueError for a matrix whose squares overflow, or vanish."""
@@ -178,17 +175,9 @@ def undone(units: Units | None, weights: Any) -> Any:
     return weights if units is None else units.undone(weights)
 
 
-def units_arrays(units: Units | None) -> dict[str, NDArray[Any]]:
-    """`Units.to_arrays`, if there are some."""
-    return {} if units is None else units.to_arrays()
-
-
-def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:
-    """The inverse of `units_arrays`."""
-    stored = checked_arrays(arrays, ARRAYS, n_columns=n_columns)
-    if "units.factor" in stored:
-        return Units(1.0 / stored["units.factor"], stored["units.shift"])
-    return Units(stored["units.scale"], stored.get("units.centre")) if "units.scale" in stored else None
+def units_of(stored: Stored | None, n_columns: int) -> Units | None:
+    """The units of a file, if it has some."""
+    return None if stored is None else Units(**stored.arrays(n_columns=n_columns))
 
 
 def moments(values: Any) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
+from structsvm.stored_values import Array, Count, Flag, Group, Names, OneOf, Record, Stored, checked_arrays
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -28,16 +28,29 @@ from structsvm.tasks.concepts.worlds import (
     scenes_of,
 )
 
-LAYERS = {
-    "words": Array("f4", ("n_words", "whole_dimension")),
-    "names": Array("f4", ("n_names", "whole_dimension")),
-    "g_words": Array("f4", ("width", "dimension", "whole_hidden")),
-    "g_names": Array("f4", ("width", "n_relations dimension", "whole_hidden")),
-    "g_bias": Array("f4", ("whole_hidden",)),
-    "h": Array("f4", ("n_relations dimension+1", "whole_hidden")),
-}
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
+RECORD = Record({
+    "settings": Record({
+        **{name: Count(*bounds) for name, bounds in SIZES.items()},
+        "strategy": OneOf(tuple(STRATEGIES)),
+        "lowercase": Flag(),
+    }),
+    "relations": Names(),
+    "words": Names(),
+    "names": Names(),
+    "labels": Names(),
+    "seed": Count(0, 2**64 - 1),
+    "layers": Group(bare=True),
+})  # fmt: skip
+LAYERS = {
+    "words": Array("f4", ("n_words+2", "whole_dimension")),
+    "names": Array("f4", ("n_names+1", "whole_dimension")),
+    "g_words": Array("f4", ("width", "dimension", "whole_hidden")),
+    "g_names": Array("f4", ("width", "of_relations", "whole_hidden")),
+    "g_bias": Array("f4", ("whole_hidden",)),
+    "h": Array("f4", ("of_relations+1", "whole_hidden")),
+}
 # Passes, if no number is given: as many as take so many steps, at least and at most.
 STEPS, LEAST_PASSES, MOST_PASSES = 60_000, 10, 100
 # The size of the vectors of words and names before training.
@@ -83,6 +96,7 @@ class ConceptModel(TaskModel):
 
     kind = "concepts"
     estimator = "ConceptLabeler"
+    record = RECORD
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -204,49 +218,27 @@ class ConceptModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {
-            "settings": vars(self.settings),
-            "relations": self.relations,
-            "words": list(self.words),
-            "names": list(self.names),
-            "labels": self.labels,
-            "seed": self.seed,
-        }
-        return header, self.layers
-
     def restored_params(self, params: Any) -> Any:
         relations = params.get("relations")
         return params if relations is None else params | {"relations": list(relations)}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        stored = header["settings"]
-        settings: dict[str, Any] = {name: stored_count(stored, name, *bounds) for name, bounds in SIZES.items()}
-        settings |= {"strategy": stored["strategy"], "lowercase": stored_flag(stored, "lowercase")}
-        if settings["strategy"] not in STRATEGIES:
-            raise ValueError(f"a strategy {settings['strategy']!r:.80}")
-        model = cls(SimpleNamespace(**settings, relations=stored_names(header, "relations")))
-        words, names, model.labels = (stored_names(header, name) for name in ("words", "names", "labels"))
-        model.words = {word: 2 + k for k, word in enumerate(words)}
-        model.names = {name: 1 + k for k, name in enumerate(names)}
-        model.seed = stored_count(header, "seed", 0, 2**64 - 1)
+    def from_record(cls, stored: Stored) -> Self:
+        settings = stored.settings
+        model = cls(SimpleNamespace(**settings, relations=stored.relations))
+        model.words = {word: 2 + k for k, word in enumerate(stored.words)}
+        model.names = {name: 1 + k for k, name in enumerate(stored.names)}
+        model.labels, model.seed = stored.labels, stored.seed
         if EMPTY not in model.labels or not model.names.keys() >= set(model.labels):
             raise ValueError("labels without a name, or none for words that refer to nothing")
-        d = settings["dimension"]
-        model.layers = checked_arrays(
-            arrays,
-            LAYERS,
-            **{
-                "n_words": 2 + len(words),
-                "n_names": 1 + len(names),
-                "dimension": d,
-                "whole_dimension": rounded(d),
-                "whole_hidden": rounded(settings["hidden"]),
-                "width": 2 * settings["window"] + 1,
-                "n_relations dimension": (1 + len(model.relations)) * d,
-            },
-        )
+        sizes = {
+            "dimension": settings.dimension,
+            "whole_dimension": rounded(settings.dimension),
+            "whole_hidden": rounded(settings.hidden),
+            "width": 2 * settings.window + 1,
+            "of_relations": (1 + len(model.relations)) * settings.dimension,
+        }
+        model.layers = checked_arrays(stored.layers, LAYERS, **stored.sizes, **sizes)
         return model
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.parameters import POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
@@ -28,6 +29,9 @@ class NetworkRun(Run):
     @property
     def is_solved(self) -> bool:
         return bool(self.state.n_updates == self.updates_before)
+
+
+STATES["concepts"] = counters(3)
 
 
 class ConceptTraining(Solver):

@@ -11,35 +11,52 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
-from structsvm.features.word_codes import OwnColumns
+from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
+from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
+from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.pairs import Halves, Pairs, candidates_of, train_pairs
+from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
-WEIGHTS = {"weights": Array("f4", ("n_features",))}
+RECORD = Record({
+    "labels": Names(),
+    "subtypes": Flag(),
+    "max_length": Count(1),
+    "n_crossing": Count(),
+    "templates": Record({"arcs": Names(), "labels": Names()}, of="oracle.templates"),
+    "oracle": Record({
+        "projective": Flag(),
+        "arc_bits": Count(1, 28),
+        "row_bits": Count(1, 28),
+        "root_label": Count(null=True),
+        "loss": Text(of="loss_name"),
+    }),
+    **OWN,
+    "coarse": Flag(),
+    "weights": Array("f4", ("n_features",)),
+    "pairs": PAIRS,
+    "weights of pairs": PAIR_WEIGHTS,
+})  # fmt: skip
 RETURNING = CuttingPlane, FrankWolfe, LaRank  # they can take back what others have given to multipliers
 
 # From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
@@ -84,6 +101,7 @@ class DependencyModel(TaskModel):
     """
 
     kind = "dependency"
+    record = RECORD
     estimator = "DependencyParser"
     pair_templates: PairTemplates | None = None
     pairs_cross = False
@@ -288,40 +306,18 @@ class DependencyModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        oracle = self.oracle
-        header = {
-            **described(self, "labels", "subtypes", "max_length", "n_crossing"),
-            "templates": {"arcs": list(oracle.templates.arcs), "labels": list(oracle.templates.labels)},
-            "oracle": described(oracle, "projective", "arc_bits", "row_bits", "root_label", "loss"),
-            **self.own.to_json(),
-            "coarse": self.coarse,
-        }
-        more = ({}, {}) if self.pairs is None else self.pairs.to_file()
-        return header | more[0], {"weights": self.weights} | more[1]
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels, stored = stored_names(header, "labels"), header["oracle"]
-        if labels != sorted(set(labels)):
+    def from_record(cls, stored: Stored) -> Self:
+        labels, about, own = stored.labels, dict(stored.oracle), OwnColumns.from_record(stored)
+        if labels != sorted(labels):
             raise ValueError("labels that do not ascend")
-        arcs, names = (stored_names(header["templates"], name) for name in ("arcs", "labels"))
-        kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
-        settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
-        own = OwnColumns.from_json(header)
-        oracle = kind(len(labels), ArcTemplates(COLUMNS + own.names, arcs, names, own.vectors), **settings)
-        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
-        return cls(
-            labels,
-            oracle,
-            subtypes=stored_flag(header, "subtypes"),
-            max_length=stored_count(header, "max_length", 1),
-            n_crossing=stored_count(header, "n_crossing"),
-            coarse="coarse" in header and stored_flag(header, "coarse"),
-            own=own,
-            weights=weights,
-            pairs=Pairs.from_file(header, arrays, oracle),
-        )
+        kind = EisnerOracle if about.pop("projective") else ArborescenceOracle
+        templates = ArcTemplates(COLUMNS + own.names, stored.templates.arcs, stored.templates.labels, own.vectors)
+        oracle = kind(len(labels), templates, **about)
+        weights, of_pairs = stored.arrays(n_features=oracle.n_features).values()
+        pairs = None if stored.pairs is None else Pairs.from_record(stored.pairs, of_pairs, oracle)
+        about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse")}
+        return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
 
 
 class LeastSearch(Search):

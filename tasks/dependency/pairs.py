@@ -19,8 +19,8 @@ from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names, stored_positive
-from structsvm.tasks.common.parameters import bits_for, described
+from structsvm.stored_values import Array, Count, Flag, Names, Number, Record, Stored
+from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.examples import ParsedSentences
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
@@ -32,7 +32,16 @@ OF_MARGIN = 0.7
 MEASURED = 500  # sentences that it is found on
 FEWEST = 20  # sentences
 BITS = (5, 10, 20)  # of the number of words; see `bits_for`
-WEIGHTS = {"pairs": Array("f4", ("n_features",))}
+PAIRS = Record(
+    {
+        "templates": Names(of="oracle.templates.texts"),
+        "bits": Count(1, 28, of="oracle.bits"),
+        "projective": Flag(of="oracle.projective"),
+        "unit": Number(),
+    },
+    needed=False,
+)
+PAIR_WEIGHTS = Array("f4", ("n_pairs",), needed=False, of="pairs.weights", name="pairs")
 
 
 class Pairs(NamedTuple):
@@ -60,22 +69,14 @@ class Pairs(NamedTuple):
         pairs = self.weights[features].sum(dtype=np.float64) + crossings * self.weights[-1]
         return self.arc_unit * arcs + float(pairs)
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        oracle = self.oracle
-        header = {"templates": list(oracle.templates.texts), **described(oracle, "bits", "projective")}
-        return {"pairs": header | {"unit": self.unit}}, {"pairs": self.weights}
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], arcs: DependencyOracle) -> Self | None:
-        """The second stage that a file has around these arcs, or None."""
-        if header.get("pairs") is None:
-            return None
-        stored = header["pairs"]
-        templates = PairTemplates(arcs.templates.columns, stored_names(stored, "templates"), arcs.templates.vectors)
-        projective = stored_flag(stored, "projective")
-        oracle = PairOracle(arcs.n_labels, templates, projective=projective, bits=stored["bits"])
-        unit = stored_positive(stored, "unit", float) or 1.0
-        return cls(oracle, checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["pairs"], unit)
+    def from_record(cls, stored: Stored, weights: Any, arcs: DependencyOracle) -> Self:
+        """The second stage of a file around these arcs."""
+        templates = PairTemplates(arcs.templates.columns, stored.templates, arcs.templates.vectors)
+        oracle = PairOracle(arcs.n_labels, templates, projective=stored.projective, bits=stored.bits)
+        if np.shape(weights) != (oracle.n_features,):
+            raise ValueError(f"array 'pairs' has shape {np.shape(weights)}, expected ({oracle.n_features},)")
+        return cls(oracle, weights, stored.unit)
 
 
 def candidates_of(

@@ -10,19 +10,18 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.word_codes import OwnColumns
+from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
+from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
@@ -34,7 +33,7 @@ from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
+from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY, SETTLED, make_templates
@@ -60,11 +59,41 @@ BATCH = 256  # sentences whose features are computed side by side
 SPAN_BITS = (0, 8, 16)
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
-RULES = {
-    "rules": Array("i4", ("n_symbols",), within=("last_terminal", "n_nodes")),
-    "rule_sizes": Array("i4", ("n_rules",), within=(2, None)),
-}
-WEIGHTS = {"weights": Array("f8", ("n_features",))}
+RECORD = Record({
+    "terminals": Record({
+        "kind": OneOf(KINDS),
+        "known": Names(of=lambda terminals: sorted(terminals.known)),
+        "endings": Names(),
+        **OWN,
+    }),
+    "v": Count(1),
+    "grammar": Record(
+        {
+            "nodes": Names(),
+            "terminals": Names(),
+            "h": Count(null=True),
+            "max_unary": Count(),
+            "start": Names(),
+            "uncounted": Names(of=lambda grammar: sorted(grammar.uncounted)),
+        },
+        of="oracle.grammar",
+    ),
+    "oracle": Record({"loss": Text(of="loss_name"), "max_length": Count(1), "max_chart_bytes": Count(1, 2**63 - 1)}),
+    "spans": Record({"bits": Count(1, 24), "templates": Names(of="texts")}, of="oracle.templates"),
+    "weights": Array("f8", ("n_features",)),
+    "rules": Array(
+        "i4",
+        ("n_symbols",),
+        within=("last_terminal", "n_nodes"),
+        of=lambda model: np.array(list(chain.from_iterable(model.flat_rules)), dtype=np.int32),
+    ),
+    "rule_sizes": Array(
+        "i4",
+        ("n_rules",),
+        within=(2, None),
+        of=lambda model: np.array([len(rule) for rule in model.flat_rules], dtype=np.int32),
+    ),
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +155,7 @@ class GrammarModel(TaskModel):
     """
 
     kind = "grammar"
+    record = RECORD
     estimator = "GrammarParser"
     has_temperature = True
     calibration = StructureCalibration()
@@ -410,71 +440,32 @@ class GrammarModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        grammar, oracle = self.oracle.grammar, self.oracle
-        nodes, terminals = grammar.node_number, grammar.terminal_number
-        flat = [
+    @property
+    def flat_rules(self) -> list[list[int]]:
+        """The symbols of each rule as ids."""
+        nodes, terminals = self.oracle.grammar.node_number, self.oracle.grammar.terminal_number
+        return [
             [nodes[s] if isinstance(s, str) else -1 - terminals[s.name] for s in (rule.lhs, *rule.rhs)]
-            for rule in grammar.rules
+            for rule in self.oracle.grammar.rules
         ]
-        header = {
-            "terminals": {
-                "kind": self.terminals.kind,
-                "known": sorted(self.terminals.known),
-                "endings": list(self.terminals.endings),
-                **self.terminals.own.to_json(),
-            },
-            "v": self.v,
-            "grammar": described(grammar, "nodes", "terminals", "h", "max_unary")
-            | {"start": list(grammar.start), "uncounted": sorted(grammar.uncounted)},
-            "oracle": described(oracle, "loss", "max_length", "max_chart_bytes"),
-            "spans": described(oracle.templates, "bits") | {"templates": list(oracle.templates.texts)},
-        }
-        return header, {
-            "weights": self.weights,
-            "rules": np.array(list(chain.from_iterable(flat)), dtype=np.int32),
-            "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
-        }
-
-    def set_training(self, file: Any) -> None:
-        super().set_training(file)
-        places = None if self.state is None else old_places(self.oracle, file.meta)
-        if places is not None:
-            self.state = moved_state(self.state, places)
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        stored = header["grammar"]
-        rules = _rules_from_arrays(stored_names(stored, "nodes"), stored_names(stored, "terminals"), arrays)
-        settings = {"h": stored["h"], "max_unary": stored["max_unary"]}
-        settings |= {name: stored_names(stored, name) for name in ("start", "uncounted")}
-        grammar = Grammar(rules, **settings)
-        kind = header["terminals"]["kind"]
-        if kind not in KINDS:
-            raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
-        names = {
-            name: stored_names(header["terminals"], name)
-            for name in ("known", "endings")
-            if name in header["terminals"]
-        }
-        terminals = Terminals(kind, **names, own=OwnColumns.from_json(header["terminals"]))
-        spans = header.get("spans")
-        if spans is None:  # of version 0.1.0
-            oracle = CKYOracle(grammar, **header["oracle"])
-        else:
-            templates, bits = stored_names(spans, "templates"), stored_count(spans, "bits", 1, 24)
-            oracle = CKYOracle(
-                grammar,
-                span_features=templates,
-                columns=terminals.columns,
-                vectors=terminals.own.vectors,
-                span_bits=bits,
-                **header["oracle"],
-            )
-        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
-        places = old_places(oracle, header)
-        weights = weights if places is None else weights[places]
-        return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
+    def from_record(cls, stored: Stored) -> Self:
+        about, words = dict(stored.grammar), stored.terminals
+        names = about.pop("nodes"), about.pop("terminals")
+        sizes = {"n_nodes": len(names[0]), "last_terminal": -len(names[1])}
+        _, *flat = stored.arrays(**sizes).values()
+        rules = _rules_from(*names, *flat)
+        terminals = Terminals(words.kind, words.known, words.endings, OwnColumns.from_record(words))
+        oracle = CKYOracle(
+            Grammar(rules, **about),
+            span_features=stored.spans.templates,
+            columns=terminals.columns,
+            vectors=terminals.own.vectors,
+            span_bits=stored.spans.bits,
+            **stored.oracle,
+        )
+        return cls(terminals, oracle, stored.v, weights=stored.arrays(**sizes, n_features=oracle.n_features)["weights"])
 
 
 def is_unary(node: Tree | str, label: str) -> bool:
@@ -491,39 +482,8 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def old_places(oracle: CKYOracle, header: dict[str, Any]) -> Any:
-    """Where the weights stood in a file of version 0.1.0; None for other files, and without span features.
-
-    Those of spans stood by category (in the order of the nodes), then by value.
-    """
-    if "spans" in header or not oracle.span_features:
-        return None
-    grammar = oracle.grammar
-    n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
-    tables = np.arange(n_rules, n_rules + 5 * K * (T + 1)).reshape(5, K, T + 1).transpose(0, 2, 1)
-    lengths = np.arange(n_rules + tables.size, oracle.n_features).reshape(K, -1).T
-    before = list(dict.fromkeys(map(category_of, stored_names(header["grammar"], "nodes"))))
-    order = [before.index(name) for name in grammar.categories]
-    parts = (rows[..., order].ravel() for rows in (tables[:4], lengths, tables[4]))
-    return np.concatenate([np.arange(n_rules), *parts])
-
-
-def moved_state(state: Any, places: Any) -> Any:
-    """A training state of version 0.1.0 whose features have moved from there; None if it holds more than cuts."""
-    if "cut_words" not in state or any(array.size == len(places) for array in state.values()):
-        return None
-    number, words = np.argsort(places), state["cut_words"].copy()
-    for a, b in pairwise(state["cut_bounds"].tolist()):
-        # Values (two words each), then features, ascending.
-        values, features = words[a : b - (b - a) // 3].reshape(-1, 2), number[words[b - (b - a) // 3 : b]]
-        order = np.argsort(features)
-        words[a:b] = np.concatenate([values[order].ravel(), features[order]])
-    return state | {"cut_words": words}
-
-
-def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:
-    stored = checked_arrays(arrays, RULES, n_nodes=len(nodes), last_terminal=-len(terminals))
-    flat, sizes = stored["rules"], stored["rule_sizes"]
+def _rules_from(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
+    """Rules of their symbols' ids, and the number of these in each rule."""
     if sizes.sum() != len(flat):
         raise ValueError(f"array 'rules' has {len(flat)} symbols, and 'rule_sizes' add up to {sizes.sum()}")
     symbols = [nodes[k] if k >= 0 else Terminal(terminals[-1 - k]) for k in flat.tolist()]

@@ -24,7 +24,7 @@ NOTHING: Own = ((), ())
 
 # Endings of the classes of rare words: those of at least so many of the rare words of the training trees.
 LONGEST_ENDING, LEAST_WITH_ENDING = 4, 20
-# Those of models of version 0.1.0, which were trained with them.
+# The usual ones.
 ENGLISH = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
 
 

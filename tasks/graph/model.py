@@ -20,34 +20,32 @@ from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
-from structsvm.model_file import under
 from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import INFERENCE, GraphOracle
 from structsvm.parameters import checked_k
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
+from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
+    Labels,
     check_classes,
     label_costs,
-    labels_from_json,
-    labels_to_json,
     listed,
     sort_labels,
 )
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_unchanged, described
+from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
-from structsvm.tasks.common.units import Units, table, units_from
+from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
-from structsvm.tasks.graph.units import EdgeUnits, distances
+from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
@@ -56,8 +54,29 @@ if TYPE_CHECKING:
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
 # The attribute of networkx's nodes that is no feature where y does not name it.
 LABEL = "label"
-# Arguments of an oracle that a file stores as they are.
-ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss", "max_table")
+ORACLE = Record({
+    "n_node_features": Count(1),
+    "n_edge_features": Count(1),
+    "interactions": Text(),
+    "method": Text(),
+    "loss": Text(of="loss_name"),
+    "max_table": Count(1),
+    "nonnegative": Flag(of="keeps_sign"),
+    "label_costs": Array("f8", ("n_labels",), within=(0.0, None), needed=False),
+})  # fmt: skip
+RECORD = Record({
+    "weights": Array("f8", ("n_features",)),
+    "units": replace(UNITS, needed=True),
+    "edges": EDGE_UNITS,
+    "labels": Labels(2),
+    "encoder": Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays),
+    "oracle": ORACLE,
+    "grids": Flag(),
+    "contrast": Number(null=True),
+    "neighbours": OneOf((4, 8)),
+    "is_named": Flag(),
+    "label": Text(),
+})  # fmt: skip
 
 # Nodes that C is chosen on, roughly.
 MOST_NODES = 100_000
@@ -91,6 +110,7 @@ class GraphModel(TaskModel):
     """
 
     kind = "graph"
+    record = RECORD
     estimator = "GraphLabeler"
     has_temperature = True
     calibration = StructureCalibration()
@@ -364,75 +384,32 @@ class GraphModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        encoder_header, encoder_arrays = self.encoder.to_arrays()
-        oracle = self.oracle
-        header = {
-            "labels": labels_to_json(self.labels),
-            "encoder": encoder_header,
-            "oracle": described(oracle, *ORACLE) | {"nonnegative": bool(oracle.keeps_sign)},
-            **described(self, "grids", "contrast", "neighbours", "is_named", "label"),
-        }
-        arrays = {"weights": self.weights, **self.units.to_arrays(), **self.edge_units.to_arrays()}
-        arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
-        if oracle.label_costs is not None:
-            arrays["oracle.label_costs"] = oracle.label_costs
-        return header, arrays
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        encoder = FeatureEncoder.from_arrays(header["encoder"], under(arrays, "encoder."))
+    def from_record(cls, stored: Stored) -> Self:
+        encoder, labels, both = stored.encoder, stored.labels, stored.oracle.nonnegative
         if encoder.kind not in ("attributes", "numeric"):
             raise ValueError(f"features of the kind {encoder.kind!r}")
-        labels, meta = labels_from_json(header["labels"], 2), header["oracle"]
-        both = stored_flag(meta, "nonnegative")
-        units, edge_units = units_from(arrays, encoder.n_features), EdgeUnits.from_arrays(arrays, both)
-        costs = checked_arrays(
-            arrays, {"oracle.label_costs": Array("f8", (len(labels),), within=(0.0, None), needed=False)}
-        ).get("oracle.label_costs")
-        oracle = GraphOracle(
-            len(labels),
-            stored_count(meta, "n_node_features", 1),
-            stored_count(meta, "n_edge_features", 1),
-            interactions=meta["interactions"],
-            method=meta["method"],
-            nonnegative=both,
-            loss=meta["loss"],
-            label_costs=costs,
-            max_table=stored_count(meta, "max_table", 1),
-        )
-        if units is None or oracle.n_node_features != encoder.n_features + 1:
+        units = Units(**stored.units.arrays(n_columns=encoder.n_features))
+        edge_units = EdgeUnits(**stored.edges.arrays(), both=both)
+        oracle = GraphOracle(len(labels), **stored.oracle, **stored.oracle.arrays())
+        if oracle.n_node_features != encoder.n_features + 1:
             raise ValueError(f"{encoder.n_features} features of nodes, {oracle.n_node_features} in the oracle")
         if oracle.n_edge_features != edge_units.n_columns:
             raise ValueError(f"{edge_units.n_columns} columns of edges, {oracle.n_edge_features} in the oracle")
-        if type(header["label"]) is not str or header["neighbours"] not in (4, 8):
-            raise ValueError(f"graphs described by {header['label']!r:.80}, {header['neighbours']!r:.80}")
-        weights = checked_arrays(arrays, {"weights": Array("f8", (oracle.n_features,))})["weights"]
+        weights = stored.arrays(n_features=oracle.n_features)["weights"]
         if both and (weights[oracle.first_edge_weight :] < 0.0).any():
             raise ValueError("weights of edges below 0 where these are kept nonnegative")
-        contrast, grids = stored_positive(header, "contrast", float), stored_flag(header, "grids")
-        if contrast is not None and not (grids and len(edge_units.shift)):
+        if stored.contrast is not None and not (stored.grids and len(edge_units.shift)):
             raise ValueError("a contrast of graphs that are no grids")
-        return cls(
-            encoder,
-            units,
-            edge_units,
-            labels,
-            oracle,
-            grids=grids,
-            contrast=contrast,
-            neighbours=header["neighbours"],
-            is_named=stored_flag(header, "is_named"),
-            label=header["label"],
-            weights=weights,
-        )
+        about = {name: stored[name] for name in ("grids", "contrast", "neighbours", "is_named", "label")}
+        return cls(encoder, units, edge_units, labels, oracle, weights=weights, **about)
 
 
 def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
     """The oracle of a model with other arguments."""
     oracle = model.oracle
-    own = described(oracle, *ORACLE) | {"nonnegative": oracle.keeps_sign, "label_costs": oracle.label_costs}
-    return GraphOracle(len(model.labels), **own | others)
+    header, arrays = ORACLE.write(oracle)
+    return GraphOracle(len(model.labels), **header | arrays | others)
 
 
 def prepare(

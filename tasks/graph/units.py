@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.ranges import pieces
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Record
 from structsvm.tasks.common.units import TINY, moments
 
-ARRAYS = {"edges.shift": Array("f8", ("m",)), "edges.scale": Array("f8", ("m",), within=(TINY, None))}
+EDGE_UNITS = Record({"shift": Array("f8", ("m",)), "scale": Array("f8", ("m",), within=(TINY, None))}, of="edge_units")
 
 
 class EdgeUnits(NamedTuple):
@@ -69,14 +69,6 @@ class EdgeUnits(NamedTuple):
             slopes -= tables[m + 1 :]
         slopes /= self.scale[:, None, None]
         return slopes, constant - np.tensordot(self.shift, slopes, axes=(0, 0))
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"edges.shift": self.shift, "edges.scale": self.scale}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], both: bool) -> Self:
-        stored = checked_arrays(arrays, ARRAYS)
-        return cls(stored["edges.shift"], stored["edges.scale"], both)
 
 
 def distances(rows: DenseRows, edges: NDArray[np.int64]) -> NDArray[np.float64]:

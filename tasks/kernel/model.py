@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.tasks.common.kernel_machine import KernelMachine, KernelRows, kernel_from_json
+from structsvm.kernel._kernels import Kernel
+from structsvm.stored_values import Record, Stored
+from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
 from structsvm.tasks.common.kernel_selection import MachineModel
-from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection import Held
 
 
@@ -23,6 +24,7 @@ class KernelModel(KernelMachine, MachineModel):
 
     kind = "multiclass"
     estimator = "LaRankClassifier"
+    record = Record({"labels": Labels(2), **MACHINE.fields})
     calibrates = False  # unless asked to
 
     def __init__(self, labels: Any, kernel: Any) -> None:
@@ -48,21 +50,10 @@ class KernelModel(KernelMachine, MachineModel):
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        machine, arrays = KernelMachine.to_file(self)
-        return {"labels": labels_to_json(self.labels), **machine}, arrays
-
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        """The parameters; in files of 0.1.0 gamma="auto" is a number, ``1 / n_features``."""
-        params = header["params"]
-        is_number = "choice" not in header and params.get("gamma") == "auto"
-        return params | ({"gamma": header["kernel"]["gamma"]} if is_number else {})
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        model = cls(label_array(labels_from_json(header["labels"], 2)), kernel_from_json(header["kernel"]))
-        model.set_from_file(header, arrays)
+    def from_record(cls, stored: Stored) -> Self:
+        model = cls(label_array(stored.labels), Kernel(**stored.kernel))
+        model.set_from_record(stored)
         model.columns["n_features_in_"] = model.n_features
         return model
 

@@ -10,23 +10,25 @@ from numpy.typing import NDArray
 from structsvm.features.dense import is_filled
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.calibration import RetrainedCalibration, one_hot
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
-from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.units import Units, check_scale, distinct_places, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
-ARRAYS = {
+RECORD = Record({
+    "labels": Labels(2),
     "coef": Array("f4 f8", ("n_machines", "n_features")),
     "intercept": Array("f4 f8", ("n_machines",)),
-}
+    "units": UNITS,
+})  # fmt: skip
 
 
 class LinearModel(TaskModel):
@@ -46,6 +48,7 @@ class LinearModel(TaskModel):
 
     kind = "binary"
     estimator = "SGDQNClassifier"
+    record = RECORD
     has_temperature = True
     calibration = RetrainedCalibration()
     calibrates = False  # unless asked to
@@ -123,16 +126,11 @@ class LinearModel(TaskModel):
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays = {"coef": self.coef, "intercept": self.intercept}
-        return {"labels": labels_to_json(self.labels)}, arrays | units_arrays(self.units)
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels = labels_from_json(header["labels"], 2)
-        model = cls(label_array(labels))
-        stored = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
-        model.coef, model.intercept = stored["coef"], stored["intercept"]
-        model.units = units_from(arrays, model.n_features)
+    def from_record(cls, stored: Stored) -> Self:
+        model = cls(label_array(stored.labels))
+        found = stored.arrays(n_machines=1 if len(stored.labels) == 2 else len(stored.labels))
+        model.coef, model.intercept = found["coef"], found["intercept"]
+        model.units = units_of(stored.units, model.n_features)
         model.columns["n_features_in_"] = model.n_features
         return model

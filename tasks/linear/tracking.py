@@ -14,17 +14,16 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG
 from structsvm.solvers.linear.tracking import Tracking
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, Stored
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.parameters import TRAINING
-from structsvm.tasks.linear.model import LinearModel
+from structsvm.tasks.linear.model import RECORD, LinearModel
 
-ARRAYS = {
+STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),
     "label_ids": Array("i4", ("n_seen",), within=(0, 2)),
 }
-ARRAYS_0_1 = {"state.examples": Array("f8", ("n_seen", "n_features"))}
 
 
 class TrackingModel(LinearModel):
@@ -38,13 +37,14 @@ class TrackingModel(LinearModel):
     """
 
     estimator = "TrackingClassifier"
+    record = STREAM
 
     examples: NDArray[np.float64]
     label_ids: NDArray[np.int32]
 
     @property
     def has_intercept(self) -> bool:
-        """Whether the state has its weight; that of an earlier version has none."""
+        """Whether the state has its weight."""
         return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
 
     def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
@@ -67,20 +67,10 @@ class TrackingModel(LinearModel):
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().to_file()
-        return header, arrays | {"examples": self.examples, "label_ids": self.label_ids}
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        model = super().from_file(header, arrays)
-        if "examples" in arrays:
-            stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
-            model.examples, model.label_ids = stored["examples"], stored["label_ids"]
-        else:  # of 0.1.0, the examples times y: without a bias (x, y) and (-x, -y) are the same
-            stored = checked_arrays(arrays, ARRAYS_0_1, n_features=model.n_features)
-            model.examples = stored["state.examples"]
-            model.label_ids = np.ones(len(model.examples), dtype=np.int32)
+    def from_record(cls, stored: Stored) -> Self:
+        model, found = super().from_record(stored), stored.arrays()
+        model.examples, model.label_ids = found["examples"], found["label_ids"]
         return model
 
     def check(self) -> None:

@@ -13,16 +13,15 @@ from scipy.special import expit
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.label_sets import LabelSetOracle
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
+    Labels,
     check_classes,
     is_hashable,
     label_array,
-    labels_from_json,
-    labels_to_json,
     listed,
     sort_labels,
 )
@@ -30,7 +29,7 @@ from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
-from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
@@ -38,7 +37,16 @@ LOSSES = ("hamming", "subset", "f1", "log")
 # What y may be: a matrix, a sparse one, or a list of collections of labels.
 FORMS = ("indicator", "sparse", "sets")
 
-ARRAYS = {"weights": Array("f8", ("n_weights",)), "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"))}
+RECORD = Record({
+    "labels": Labels(1),
+    "form": OneOf(FORMS),
+    "loss": OneOf(LOSSES, of="oracle.loss_name"),
+    "has_intercept": Flag(),
+    "n_features_in": Count(1, of=lambda model: model.columns["n_features_in_"]),
+    "weights": Array("f8", ("n_weights",)),
+    "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"), of="oracle.edges"),
+    "units": UNITS,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +106,7 @@ class MultilabelModel(TaskModel):
     """
 
     kind = "multilabel"
+    record = RECORD
     estimator = "MultilabelClassifier"
     has_temperature = True
     calibration = SetCalibration()
@@ -227,28 +236,14 @@ class MultilabelModel(TaskModel):
 
     # ---- files ------------------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {
-            "labels": labels_to_json(self.labels),
-            "form": self.form,
-            "loss": self.oracle.loss_name,
-            "has_intercept": self.has_intercept,
-            "n_features_in": self.columns["n_features_in_"],
-        }
-        return header, {"weights": self.weights, "edges": self.oracle.edges} | units_arrays(self.units)
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels = labels_from_json(header["labels"], 1)
-        checked = checked_arrays(arrays, ARRAYS, n_labels=len(labels))
-        if header["loss"] not in LOSSES or header["form"] not in FORMS:
-            raise ValueError(f"a loss {header['loss']!r:.80} and outputs of form {header['form']!r:.80}")
-        about = {"has_intercept": stored_flag(header, "has_intercept"), "form": header["form"]}
-        n_features = stored_count(header, "n_features_in", 1)
-        if len(checked["weights"]) != len(labels) * (n_features + about["has_intercept"]) + len(checked["edges"]):
-            raise ValueError(f"{len(checked['weights'])} weights for {len(labels)} labels and {n_features} features")
-        model = cls(labels, n_features, checked["edges"], header["loss"], **about)
-        model.weights, model.units = checked["weights"], units_from(arrays, n_features)
+    def from_record(cls, stored: Stored) -> Self:
+        labels, n_features, has_intercept = stored.labels, stored.n_features_in, stored.has_intercept
+        weights, edges = stored.arrays().values()
+        if len(weights) != len(labels) * (n_features + has_intercept) + len(edges):
+            raise ValueError(f"{len(weights)} weights for {len(labels)} labels and {n_features} features")
+        model = cls(labels, n_features, edges, stored.loss, has_intercept=has_intercept, form=stored.form)
+        model.weights, model.units = weights, units_of(stored.units, n_features)
         return model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,15 @@ from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import Units, check_scale, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -42,6 +42,17 @@ FEW, TURNS = 500, 3
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
+
+
+def record_of(losses: tuple[str, ...]) -> Record:
+    """What files of models with these losses contain."""
+    return Record({
+        "loss": OneOf(losses),
+        "k": Count(1, null=True),
+        "n_features_in": Count(1, of="n_features"),
+        "weights": Array("f8", ("n_weights",)),
+        "units": UNITS,
+    })  # fmt: skip
 
 
 class PatientRounds(PatientRun, CuttingPlaneRun):
@@ -112,8 +123,6 @@ class GroupModel(TaskModel):
     weights : ndarray of shape (n_features + has_intercept,), float64
     """
 
-    losses: ClassVar[tuple[str, ...]]
-
     def __init__(self, n_features: int, loss: str, k: Any = None, *, has_intercept: bool = False) -> None:
         super().__init__()
         self.loss, self.k, self.has_intercept = loss, k, has_intercept
@@ -172,24 +181,20 @@ class GroupModel(TaskModel):
         matrix = csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), len(self.weights)))
         return matrix @ self.weights
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {"loss": self.loss, "k": self.k, "n_features_in": self.n_features}
-        return header, {"weights": self.weights} | units_arrays(self.units)
+    @classmethod
+    def from_record(cls, stored: Stored) -> Self:
+        n_features, found = stored.n_features_in, stored.arrays()
+        if len(found["weights"]) - n_features not in (0, 1):  # before there is a model of that size
+            raise ValueError(f"array 'weights' has {len(found['weights'])} numbers for {n_features} features")
+        model = cls(n_features, stored.loss, stored.k, **cls.about(stored))
+        model.weights = stored.arrays(n_weights=len(model.weights))["weights"]
+        model.units = units_of(stored.units, n_features)
+        return model
 
     @classmethod
-    def of_header(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], **about: Any) -> Self:
-        """A model of a file's loss, columns and weights."""
-        loss, k = header["loss"], None if header["k"] is None else stored_count(header, "k", 1)
-        if loss not in cls.losses:
-            raise ValueError(f"a loss {loss!r:.80}")
-        n_features = stored_count(header, "n_features_in", 1)
-        weights = checked_arrays(arrays, {"weights": Array("f8", ("n_weights",))})["weights"]
-        if len(weights) - n_features not in (0, 1):  # before there is a model of that size
-            raise ValueError(f"array 'weights' has {len(weights)} numbers for {n_features} features")
-        model = cls(n_features, loss, k, **about)
-        model.weights = checked_arrays(arrays, {"weights": Array("f8", (len(model.weights),))})["weights"]
-        model.units = units_from(arrays, model.n_features)
-        return model
+    def about(cls, stored: Stored) -> dict[str, Any]:
+        """Other arguments of a model of a file."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +221,7 @@ class RankerModel(GroupModel):
 
     kind = "ranking"
     estimator = "Ranker"
-    losses = RANKER_LOSSES
+    record = record_of(RANKER_LOSSES)
 
     def bind(self, examples: Queries, solver: Any) -> tuple[Any, Any]:
         return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight
@@ -252,10 +257,6 @@ class RankerModel(GroupModel):
         first, second = (x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k] for k in (best, other))
         names = self.name_columns(self.n_features)
         return Explanation.of_weights(best, other, first - second, self.coef, lambda k: (names[k], ""))
-
-    @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        return cls.of_header(header, arrays)
 
 
 def prepare(
@@ -314,7 +315,12 @@ class SampleModel(GroupModel):
 
     kind = "multivariate"
     estimator = "MultivariateClassifier"
-    losses = SAMPLE_LOSSES
+    record = record_of(SAMPLE_LOSSES) | {
+        "labels": Labels(2),
+        "fit_intercept": Flag(),
+        "bound": OneOf(SAMPLE_LOSSES),
+        "threshold": Array("f8", (1,), of=lambda model: np.array([model.threshold])),
+    }
 
     def __init__(self, n_features: int, loss: str, k: Any = None, *, labels: Any, fit_intercept: bool = True) -> None:
         super().__init__(n_features, loss, k, has_intercept=fit_intercept and loss in WITH_INTERCEPT)
@@ -438,20 +444,16 @@ class SampleModel(GroupModel):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().to_file()
-        about = {"labels": labels_to_json(self.labels), "fit_intercept": self.fit_intercept, "bound": self.bound}
-        return header | about, arrays | {"threshold": np.array([self.threshold])}
+    @classmethod
+    def about(cls, stored: Stored) -> dict[str, Any]:
+        return {"labels": label_array(stored.labels), "fit_intercept": stored.fit_intercept}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels = labels_from_json(header["labels"], 2)
-        if len(labels) != 2:
-            raise ValueError(f"{len(labels)} labels, 2 are wanted")
-        about = {"labels": label_array(labels), "fit_intercept": stored_flag(header, "fit_intercept")}
-        model = cls.of_header(header, arrays, **about)
-        model.bound = header.get("bound", model.loss)
+    def from_record(cls, stored: Stored) -> Self:
+        if len(stored.labels) != 2:
+            raise ValueError(f"{len(stored.labels)} labels, 2 are wanted")
+        model = super().from_record(stored)
+        model.bound, model.threshold = stored.bound, float(stored.arrays()["threshold"][0])
         if model.bound not in {model.loss, *(["roc_area"] if model.loss in STEEP else [])}:
             raise ValueError(f"the hinge of {model.bound!r:.80} with the loss {model.loss!r}")
-        model.threshold = float(checked_arrays(arrays, {"threshold": Array("f8", (1,))})["threshold"][0])
         return model

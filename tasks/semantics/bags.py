@@ -6,11 +6,10 @@ import os
 from abc import abstractmethod
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
-
-from numpy.typing import NDArray
+from typing import Any, ClassVar
 
 from structsvm.features.sources import load_text
+from structsvm.stored_values import Array, Field, Value
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
@@ -27,6 +26,10 @@ def as_grammar(grammar: Any) -> Any:
     if not os.fspath(grammar):
         raise ValueError("The 'grammar' parameter must be a grammar, or a path. Got '' instead.")
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
+
+
+# What files of both models have.
+GRAMMAR: dict[str, Field | Array] = {"grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +121,10 @@ class BagModel(TaskModel):
         return {name: value for name, value in kept.items() if name not in ("grammar", "executor", "lexicon")}
 
     def restored_params(self, params: Any) -> Any:
-        # Files of earlier versions do not name the method.
         lexicon = getattr(self.settings, "lexicon", None)
         return params | {"grammar": self.grammar, "executor": None, "lexicon": lexicon, "method": self.method}
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        # Files of earlier versions do not name it.
-        model: Self = cls.methods[header.get("method", "ospas")].from_file(header, arrays)
-        return model
+    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+        kind: type[TaskModel] = cls.methods[header["params"]["method"]]
+        return kind

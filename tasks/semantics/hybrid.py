@@ -15,23 +15,22 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
-from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
+from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import Units
-from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection import MANY, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
-from structsvm.tasks.semantics.bags import BagModel, MeaningBags
+from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import (
     FEATURES,
     LEARNERS,
     SLOWER,
     STEP,
-    USUAL,
     BagLikelihood,
     HybridProblem,
     LikelihoodRun,
@@ -62,10 +61,28 @@ LOSSES = "hamming", "f1"
 # Of temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
-WEIGHTS = {
-    "features": Array("i8", ("n_stored",), within=(0, "n_features"), once=True),
-    "weights": Array("f8", ("n_stored",)),
-}
+RECORD = Record({
+    "params": Record({"lowercase": Flag(), "abstain_below": Number(0.0, 1.0, null=True)}, written=False),
+    "method": OneOf(("hybrid",)),
+    **GRAMMAR,
+    "meanings": Names(of=lambda model: map(format_meaning, model.meanings)),
+    "lexicon": Value(dict, of="settings.lexicon", null=True),
+    "features": Names(of="settings.features"),
+    "calls": Value(dict, of="hybrid.lexicon.calls"),
+    "always": Value(list, of="hybrid.lexicon.always"),
+    "new": Value(list, of="hybrid.lexicon.new"),
+    "attributes": Names(of="hybrid.attributes"),
+    "borders": Names(of="hybrid.borders"),
+    "indices": Array(
+        "i8",
+        ("n_stored",),
+        within=(0, "n_features"),
+        once=True,
+        name="features",
+        of=lambda model: np.flatnonzero(model.weights),
+    ),
+    "weights": Array("f8", ("n_stored",), of=lambda model: model.weights[np.flatnonzero(model.weights)]),
+})  # fmt: skip
 
 EMPTY = Symbol("-", None)
 
@@ -80,6 +97,7 @@ class HybridModel(BagModel, method="hybrid"):
         Those of training, from which the units are read.
     """
 
+    record = RECORD
     has_temperature = True
     fixed = ("lowercase", "lexicon", "features")
     followed = (*fixed, "abstain_below")
@@ -295,54 +313,25 @@ class HybridModel(BagModel, method="hybrid"):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        hybrid = self.hybrid
-        header = {
-            "method": self.method,
-            "grammar": None if self.grammar is None else self.grammar.text,
-            "meanings": [format_meaning(tree) for tree in self.meanings],
-            "lexicon": self.settings.lexicon,
-            "features": [*self.settings.features],
-            "calls": hybrid.lexicon.calls,
-            "always": hybrid.lexicon.always,
-            "new": hybrid.lexicon.new,
-            "attributes": [*hybrid.attributes],
-            "borders": [*hybrid.borders],
-        }
-        stored = np.flatnonzero(self.weights)
-        return header, {"features": stored, "weights": self.weights[stored]}
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        params = header["params"]
-        least = params["abstain_below"]
-        if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
-            raise ValueError(f"a least probability of {least!r:.80}")
-        settings: dict[str, Any] = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
-        settings["lexicon"] = header.get("lexicon")
-        # Files of earlier versions have the usual ones.
-        settings["features"] = checked_features(stored_names({"features": USUAL} | header, "features"))
-        if not isinstance(settings["lexicon"], dict | None):
-            raise ValueError(f"a lexicon {settings['lexicon']!r:.80}")
+    def from_record(cls, stored: Stored) -> Self:
+        features = checked_features(stored.features)
+        settings = {**stored.params, "lexicon": stored.lexicon, "features": features}
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
-        model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
-        meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
-        model.meanings = model.checked_trees(meanings, "its meanings")
+        model.grammar = stored.grammar
+        model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
         model.order = ArgumentOrder(model.meanings)
         units = Units(model.meanings, model.grammar)
-        calls, always = header["calls"], header["always"]
-        for leaves in [always, *calls.values()]:
+        for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")
-        new = header["new"]
-        if not (all(type(kind) is int for kind in new) and units.members.keys() >= {*new}):
+        if not (all(type(kind) is int for kind in stored.new) and units.members.keys() >= {*stored.new}):
             raise ValueError("a kind of names that is none")
-        lexicon = Lexicon(units, calls, always, {*new}, model._phrases())
-        attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
-        model.hybrid = HybridTrees(units, lexicon, attributes, borders, inside="inside" in settings["features"])
-        checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)
+        lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases())
+        model.hybrid = HybridTrees(units, lexicon, stored.attributes, stored.borders, inside="inside" in features)
+        found = stored.arrays(n_features=model.hybrid.n_features)
         model.weights = np.zeros(model.hybrid.n_features)
-        model.weights[checked["features"]] = checked["weights"]
+        model.weights[found["features"]] = found["weights"]
         return model
 
 

@@ -16,10 +16,10 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, strings
-from structsvm.structures.meanings import MeaningGrammar, Symbol
+from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Record, Stored, Value, checked_arrays, strings
+from structsvm.structures.meanings import Symbol
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.bags import BagModel, MeaningBags
+from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
@@ -34,7 +34,6 @@ TAGGER = strings("names", "name_starts", "n_features") | {
     "counters": Array("i8", (2,), within=(0, None)),
     "random": Array("u8", (4,)),
 }
-SEED = {"seed": Array("u8", (1,))}
 
 # Arguments of a relation: prediction takes time and memory that double with each.
 MAX_ARITY = 12
@@ -48,6 +47,48 @@ FLAGS = ("lowercase", "fold_constants", "average", "complete")
 FIXED = (*WINDOWS, *FLAGS[:3])
 # All parameters of `SemanticParser` that the model follows, beside its grammar.
 SETTINGS = (*FIXED, "max_meanings", "complete")
+
+
+def symbols_from(stored: Any) -> list[Symbol]:
+    """The symbols of a header; ValueError for what they cannot be."""
+    symbols = [Symbol(name, arity) for name, arity in stored]
+    for name, arity in symbols:
+        if type(name) is not str or not (arity is None or (type(arity) is int and 0 <= arity <= MAX_ARITY)):
+            raise ValueError(f"a symbol {name!r:.80} of {arity!r:.80} arguments")
+    return symbols
+
+
+def roles_from(stored: Any) -> list[tuple[int, ...]]:
+    """The roles of a header; ValueError for what they cannot be."""
+    roles = [tuple(role) for role in stored]
+    if not all(type(a) is int and 0 <= a < MAX_ARITY for role in roles for a in role):
+        raise ValueError("a role that no argument has")
+    return roles
+
+
+RECORD = Record({
+    "params": Record(
+        {
+            **{name: Flag() for name in FLAGS},
+            **{name: Count(low, MAX_WINDOW) for name, low in WINDOWS.items()},
+            "max_meanings": Count(1, null=True),
+        },
+        written=False,
+    ),
+    **GRAMMAR,
+    "symbols": Value(symbols_from, lambda symbols: [list(symbol) for symbol in symbols], of="symbols.labels"),
+    "roles": Value(roles_from, lambda roles: [list(role) for role in roles], of="roles.labels"),
+    "relation_roles": Value(
+        list, lambda roles: [[*relation, list(known.values())] for relation, known in roles.items()]
+    ),
+    "nested": Value(
+        lambda pairs: {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in pairs},
+        lambda nested: sorted([*outer, *inner] for outer, inner in nested),
+    ),
+    "empty_takes_ties": OneOf((False,), of=lambda model: False),
+    "taggers": Group(bare=True, of="named_arrays"),
+    "seed": Array("u8", (1,), of=lambda model: model.tagger_arrays["seed"]),
+})  # fmt: skip
 
 
 class Tagger:
@@ -103,10 +144,9 @@ class SemanticModel(BagModel, method="ospas"):
         A relation, and one that is its argument.
     tagger_arrays : dict of ndarray
         The state that training resumes: see `OspasState.to_arrays`.
-    empty_takes_ties : bool
-        Whether a word with several best symbols, the empty one among them, means nothing: in files of 0.1.0.
     """
 
+    record = RECORD
     fixed = FIXED
     followed = SETTINGS
 
@@ -117,7 +157,6 @@ class SemanticModel(BagModel, method="ospas"):
         self.relation_roles: dict[Symbol, dict[tuple[int, ...], int]] = defaultdict(dict)
         self.nested: set[tuple[Symbol, Symbol]] = set()
         self.tagger_arrays: dict[str, np.ndarray] = {}
-        self.empty_takes_ties = False
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -163,7 +202,7 @@ class SemanticModel(BagModel, method="ospas"):
 
     def set_weights_from(self, run: Any) -> None:
         state = run.state
-        self.tagger_arrays, self.empty_takes_ties = state.to_arrays(), False
+        self.tagger_arrays = state.to_arrays()
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
@@ -194,7 +233,7 @@ class SemanticModel(BagModel, method="ospas"):
     def best_symbols(self, scores: Any) -> list[int]:
         """The id of the best symbol of each word: of several not the empty one, unless nothing is known of the word."""
         best = scores.argmax(axis=1)
-        if not self.empty_takes_ties and scores.shape[1] > 1:
+        if scores.shape[1] > 1:
             other = scores[:, 1:].argmax(axis=1) + 1
             best = np.where(
                 (scores.max(axis=1) == scores[np.arange(len(best)), other]) & scores.any(axis=1), other, best
@@ -264,46 +303,26 @@ class SemanticModel(BagModel, method="ospas"):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header = {
-            "grammar": None if self.grammar is None else self.grammar.text,
-            "symbols": [list(symbol) for symbol in self.symbols.labels],
-            "roles": [list(role) for role in self.roles.labels],
-            "relation_roles": [[*relation, list(known.values())] for relation, known in self.relation_roles.items()],
-            "nested": sorted([*outer, *inner] for outer, inner in self.nested),
-            "empty_takes_ties": self.empty_takes_ties,
-        }
+    @property
+    def named_arrays(self) -> dict[str, NDArray[Any]]:
+        """The names of the symbols' attributes, and `tagger_arrays`."""
         names = AttributeVocabulary(list(self.symbols.encoder.index)).to_arrays()
-        return header, {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
+        return {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
 
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        params = header["params"]
-        settings: dict[str, Any] = {name: stored_flag(params, name) for name in FLAGS}
-        settings |= {name: stored_count(params, name, low, MAX_WINDOW) for name, low in WINDOWS.items()}
-        settings["max_meanings"] = None if params["max_meanings"] is None else stored_count(params, "max_meanings", 1)
-        model = cls(SimpleNamespace(**settings, grammar=None))
-        model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
-        symbols = [Symbol(name, arity) for name, arity in header["symbols"]]
-        for name, arity in symbols:
-            if type(name) is not str or not (arity is None or (type(arity) is int and 0 <= arity <= MAX_ARITY)):
-                raise ValueError(f"a symbol {name!r:.80} of {arity!r:.80} arguments")
-        roles = [tuple(role) for role in header["roles"]]
-        if not all(type(a) is int and 0 <= a < MAX_ARITY for role in roles for a in role):
-            raise ValueError("a role that no argument has")
-        model.empty_takes_ties = stored_flag({"empty_takes_ties": True} | header, "empty_takes_ties")
-        model.symbols = restored(symbols, EMPTY, under(arrays, "symbols."), settings["average"])
-        model.roles = restored(roles, NO_ROLE, under(arrays, "roles."), settings["average"])
-        for name, arity, label_ids in header["relation_roles"]:
+    def from_record(cls, stored: Stored) -> Self:
+        model, average = cls(SimpleNamespace(**stored.params, grammar=None)), stored.params.average
+        model.grammar, model.nested, roles = stored.grammar, stored.nested, stored.roles
+        model.symbols = restored(stored.symbols, EMPTY, under(stored.taggers, "symbols."), average)
+        model.roles = restored(roles, NO_ROLE, under(stored.taggers, "roles."), average)
+        for name, arity, label_ids in stored.relation_roles:
             known = {roles[k]: k for k in label_ids if k > 0}
             if any(a >= arity for role in known for a in role):
                 raise ValueError(f"roles {list(known)!r:.80} of {name!r:.80}, which has {arity} arguments")
             model.relation_roles[Symbol(name, arity)] = known
-        model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in header["nested"]}
-        model.tagger_arrays = {name: array for name, array in arrays.items() if name.startswith(("symbols.", "roles."))}
-        if "seed" not in arrays:  # files of 0.1.0 have it in their header
-            arrays = arrays | {"seed": np.array([header["seed"]], dtype=np.uint64)}
-        model.tagger_arrays |= checked_arrays(arrays, SEED)
+        own = ("symbols.", "roles.")
+        model.tagger_arrays = {name: array for name, array in stored.taggers.items() if name.startswith(own)}
+        model.tagger_arrays |= stored.arrays()
         return model
 
 

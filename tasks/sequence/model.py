@@ -12,7 +12,6 @@ from itertools import chain, count, pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
@@ -24,16 +23,15 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
-from structsvm.model_file import under
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.stored_values import Array, checked_arrays, stored_count
+from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
+from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
@@ -42,11 +40,11 @@ from structsvm.tasks.common.likelihood import (
     temperature_of_loss,
 )
 from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
-from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_settled, described
+from structsvm.tasks.common.model import MARGIN, TaskModel
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
-from structsvm.tasks.common.units import Units, table, units_arrays, units_from
+from structsvm.tasks.common.units import UNITS, Units, table, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
@@ -58,7 +56,7 @@ from structsvm.tasks.sequence.parameters import (
     possible_losses,
     segment_oracle,
 )
-from structsvm.tasks.sequence.phrases import Phrases
+from structsvm.tasks.sequence.phrases import Phrases, sources_from
 from structsvm.tasks.sequence.segments import (
     FORMS,
     MOST_TOKENS,
@@ -72,15 +70,43 @@ from structsvm.tasks.sequence.segments import (
     usual_length,
 )
 
-MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
-ORACLE = {
-    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False),
-    "allowed_first": Array("b1", ("n_labels",), needed=False),
-    "allowed_last": Array("b1", ("n_labels",), needed=False),
+def how_inferred(oracle: Any) -> str:
+    """The inference of an oracle, as a parameter."""
+    return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
+
+
+ORACLE = Record({
+    "inference": OneOf(("exact", "greedy"), of=how_inferred),
+    "n_token_features": Count(),
+    "n_bigrams": Count(),
+    "order": Count(),
+    "end": Flag(),
+    "loss": Text(of="loss_name"),
+    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
+    "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
+    "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
     "label_costs": Array("f8", ("n_labels",), needed=False),
-}
-WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
+})  # fmt: skip
+RECORD = Record({
+    "weights": Array(
+        "f4", ("n_rows", "stride"), of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
+    ),
+    "phrases": Group(of=lambda model: None if model.segments is None else model.segments.phrases.to_arrays()),
+    "labels": Labels(),
+    "encoder": Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays),
+    "oracle": ORACLE,
+    "segments": Record(
+        {
+            "form": OneOf(FORMS),
+            "sources": Value(sources_from, lambda sources: [list(source) for source in sources], of="phrases.sources"),
+            "max_length": Count(2, MOST_TOKENS, of="phrases.max_length"),
+        },
+        needed=False,
+    ),
+    "units": UNITS,
+    "margin": MARGIN,
+})  # fmt: skip
 
 # Tokens from which on sums of float32 are too far from scores.
 LONG = 256
@@ -101,13 +127,14 @@ class SequenceModel(TaskModel):
     temperature : float or None
         Divisor of the scores for probabilities; None: not known.
     units : Units or None
-        Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
+        Those of rows of numbers; None: tokens are taken as they are.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
     """
 
     kind = "sequence"
     estimator = "SequenceLabeler"
+    record = RECORD
     has_temperature = True
     calibration = StructureCalibration()
     calibrates = False
@@ -548,80 +575,42 @@ class SequenceModel(TaskModel):
 
     def restored_params(self, params: Any) -> Any:
         params = params | {"templates": self.encoder.templates}
-        by_masks = params.get("constraints") in (("masks",), {"masks": True})  # as stored now, and by 0.1.0
+        by_masks = params.get("constraints") == ("masks",)
         return params | {"constraints": self.oracle.allowed} if by_masks else params
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        encoder_header, encoder_arrays = self.encoder.to_arrays()
-        oracle = self.oracle
-        header = {
-            "labels": labels_to_json(self.labels),
-            "encoder": encoder_header,
-            "oracle": {"inference": "greedy" if self.is_greedy else "exact"}
-            | described(oracle, "n_token_features", "n_bigrams", "order", "end", "loss"),
-        }
-        arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
-        if self.segments is not None:
-            sources, of_phrases = self.segments.phrases.to_arrays()
-            header["segments"] = {"form": self.segments.form, "sources": sources, "max_length": oracle.max_length}
-            arrays |= {f"phrases.{name}": array for name, array in of_phrases.items()}
-        arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
-        arrays |= {f"oracle.{name}": mask for name, mask in zip(MASKS, oracle.allowed) if mask is not None}
-        arrays |= units_arrays(self.units)
-        if oracle.label_costs is not None:
-            arrays["oracle.label_costs"] = oracle.label_costs
-        of_margin, arrays_of_margin = self.margin_to_file()
-        return header | of_margin, arrays | arrays_of_margin
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        encoder = FeatureEncoder.from_arrays(header["encoder"], under(arrays, "encoder."))
+    def from_record(cls, stored: Stored) -> Self:
+        encoder, labels, segments = stored.encoder, stored.labels, None
         if encoder.kind is None:
             raise ValueError("a feature encoder that was never fitted")
-        labels = labels_from_json(header["labels"])
-        segments = cls._segments(header.get("segments"), under(arrays, "phrases."))
-        oracle = cls._oracle(header["oracle"], labels, under(arrays, "oracle."), segments)
-        # Rows of numbers have units, and so an intercept, but for those of 0.1.0.
-        units = units_from(arrays, encoder.n_features) if encoder.kind == "numeric" else None
+        if stored.segments is not None:
+            sources, max_length = stored.segments.sources, stored.segments.max_length
+            segments = Segments(stored.segments.form, Phrases.from_arrays(sources, stored.phrases, max_length))
+        oracle = oracle_of(stored.oracle, labels, segments)
+        units = units_of(stored.units, encoder.n_features) if encoder.kind == "numeric" else None
         for what, ours, its in [
             ("features", encoder.n_features + (units is not None), oracle.n_token_features),
             ("bigrams", encoder.n_bigrams, 0 if segments is not None else oracle.n_bigrams),
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        stored = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units, segments=segments)
-        model.set_margin(header, arrays)
+        weights = stored.arrays(n_rows=oracle.n_rows, stride=oracle.stride)["weights"].ravel()
+        model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
+        model.set_margin(stored.margin)
         return model
 
-    @staticmethod
-    def _segments(meta: Any, arrays: dict[str, NDArray[Any]]) -> Segments | None:
-        if meta is None:
-            return None
-        if meta["form"] not in FORMS:
-            raise ValueError(f"segments of the form {meta['form']!r:.80}")
-        max_length = stored_count(meta, "max_length", 2, MOST_TOKENS)
-        return Segments(meta["form"], Phrases.from_arrays(meta["sources"], arrays, max_length))
 
-    @staticmethod
-    def _oracle(meta: Any, labels: Any, arrays: dict[str, NDArray[Any]], segments: Segments | None) -> Any:
-        n_labels = len(labels)
-        n_features, order = meta["n_token_features"], meta["order"]
-        if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
-            raise TypeError(f"an oracle described by {meta!r:.200}")
-        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
-        arrays = checked_arrays(arrays, ORACLE, n_labels=n_labels)
-        if meta["inference"] not in ("exact", "greedy"):
-            raise ValueError(f"inference {meta['inference']!r:.80}")
-        if segments is not None:
-            if meta["inference"] != "exact" or order != 1 or meta["end"] or n_bigrams != segments.phrases.starts[-1]:
-                raise ValueError(f"an oracle of segments described by {meta!r:.200}")
-            return segment_oracle(labels, n_features, segments, meta["loss"], arrays.get("label_costs"))
-        if meta["inference"] == "greedy":
-            return GreedyOracle(n_labels, n_features, n_bigrams=n_bigrams, order=order, **arrays)
-        return ViterbiOracle(
-            n_labels, n_features, n_bigrams=n_bigrams, order=order, end=meta["end"], loss=meta["loss"], **arrays
-        )
+def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
+    """The oracle of a file."""
+    arrays, is_greedy = stored.arrays(), stored.inference == "greedy"
+    if segments is not None:
+        if is_greedy or stored.order != 1 or stored.end or stored.n_bigrams != segments.phrases.starts[-1]:
+            raise ValueError(f"an oracle of segments described by {stored!r:.200}")
+        return segment_oracle(labels, stored.n_token_features, segments, stored.loss, arrays["label_costs"])
+    about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **arrays}
+    if is_greedy:
+        return GreedyOracle(len(labels), stored.n_token_features, **about)
+    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
 
 
 def prepare(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.tokens import Tokens
-from structsvm.stored_values import Array, checked_arrays, strings
+from structsvm.stored_values import Array, Table, checked_arrays, strings
 
 # Usual names of features: those that hold the word, and its part of speech.
 WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
@@ -105,44 +105,48 @@ class Phrases:
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_arrays(self) -> tuple[list[Any], dict[str, NDArray[Any]]]:
-        """The whole state, as a value for JSON and named arrays."""
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Names and keys as named arrays."""
         arrays: dict[str, NDArray[Any]] = {}
         for k, (names, keys) in enumerate(zip(self.names, self.keys, strict=True)):
             vocabulary = Vocabulary.from_strings(names)
             arrays[f"{k}.names"], arrays[f"{k}.starts"] = vocabulary.data, vocabulary.starts
             arrays |= {f"{k}.keys.{m}": array for m, array in enumerate(keys, start=2)}
-        return [list(source) for source in self.sources], arrays
+        return arrays
 
     @classmethod
     def from_arrays(cls, sources: Any, arrays: dict[str, NDArray[Any]], max_length: int) -> Self:
         """The inverse of `to_arrays`; ValueError for what it cannot have written."""
-        if not isinstance(sources, list) or not all(
-            isinstance(source, list) and len(source) == 2 and type(source[0]) in (int, str) and source[1] in KINDS
-            for source in sources
-        ):
-            raise ValueError(f"sources of phrases {sources!r:.80}")
-        columns = [where for where, _ in sources if type(where) is int]
-        if min(columns, default=0) < 0:
-            raise ValueError(f"sources of phrases {sources!r:.80}")
         names: list[Any] = []
         keys: list[Any] = []
         for k in range(len(sources)):
             stored = checked_arrays(arrays, strings(f"{k}.names", f"{k}.starts", "n_names"))
             names.append(Vocabulary(stored[f"{k}.names"], stored[f"{k}.starts"]).tolist())
             keys.append([])
-            n = len(names[k])
+            n = before = len(names[k])
             if len(set(names[k])) != n:
                 raise ValueError(f"names of phrases {k} have a name twice")
-            before = n
             for m in range(2, max_length + 1):
                 name = f"{k}.keys.{m}"
-                array = checked_arrays(arrays, {name: Array("i8", ("n",), within=(0, before * n))})[name]
-                if (array[1:] <= array[:-1]).any():
+                table: Table = {name: Array("i8", ("n",), within=(0, before * n))}
+                keys[k].append(checked_arrays(arrays, table)[name])
+                before = len(keys[k][-1])
+                if (keys[k][-1][1:] <= keys[k][-1][:-1]).any():
                     raise ValueError(f"array {name!r} must ascend")
-                keys[k].append(array)
-                before = len(array)
-        return cls([tuple(source) for source in sources], names, keys, max_length)
+        return cls(sources, names, keys, max_length)
+
+
+def sources_from(stored: Any) -> list[tuple[Any, Any]]:
+    """The sources of a header, a list of lists; ValueError for what `Phrases` cannot have."""
+    if not isinstance(stored, list) or not all(
+        isinstance(source, list)
+        and len(source) == 2
+        and (type(source[0]) is str or (type(source[0]) is int and source[0] >= 0))
+        and source[1] in KINDS
+        for source in stored
+    ):
+        raise ValueError(f"sources of phrases {stored!r:.80}")
+    return [tuple(source) for source in stored]
 
 
 class _Grown:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.model_file import read_model, unsound, write_model
 from structsvm.parameters import Interval
-from structsvm.stored_values import stored_count
+from structsvm.stored_values import Count
 from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
@@ -182,6 +182,6 @@ class TaggedParser(BaseEstimator):
             accuracy = file.meta["tag_accuracy"]
             if type(accuracy) is not float or not 0.0 <= accuracy <= 1.0:
                 raise ValueError(f"'tag_accuracy' must be from 0 to 1, got {accuracy!r:.80}")
-            self = cls(clone(parts["parser"]), clone(parts["tagger"]), n_folds=stored_count(file.meta, "n_folds", 2))
+            self = cls(clone(parts["parser"]), clone(parts["tagger"]), n_folds=Count(2).get("n_folds", file.meta))
         self.tagger_, self.parser_, self.tag_accuracy_ = parts["tagger"], parts["parser"], accuracy
         return self

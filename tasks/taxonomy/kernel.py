@@ -16,20 +16,22 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from structsvm.model_file import under
+from structsvm.kernel._kernels import Kernel
 from structsvm.solvers.kernel.larank import KernelLaRank
-from structsvm.tasks.common.kernel_machine import KernelMachine, KernelRows, kernel_from_json, kernel_of
+from structsvm.stored_values import Stored
+from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
-from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
+from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
 
 class KernelTaxonomyModel(TaxonomyModel, MachineModel):
     """Taxonomy, labels, and a kernel machine."""
+
+    record = TAXONOMY | {"machine": MACHINE}
 
     def __init__(self, taxonomy: Any, labels: Any, kernel: Any, **structure: Any) -> None:
         super().__init__(taxonomy, labels, **structure)
@@ -83,17 +85,10 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel):
         """Columns of X."""
         return self.machine.n_features
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().to_file()
-        machine, more = self.machine.to_file()
-        return header | {"machine": machine}, arrays | {f"machine.{name}": array for name, array in more.items()}
-
     @classmethod
-    def from_parts(
-        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Any:
-        model = cls(taxonomy, labels, kernel_from_json(header["machine"]["kernel"]), **structure)
-        model.machine.set_from_file(header["machine"], under(arrays, "machine."))
+    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
+        model = cls(taxonomy, labels, Kernel(**stored.machine.kernel), **structure)
+        model.machine.set_from_record(stored.machine)
         return model
 
 

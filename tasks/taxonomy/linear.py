@@ -6,23 +6,23 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
-from structsvm.stored_values import Array, checked_arrays, stored_count
+from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.model import MARGIN
 from structsvm.tasks.common.selection import LONGEST_OF_LOG, total_variance
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
-from structsvm.tasks.common.units import Units, rows_in, undone, units_arrays, units_from
+from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 from structsvm.tasks.taxonomy.examples import Documents
 from structsvm.tasks.taxonomy.known import known_labels
-from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
+from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
 
@@ -31,12 +31,24 @@ LEAST_PASSES = 8
 # Fifths of their examples that are held out in turn where C is chosen: for LaRank this costs less than that training.
 # Of as many examples as MANY_ROWS one fifth is enough.
 TURNS, MANY_ROWS = 2, 10_000
-WEIGHTS = {"weights": Array("f4", ("n_weights",))}
 # Where there are more than `max_weights`: the row of each feature, and the attributes of the last rows.
-ROWS = {
-    "rows.row": Array("i4", ("n_features",), within=(-1, "n_rows")),
-    "rows.indptr": Array("i8", ("n_lists+1",), rises_to="n_listed"),
-    "rows.indices": Array("i4", ("n_listed",), within=(0, "n_attributes"), ascends_by="rows.indptr"),
+ROWS = Record(
+    {
+        "row": Array("i4", ("n_columns",), within=(-1, "n_rows")),
+        "indptr": Array("i8", ("n_lists+1",), rises_to="n_listed", of=lambda rows: rows.lists[0]),
+        "indices": Array(
+            "i4", ("n_listed",), within=(0, "n_attributes"), ascends_by="indptr", of=lambda rows: rows.lists[1]
+        ),
+    },
+    needed=False,
+    of=lambda model: None if model.rows.row is None else model.rows,
+)
+LINEAR = TAXONOMY | {
+    "weights": Array("f4", ("n_weights",)),
+    "units": UNITS,
+    "n_rows": Count(of="rows.n_rows"),
+    "rows": ROWS,
+    "margin": MARGIN,
 }
 
 
@@ -70,20 +82,19 @@ class LinearTaxonomyModel(TaxonomyModel):
         Those of the columns in training, where these are dense.
     """
 
+    record = LINEAR
     has_temperature = True
     calibration = DocumentCalibration()
     comparison = SumSearch
     sums_over_known = narrows = True
     units: Units | None = None
 
-    def set_rows(self, rows: Any, stored: Any = None) -> None:
-        """Set which weights there are, all of them 0 unless stored in arrays of a file."""
+    def set_rows(self, rows: Any, stored: Stored | None = None) -> None:
+        """Set which weights there are, all of them 0 unless a file contains them."""
         self.rows = rows
         self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
         n = self.oracle.n_features
-        self.weights = (
-            np.zeros(n, np.float32) if stored is None else checked_arrays(stored, WEIGHTS, n_weights=n)["weights"]
-        )
+        self.weights = np.zeros(n, np.float32) if stored is None else stored.arrays(n_weights=n)["weights"]
 
     @classmethod
     def prepare(
@@ -298,27 +309,14 @@ class LinearTaxonomyModel(TaxonomyModel):
         """Columns of X."""
         return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        header, arrays = super().to_file()
-        rows, (of_margin, arrays_of_margin) = self.rows, self.margin_to_file()
-        arrays["weights"] = self.weights
-        arrays |= units_arrays(self.units)
-        if rows.row is not None:
-            arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
-        return header | {"n_rows": rows.n_rows} | of_margin, arrays | arrays_of_margin
-
     @classmethod
-    def from_parts(
-        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Any:
-        n_rows = stored_count(header, "n_rows")
+    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
         model = cls(taxonomy, labels, **structure)
-        rows = WeightRows(n_rows)
-        if "rows.row" in arrays:
-            n_attributes = model.targets.attributes.n_attributes
-            stored = checked_arrays(arrays, ROWS, n_rows=n_rows, n_attributes=n_attributes)
-            rows = WeightRows(n_rows, stored["rows.row"], (stored["rows.indptr"], stored["rows.indices"]))
-        model.set_rows(rows, arrays)
-        model.units = units_from(arrays, model.n_input_features)
-        model.set_margin(header, arrays)
+        rows = WeightRows(stored.n_rows)
+        if stored.rows is not None:
+            row, *lists = stored.rows.arrays(n_attributes=model.targets.attributes.n_attributes).values()
+            rows = WeightRows(stored.n_rows, row, tuple(lists))
+        model.set_rows(rows, stored)
+        model.units = units_of(stored.units, model.n_input_features)
+        model.set_margin(stored.margin)
         return model

@@ -6,15 +6,14 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
-from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.stored_values import Array, Count, Flag, Part, Record, Stored, Text, TextOr
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import fit_temperature, one_hot, probabilities, softmax_loss
-from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.labels import Labels, label_array, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import TINY, Held
@@ -22,17 +21,33 @@ from structsvm.tasks.common.solver import is_auto, is_log
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
-MATRICES = ("loss", "attributes")
 USUAL_LOSS = "tree"
 
 NUMBERS = "f8 f4 i8 i4 i2 i1 u8 u4 u2 u1 b1"
-# The parents of each node, and the structure's matrices.
-ARRAYS = {
-    "taxonomy.indptr": Array("i4 i8", ("n_nodes+1",), rises_to="n_edges"),
-    "taxonomy.parents": Array("i4 i8", ("n_edges",), within=(0, "n_nodes")),
-    "structure.loss": Array(NUMBERS, ("n_scored", "n_scored"), within=(0, None), needed=False),
-    "structure.attributes": Array(NUMBERS, ("n_labels", "n_attributes"), needed=False),
-}
+TAXONOMY = Record({
+    # The parents of each node.
+    "taxonomy": Record(
+        {
+            "indptr": Array("i4 i8", ("n_nodes+1",), rises_to="n_edges"),
+            "parents": Array("i4 i8", ("n_edges",), within=(0, "n_nodes")),
+        },
+        of="taxonomy.lattice",
+    ),
+    "nodes": Labels(of="taxonomy.nodes"),
+    "labels": Labels(2),
+    "structure": Record(
+        {
+            "leaf_only": Flag(),
+            "intercept": Flag(),
+            "loss": TextOr(Array(NUMBERS, ("n_scored", "n_scored"), within=(0, None), needed=False)),
+            "attributes": TextOr(Array(NUMBERS, ("n_labels", "n_attributes"), needed=False)),
+        },
+        of=lambda model: model,
+    ),
+    "n_features": Count(1, of=lambda model: int(model.columns["n_features_in_"])),
+    "vectorizer": Part(vectorizer_from_file, vectorizer_to_file, null=True),
+    "separator": Text(of="taxonomy.separator", null=True),
+})  # fmt: skip
 
 
 class TaxonomyModel(TaskModel):
@@ -250,66 +265,30 @@ class TaxonomyModel(TaskModel):
             params["vectorizer"] = unfitted(self.vectorizer)
         return params
 
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        lattice = self.taxonomy.lattice
-        arrays = {"taxonomy.indptr": lattice.indptr, "taxonomy.parents": lattice.parents}
-        structure = {"leaf_only": self.leaf_only, "intercept": self.intercept}
-        for name in MATRICES:
-            value = getattr(self, name)
-            structure[name] = value if isinstance(value, str) else None
-            if not isinstance(value, str):
-                arrays[f"structure.{name}"] = value if isinstance(value, np.ndarray) else value.toarray()
-        header = {
-            "nodes": labels_to_json(self.taxonomy.nodes),
-            "labels": labels_to_json(self.labels),
-            "structure": structure,
-            "n_features": int(self.columns["n_features_in_"]),
-            "vectorizer": None,
-            "separator": self.taxonomy.separator,
-        }
-        if self.vectorizer is not None:
-            header["vectorizer"], more = vectorizer_to_file(self.vectorizer)
-            arrays |= more
-        return header, arrays
-
     @classmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def kind_in(cls, header: dict[str, Any]) -> type[TaxonomyModel]:
         from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
         from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
-        nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"], 2)
-        stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
-        taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
-        taxonomy.separator = header.get("separator")
-        if not (taxonomy.separator is None or (isinstance(taxonomy.separator, str) and taxonomy.separator)):
-            raise ValueError(f"separator {taxonomy.separator!r:.80}")
-        if taxonomy.separator and not all(isinstance(node, str) for node in nodes):
-            raise ValueError("names of nodes that are no paths, and a separator of levels")
-        structure: dict[str, Any] = {
-            name: stored_flag(header["structure"], name) for name in ("leaf_only", "intercept")
-        }
-        for name in MATRICES:
-            value = header["structure"][name]
-            structure[name] = stored[f"structure.{name}"] if value is None else value
-        kind = KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
-        model = kind.from_parts(taxonomy, labels, structure, header, arrays)
-        n_features = stored_count(header, "n_features", 1)
+        return KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> Self:
+        taxonomy, matrices = _taxonomy_from(stored), stored.structure.arrays()
+        structure = {name: matrices[name] if value is None else value for name, value in stored.structure.items()}
+        model: Self = cls.from_parts(taxonomy, stored.labels, structure, stored)
+        n_features = model.columns["n_features_in_"] = stored.n_features
         if n_features != model.n_input_features:
-            raise ValueError(f"{n_features!r:.80} features, and the model is of {model.n_input_features}")
-        model.columns["n_features_in_"] = n_features
-        if header["vectorizer"] is not None:
-            model.vectorizer = vectorizer_from_file(header["vectorizer"], arrays)
-            n_terms = len(model.vectorizer.vocabulary_)
-            if n_terms != n_features:
-                raise ValueError(f"a vectorizer of {n_terms} terms, and {n_features} features")
+            raise ValueError(f"{n_features} features, and the model is of {model.n_input_features}")
+        model.vectorizer = stored.vectorizer
+        if model.vectorizer is not None and len(model.vectorizer.vocabulary_) != n_features:
+            raise ValueError(f"a vectorizer of {len(model.vectorizer.vocabulary_)} terms, and {n_features} features")
         return model
 
     @classmethod
     @abstractmethod
-    def from_parts(
-        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Any:
-        """A model whose scores are in `header` and `arrays`; ValueError or TypeError if these do not fit."""
+    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
+        """A model whose scores a file contains; ValueError or TypeError if these do not fit."""
 
 
 def unfitted(vectorizer: Any) -> Any:
@@ -381,7 +360,13 @@ def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
     return matrix[places][:, places] if name == "loss" else matrix[places]
 
 
-def _taxonomy_from(nodes: Any, indptr: Any, parents: Any) -> Any:
-    """A taxonomy from a file's arrays."""
+def _taxonomy_from(stored: Stored) -> Any:
+    """The taxonomy of a file."""
+    nodes, separator = stored.nodes, stored.separator
+    indptr, parents = stored.taxonomy.arrays().values()
     edges = [(nodes[p], node) for k, node in enumerate(nodes) for p in parents[indptr[k] : indptr[k + 1]].tolist()]
-    return Taxonomy(edges)
+    taxonomy = Taxonomy(edges)
+    if separator == "" or (separator is not None and not all(isinstance(node, str) for node in nodes)):
+        raise ValueError(f"a separator {separator!r:.80} of levels in names of nodes that are no paths")
+    taxonomy.separator = separator
+    return taxonomy

@@ -22,8 +22,8 @@ from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Shards, checked_m
 from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
-from structsvm.stored_values import stored_count, stored_flag
-from structsvm.tasks.common.labels import is_hashable, labels_from_json, labels_to_json, sort_labels
+from structsvm.stored_values import Count, Flag
+from structsvm.tasks.common.labels import Labels, is_hashable, sort_labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces
 from structsvm.tasks.taxonomy.vectorizer import (
@@ -157,8 +157,9 @@ class DocumentShards(Shards):
                 for X, ids in rows.pieces(most)
             )
             header, arrays = (None, {}) if vectorizer is None else vectorizer_to_file(vectorizer)
+            arrays = {f"vectorizer.{name}": array for name, array in arrays.items()}
             meta = {
-                "labels": labels_to_json(labels),
+                "labels": Labels().to_json(labels),
                 "vectorizer": header,
                 "n_features": width,
                 "has_intercept": bool(fit_intercept),
@@ -174,17 +175,17 @@ class DocumentShards(Shards):
     @classmethod
     def _opened(cls, folder: Path, file: ModelFile, mmap: bool, **options: Any) -> Self:
         header, vectorizer = file.meta["vectorizer"], None
-        n_features = stored_count(file.meta, "n_features", 1, MAX_FEATURES - 1)
+        n_features = Count(1, MAX_FEATURES - 1).get("n_features", file.meta)
         if header is not None:
             if not options["trusted"] and (doubt := suspicion(header)) is not None:
                 raise ModelFileError(
                     f"{folder}: {doubt}; if you trust who made the shards, open them with trusted=True"
                 )
-            vectorizer = vectorizer_from_file(header, file.arrays)
+            vectorizer = vectorizer_from_file(header, file.under("vectorizer."))
             if len(vectorizer.vocabulary_) != n_features:
                 raise ValueError(f"a vectorizer of {len(vectorizer.vocabulary_)} terms, and {n_features} features")
-        has_intercept = stored_flag(file.meta, "has_intercept")
-        labels = labels_from_json(file.meta["labels"], 1)
+        has_intercept = Flag().get("has_intercept", file.meta)
+        labels = Labels(1).get("labels", file.meta)
         stored = cls._stored(folder, file, mmap, n_features + has_intercept)
         return cls(folder, *stored, labels, vectorizer, has_intercept)
 
@@ -216,7 +217,7 @@ class _Rows:
                 for k, label in enumerate(y):
                     if not is_hashable(label) or label is None or (isinstance(label, float) and label != label):
                         raise ValueError(f"document {k} of its batch has no label, but {label!r:.80}")
-                labels_to_json(dict.fromkeys(y))
+                Labels().to_json(dict.fromkeys(y))
                 if analyze is None and not may_grow and self.width not in (0, rows.shape[1]):
                     raise ValueError(f"a batch of documents has {rows.shape[1]} columns, and those before {self.width}")
                 self.width = max(self.width, rows.shape[1])

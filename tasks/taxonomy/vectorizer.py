@@ -6,11 +6,10 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
 from structsvm.parameters import plain
-from structsvm.stored_values import Array, checked_arrays, stored_flag
+from structsvm.stored_values import Array, Flag, OneOf, Record, Value
 
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 # Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between
@@ -18,9 +17,6 @@ VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 TOKEN_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b", r"\S+")
 DTYPES = ("float32", "float64", "int32", "int64")
 MAX_NGRAM = 1000
-
-TERMS = {"vectorizer.terms": Array("u1", ("n_bytes",))}
-IDF = {"vectorizer.idf": Array("f8", ("n_terms",))}
 
 
 def params_to_file(vectorizer: Any) -> dict[str, Any]:
@@ -52,44 +48,57 @@ def params_to_file(vectorizer: Any) -> dict[str, Any]:
     return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}
 
 
-def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
-    """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
-    header = params_to_file(vectorizer)
-    terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
-    arrays = {"vectorizer.terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
-    if header["name"] == "TfidfVectorizer" and vectorizer.use_idf:
-        arrays["vectorizer.idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
-    return header, arrays
+def params_from_file(params: Any) -> dict[str, Any]:
+    """Parameters of a vectorizer as its constructor takes them; ValueError or TypeError for those that it cannot have.
 
-
-def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """The inverse of `vectorizer_to_file`; ValueError, KeyError or TypeError for what it cannot have written."""
-    from sklearn.feature_extraction import text
-
-    if meta["name"] not in VECTORIZERS:
-        raise ValueError(f"a vectorizer {meta['name']!r:.80}")
-    params = dict(meta["params"])
-    if params["input"] != "content":
-        raise ValueError(f"a vectorizer with input={params['input']!r:.80}, which opens files")
-    if params["dtype"] not in DTYPES:
-        raise ValueError(f"a vectorizer of numbers of type {params['dtype']!r:.80}")
-    params["dtype"] = np.dtype(params["dtype"]).type
-    params["ngram_range"] = tuple(params["ngram_range"])
-    if any(type(n) is not int or not 1 <= n <= MAX_NGRAM for n in params["ngram_range"]):
-        raise ValueError(f"a vectorizer of n-grams of {params['ngram_range']!r:.80} words, expected 1 to {MAX_NGRAM}")
+    One with another input than "content" opens files.
+    """
+    if params["input"] != "content" or params["dtype"] not in DTYPES:
+        raise ValueError(f"a vectorizer with input={params['input']!r:.80} and dtype={params['dtype']!r:.80}")
+    ngrams = tuple(params["ngram_range"])
+    if any(type(n) is not int or not 1 <= n <= MAX_NGRAM for n in ngrams):
+        raise ValueError(f"a vectorizer of n-grams of {ngrams!r:.80} words, expected 1 to {MAX_NGRAM}")
     try:
         re.compile(params["token_pattern"])
         "".encode(params["encoding"])
     except (re.error, LookupError) as error:
         raise ValueError(f"a vectorizer whose token_pattern or encoding is none: {error}") from None
-    terms = checked_arrays(arrays, TERMS)["vectorizer.terms"].tobytes().decode().split("\0")
-    idf = None
-    if meta["name"] == "TfidfVectorizer" and stored_flag(params, "use_idf"):
-        idf = checked_arrays(arrays, IDF, n_terms=len(terms))["vectorizer.idf"]
-    is_fixed = stored_flag(meta, "is_fixed")
-    return with_terms(getattr(text, meta["name"])(**params), terms, idf).set_params(
-        vocabulary=terms if is_fixed else None
-    )
+    return params | {"dtype": np.dtype(params["dtype"]).type, "ngram_range": ngrams}
+
+
+VECTORIZER = Record({
+    "name": OneOf(VECTORIZERS),
+    "params": Value(params_from_file),
+    "is_fixed": Flag(),
+    "terms": Array("u1", ("n_bytes",)),
+    "idf": Array("f8", ("n_terms",), needed=False),
+})  # fmt: skip
+
+
+def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
+    """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
+    header = params_to_file(vectorizer)
+    terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
+    arrays = {"terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
+    if header["name"] == "TfidfVectorizer" and vectorizer.use_idf:
+        arrays["idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
+    return header, arrays
+
+
+def vectorizer_from_file(meta: Any, arrays: Any) -> Any:
+    """The inverse of `vectorizer_to_file`; ValueError, KeyError or TypeError for what it cannot have written."""
+    from sklearn.feature_extraction import text
+
+    stored = VECTORIZER.read(meta, arrays)
+    found = stored.arrays()
+    terms = found["terms"].tobytes().decode().split("\0")
+    if stored.name == "TfidfVectorizer" and Flag().get("use_idf", stored.params):
+        if found["idf"] is None or len(found["idf"]) != len(terms):
+            raise ValueError(f"array 'vectorizer.idf' is not of {len(terms)} terms")
+    else:
+        found["idf"] = None
+    vectorizer = with_terms(getattr(text, stored.name)(**stored.params), terms, found["idf"])
+    return vectorizer.set_params(vocabulary=terms if stored.is_fixed else None)
 
 
 def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Model files: those of version 0.1.0, the same written anew, and what has come since; mutants have right checksums."""
+"""Model files of every kind and of every part that they may have; mutants have right checksums."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cases import CASES, tokens_of
+from forgeries import forged_headers
 from sklearn.base import clone
-from stored_data import decoded
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import structsvm
 from structsvm import LaRank, LatentSVM
 from structsvm.datasets import make_concept_world, make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.protocol import OracleError
+from structsvm.stored_values import Record
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
@@ -43,10 +45,10 @@ from structsvm.tasks import (
     SequenceLabeler,
     SGDQNClassifier,
     TaggedParser,
+    TaxonomyClassifier,
     TrackingClassifier,
 )
 
-FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, -(2**63)]
@@ -59,7 +61,8 @@ DTYPES = ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", 
 
 @dataclass(frozen=True)
 class Original:
-    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, its oracle's arguments.
+    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, what `load` takes beside it,
+    and its record.
 
     With training come the arguments of `fit` beside X and y, of a checkpoint its estimator.
     """
@@ -69,7 +72,8 @@ class Original:
     arrays: dict[str, np.ndarray]
     test: Any
     training: tuple[Any, Any, Any]
-    oracle: dict[str, Any] | None
+    load: dict[str, Any]
+    record: Record | None
     data: bytes
 
 
@@ -77,30 +81,32 @@ class Original:
 
 
 def seeds() -> list[Original]:
-    """The models of version 0.1.0, each as it is and as this version writes it."""
-    stored = json.loads((FOLDER / "records.json").read_text())
-    found = []
+    """The model of each case of the table of estimators, and those of parts that these do not have."""
+    parser, tagger = (
+        kind(C=0.1, max_iter=2, random_state=0, **about)
+        for kind, about in ((DependencyParser, {"arc_bits": 6, "row_bits": 3}), (SequenceLabeler, {}))
+    )
+    trees = make_dependency_trees(24, max_length=6, random_state=0)
+    of_parts = [*trainings(), (TaggedParser(parser, tagger, n_folds=2), trees, None)]
+    return [
+        *(of_training(name, case.make(), case.X, case.y, case.load) for name, case in CASES.items()),
+        *(of_training(type(model).__name__, model, *data) for model, *data in of_parts),
+    ]
 
-    def datum(record: Any, name: str) -> Any:
-        return decoded(stored["data"][record[name]])
 
-    for name, record in stored["records"].items():
-        if name.endswith(".checkpoint"):
-            continue
-        test = datum(record, "test")
-        test = test if "templates" in name else test[:3]
-        training = datum(record, "X"), datum(record, "y"), datum(record, "options")
-        path, oracle = FOLDER / f"{name}.model", record.get("oracle")
-        found.append(original(name, path, test, training, oracle))
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            again = Path(folder) / "again.model"
-            opened(path, oracle).save(again)
-            found.append(original(name, again, test, training, oracle))
-    return found + list(since())
+def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Original:
+    """The file of a model that is trained on X and y."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "a.model"
+        model.fit(X, y).save(path)
+        test = [tokens_of(tree) for tree in X[:3]] if y is None and isinstance(model, GrammarParser) else X[:3]
+        record = model._fitted().record if hasattr(model, "_fitted") else None
+        return original(name, path, test, (X, y, {}), load or {}, record)
 
 
 def trainings() -> Iterator[tuple[Any, Any, Any]]:
-    """Estimators of kinds, and with parts, that 0.1.0 did not have, and what they are trained on."""
+    """Estimators with parts that the cases do not have, and what they are trained on."""
     X, y = make_sequences(24, n_labels=3, n_words=20, mean_length=4.0, random_state=0)
     partly = [[None if k % 5 == 0 else {"O", label} if k % 5 == 1 else label for k, label in enumerate(s)] for s in y]
     weighted = [[{"O": 0.25, "B-NP": 0.75} if k == 0 else label for k, label in enumerate(labels)] for labels in y]
@@ -181,6 +187,13 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield MultivariateClassifier("f1", C=0.1, **once), points, labels > 0
     yield MultivariateClassifier("prec_at_k", k=5, C=0.1, solver="larank", **once), points, labels > 0
     yield MultivariateClassifier(max_iter=3, random_state=0), points, labels > 0
+    yield SequenceLabeler(solver=LaRank(C=0.1, **once)), X, y
+    documents = ["sun rain", "rain snow wind", "wind"] * 8
+    yield TaxonomyClassifier(vectorizer=TfidfVectorizer(), C=1.0, **once), documents, labels
+    taxonomy = [("all", "0"), ("all", "few"), ("few", "1"), ("few", "2")]
+    nodes = labels.astype(str)
+    yield TaxonomyClassifier(taxonomy=taxonomy, loss="path", attributes="normalized", C=1.0, **once), points, nodes
+    yield TaxonomyClassifier(taxonomy=taxonomy, leaf_only=False, loss="log", C=1.0, **once), points, nodes
     words, concepts, worlds = make_concept_world(10, random_state=0)
     yield ConceptLabeler(dimension=3, hidden=4, window=1, **once), list(zip(words, worlds, strict=True)), concepts
 
@@ -190,35 +203,19 @@ def unlabelled(node: Tree, children: Any) -> Tree:
     return node if node.is_preterminal else Tree("_", children)
 
 
-def since() -> Iterator[Original]:
-    """Their models, and those of two estimators."""
-    once, trees = {"max_iter": 2, "random_state": 0}, make_dependency_trees(24, max_length=6, random_state=0)
-    parser, tagger = DependencyParser(C=0.1, arc_bits=6, row_bits=3, **once), SequenceLabeler(C=0.1, **once)
-    for model, *data in chain(trainings(), [(TaggedParser(parser, tagger, n_folds=2), trees, None)]):
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            path = Path(folder) / "a.model"
-            model.fit(*data).save(path)
-            yield original(type(model).__name__, path, data[0][:3], (*data, {}), None)
-
-
-def original(name: str, path: Path, test: Any, training: Any, oracle: Any) -> Original:
+def original(name: str, path: Path, test: Any, training: Any, load: Any, record: Any = None) -> Original:
     """A seed of a file."""
     data = path.read_bytes()
     length = struct.unpack_from("<I", data, 8)[0]
     header = data[16 : 16 + length]
     arrays = {key: np.array(array) for key, array in read_model(path).arrays.items()}
-    return Original(name, header, arrays, test, training, oracle, data)
+    return Original(name, header, arrays, test, training, load, record, data)
 
 
 def checkpoints() -> list[Original]:
-    """The checkpoint of version 0.1.0, and those of a run of each solver of this version and of what has come since."""
-    stored = json.loads((FOLDER / "records.json").read_text())
-    name = "sequence.checkpoint"
-    record = stored["records"][name]
-    X, y = (decoded(stored["data"][record[key]]) for key in ("X", "y"))
-    options = {"C": 0.5, "tol": None, "random_state": 0}
-    found = [original(name, FOLDER / name, None, (X, y, SequenceLabeler(**options)), None)]
+    """The checkpoints of a run of each solver, and of each part."""
+    X, y = make_sequences(12, n_labels=3, n_words=20, mean_length=4.0, random_state=1)
+    options, found = {"C": 0.5, "tol": None, "random_state": 0}, []
     solvers = ("larank", "cutting_plane", "frank_wolfe", "passive_aggressive")
     of_solvers = [(SequenceLabeler(solver=solver, **options), X, y) for solver in solvers]
     for model, *data in chain(of_solvers, trainings()):
@@ -227,19 +224,14 @@ def checkpoints() -> list[Original]:
             path = Path(folder) / "a.checkpoint"
             checkpointed(model, path, 3).fit(*data)
             if path.exists():
-                found.append(original(type(model).__name__, path, None, (*data, model), None))
+                found.append(original(type(model).__name__, path, None, (*data, model), {}))
     return found
 
 
 def checkpointed(model: Any, path: Any, max_iter: int) -> Any:
     """The estimator, with a checkpoint and so many passes: of its solver, where that is an object."""
-    base = "solver__solver__" if "solver__solver__checkpoint" in model.get_params() else ""
+    base = next(base for base in ("solver__solver__", "solver__", "") if f"{base}checkpoint" in model.get_params())
     return model.set_params(**{f"{base}checkpoint": path, f"{base}max_iter": max_iter})
-
-
-def opened(path: Any, oracle: Any) -> Any:
-    """The estimator of a model file."""
-    return structsvm.load(path, oracle=None if oracle is None else ViterbiOracle(**oracle))
 
 
 # ---- mutants ------------------------------------------------------------------------------------
@@ -268,6 +260,8 @@ def mutate(rng: random.Random, seed: Original) -> bytes:
     header, arrays = json.loads(seed.header), dict(seed.arrays)
     if rng.random() < 0.7:  # training states have mutants of their own
         arrays = {name: array for name, array in arrays.items() if not name.startswith("state.")} or arrays
+    if seed.record is not None and rng.random() < 0.2:
+        header["meta"] = rng.choice([forged for _, forged in forged_headers(seed.record, header["meta"])])
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if rng.random() < 0.55:
             change_arrays(rng, arrays)
@@ -435,7 +429,7 @@ def read(data: bytes, seed: Original) -> str:
     """Open a mutant and predict with it: ModelFileError, a ValueError of prediction, or predictions."""
     with stored(data) as path:
         try:
-            model = opened(path, seed.oracle)
+            model = structsvm.load(path, **seed.load)
         except ModelFileError:
             return "ModelFileError"
         try:
@@ -449,7 +443,7 @@ def resume(data: bytes, seed: Original) -> str:
     """Open a mutant and train it further: ModelFileError, a ValueError of training, or a model that predicts."""
     with stored(data) as path:
         try:
-            model = opened(path, seed.oracle)
+            model = structsvm.load(path, **seed.load)
         except ModelFileError:
             return "ModelFileError"
     X, y, options = seed.training

@@ -9,11 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
+from structsvm.stored_values import Array, Table
+
+# Support patterns, and the coefficients of their vectors.
+VECTORS: Table = {
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "vector_slot": Array("i8", ("n_vectors",), within=(0, "n_support")),
+    "vector_label": Array("i4", ("n_vectors",), within=(0, "n_labels")),
+    "vector_numbers": Array("f8", (2, "n_vectors")),
+}
 
 
 class KernelRun(Run):

@@ -8,13 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SolveSchedule
 from structsvm.kernel._full_gradient import FullGradient
 from structsvm.parameters import Interval
 from structsvm.solvers.kernel.base import KernelSolver, check_size
+from structsvm.stored_values import Array
 
 # A pass visits examples that are violated by at least this share of the largest violation: the worst first, as there.
 SHARE = 0.1
+
+
+STATES["full_gradient"] = counters(5) | {
+    "beta": Array("f8", ("n_labels", "n_samples")),
+    "gradient": Array("f8", ("n_labels", "n_samples")),
+}
 
 
 class CrammerSinger(KernelSolver):

@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 
 from structsvm._warnings import warn
+from structsvm.checkpoint import COUNTS, STATES, counters
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.kernel._huller import HullerState
 from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelRun, KernelSolver
+from structsvm.stored_values import Array
 
 # More drift of the recursive norms than this is a warning, and so is a smaller squared distance of the hulls: kernel
 # values have single precision.
 DRIFT = FLAT = 1e-6
+
+
+STATES["huller"] = counters(7) | {
+    "cost": Array("f8", (1,), within=(0.0, None)),
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "part": Array("f8", ("n_support",), within=(0.0, None)),
+    "numbers": Array("f8", (6,)),
+}
 
 
 class HullerRun(KernelRun):

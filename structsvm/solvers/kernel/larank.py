@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.parameters import N_REPROCESS, Interval, Kind, Options
-from structsvm.solvers.kernel.base import KernelSolver
+from structsvm.solvers.kernel.base import VECTORS, KernelSolver
+from structsvm.stored_values import Array
 
 # The least slope that is worth a step: in the first pass, its factor per pass, and the final one. Steps on nearly
 # optimal pairs cost as much as others and gain next to nothing while so much else has changed.
@@ -19,6 +21,15 @@ FIRST_TAU, SHRINK, LAST_TAU = 0.2, 0.3, 1e-9
 
 # Optimize for each ProcessOld of the fixed schedule. On the papers' data the adaptive one had 10 to 50 (GaLa, table 1).
 N_OPTIMIZE = 50
+
+
+STATES["kernel_dual"] = {
+    "random": Array("u8", (4,)),
+    "counters": Array("i8", (8,), within=(-1, COUNTS[1])),
+    "cost": Array("f8", (1,), within=(0.0, None)),
+    "dual": Array("f8", (1,)),
+    **VECTORS,
+}
 
 
 class KernelLaRank(KernelSolver):

@@ -11,10 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn
+from structsvm.checkpoint import COUNTS, STATES, counters
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
 from structsvm.parameters import FLAG, N_REPROCESS, POSITIVE, Interval, Options
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelDualRun, KernelSolver
+from structsvm.stored_values import Array
+
+STATES["lasvm"] = counters(6) | {
+    "cost": Array("f8", (1,), within=(0.0, None)),
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "alpha": Array("f8", ("n_support",)),
+    "gradient": Array("f8", ("n_support",)),
+    "numbers": Array("f8", (3,)),
+}
 
 
 class LaSVMRun(KernelDualRun):

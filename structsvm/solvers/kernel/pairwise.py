@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._weights import checked_array, checked_counters
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._kernels import Gram, Kernel, Rows
@@ -31,9 +32,20 @@ from structsvm.kernel._lasvm import LaSVMState
 from structsvm.parameters import Interval
 from structsvm.result import relative_gap
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
+from structsvm.stored_values import Array
 
 # The tolerance of the first pass, LIBSVM's, which leaves a gap of some 0.3 %, and its factor from pass to pass.
 FIRST_TAU, SHRINK = 1e-3, 0.1
+
+
+STATES["pairwise"] = {
+    "counters": Array("i8", (3,), within=COUNTS),
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "beta": Array("f8", ("n_labels", "n_support"), within=(0.0, None)),
+    "gradient": Array("f8", ("n_labels", "n_support")),
+    "biases": Array("f8", ("n_labels", "n_labels")),
+    "tau": Array("f8", (1,), within=(0.0, None)),
+}
 
 
 class PairwiseRun(KernelDualRun):

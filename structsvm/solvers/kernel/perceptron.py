@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernel_perceptron import KernelPerceptronState
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel.base import KernelRun
+from structsvm.solvers.kernel.base import VECTORS, KernelRun
+
+STATES["kernel_perceptron"] = counters(5) | VECTORS
 
 
 class KernelPerceptronRun(KernelRun):

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._weights import checked_array, checked_counters
 from structsvm.kernel._circulation import Circulation
 from structsvm.kernel._cycles import Arcs, CycleSteps
@@ -34,6 +35,7 @@ from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
+from structsvm.stored_values import Array
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.
@@ -46,6 +48,15 @@ FRANK_WOLFE_STEPS = 20
 
 # Columns of the kernel matrix that are converted to float64 at a time.
 STRIP = 4096
+
+
+STATES["weston_watkins"] = {
+    "counters": Array("i8", (3,), within=COUNTS),
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "beta": Array("f8", ("n_labels", "n_support")),
+    "scores": Array("f8", ("n_labels", "n_support")),
+    "biases": Array("f8", ("n_labels",)),
+}
 
 
 class WestonWatkinsRun(KernelDualRun):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual.parallel import n_threads, parallel_map
 from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
@@ -18,9 +19,19 @@ from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
+from structsvm.stored_values import Array
 
 # The share of the examples on which t0 is chosen, their least number, and the factor from one t0 to the next.
 SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
+
+
+STATES["descent"] = counters(3) | {
+    "weights": Array("f4 f8", ("n_machines", "n_columns")),
+    "curvature": Array("f4 f8", ("n_machines", "n_columns"), within=(0.0, None)),
+    "rescaling": Array("f4 f8", ("n_machines", "n_columns"), within=(0.0, None)),
+    "numbers": Array("f8", (4,), within=(0.0, None)),
+    "descent": Array("f8", (2,), within=(0.0, None)),
+}
 
 
 class GradientRun(Run):

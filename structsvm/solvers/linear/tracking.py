@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array, half_norm
 from structsvm.linear._tracking import TrackingState
@@ -16,6 +17,15 @@ from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
+from structsvm.stored_values import Array
+
+STATES["tracking"] = {
+    "random": Array("u8", (4,)),
+    "numbers": Array("f8", (3, "n_seen"), within=(0.0, None)),
+    "weights": Array("f8", (2, "n_columns")),
+    "steps": Array("i8", (2,), within=COUNTS),
+    "gains": Array("f8", (2,)),
+}
 
 
 class TrackingRun(Run):

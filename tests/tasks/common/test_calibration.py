@@ -251,10 +251,10 @@ def test_ctrl_c_while_it_is_fitted(monkeypatch):
 
 def test_a_forged_temperature(tmp_path):
     model = TaxonomyClassifier(random_state=0).fit(*noisy(60))
-    for wrong in (0.0, -1.0, "warm", True, 1):
+    for wrong in (0.0, -1.0, "warm", True):
         model.model_.temperature = wrong
         model.save(tmp_path / "m")
-        with pytest.raises(ModelFileError, match="a temperature"):
+        with pytest.raises(ModelFileError, match="'temperature' must be a number from"):
             structsvm.load(tmp_path / "m")
 
 

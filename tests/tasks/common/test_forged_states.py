@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from forgeries import forgeries
 
 import structsvm
 from structsvm import CuttingPlane
-from structsvm.checkpoint import RUN, STATES, check_state, kind_of
+from structsvm.checkpoint import check_state, kind_of, table_of
 from structsvm.datasets import make_concept_world, make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import (
@@ -75,30 +76,7 @@ def trained(request, tmp_path_factory):
     state = read_model(path).under("state.")
     kind = request.param.partition(",")[0]
     assert kind_of(state) == kind
-    return path, state, RUN | STATES[kind]
-
-
-def forgeries(array, wanted):
-    """What the table does not allow in an array's place; None: nothing at all."""
-    yield array[None]
-    yield array.astype("<c16")
-    if wanted.needed:
-        yield None
-    if array.dtype.kind == "f" and wanted.finite and array.size:
-        yield np.full_like(array, np.nan)
-        yield np.full_like(array, -np.inf)
-    low, high = wanted.within
-    if low is not None and array.size:
-        yield np.full_like(array, np.iinfo(array.dtype).min if array.dtype.kind == "i" else -1)
-        if high is not None and array.dtype.kind == "i":
-            yield np.full_like(array, np.iinfo(array.dtype).max)
-    if wanted.once and len(array) > 1:
-        yield np.full_like(array, array[0])
-    if wanted.rises_to is not None and array[-1] > 0:
-        yield np.where(np.arange(len(array)) > 0, array[::-1], 0)
-        yield array + 1
-    if array.shape and any(isinstance(size, int) for size in wanted.shape):
-        yield np.concatenate([array, array], axis=[isinstance(size, int) for size in wanted.shape].index(True))
+    return path, state, table_of(state)
 
 
 def test_every_array_of_a_state_is_described_and_checked(trained):

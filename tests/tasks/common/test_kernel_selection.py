@@ -8,7 +8,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import structsvm
 from structsvm.kernel._kernels import Kernel
-from structsvm.model_file import read_model, write_model
 from structsvm.tasks import (
     CrammerSingerClassifier,
     HullerClassifier,
@@ -210,19 +209,6 @@ def test_which_values_are_powers(kernel, gamma, powers):
         for found, exact in zip(parts[-1].values, values_of(near, X, np.arange(100), np.arange(100, 300)), strict=True):
             np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-30)
     assert [part.are_powers for part in parts] == [False, powers, False, powers]
-
-
-def test_files_of_old_versions(tmp_path):
-    """There gamma="auto" was 1 / n_features; since then it is a choice, of all machines."""
-    model = HullerClassifier(gamma=1.0 / 64, random_state=0).fit(X, y > 4)
-    model.model_.params = model.get_params() | {"gamma": "auto"}
-    for name in ("old", "new"):
-        model.model_.save(tmp_path / name)
-        file = read_model(tmp_path / name, kind="binary")
-        header = {k: v for k, v in file.meta.items() if name == "new" or k not in ("choice", "C")}
-        write_model(tmp_path / name, "binary", header, file.arrays)
-    assert structsvm.load(tmp_path / "old").gamma == 1.0 / 64
-    assert structsvm.load(tmp_path / "new").gamma == "auto"
 
 
 @each

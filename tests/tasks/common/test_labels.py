@@ -6,6 +6,7 @@ import pytest
 from structsvm import tasks
 from structsvm.tasks import LaRankClassifier, PairwiseClassifier
 from structsvm.tasks.common.labels import (
+    Labels,
     check_classes,
     is_hashable,
     label_array,
@@ -13,7 +14,6 @@ from structsvm.tasks.common.labels import (
     label_from_json,
     label_ids_of,
     label_to_json,
-    labels_from_json,
     settled_labels,
     sort_labels,
 )
@@ -44,21 +44,16 @@ def test_costs():
 
 @pytest.mark.parametrize("label", ["a", "", 3, 0.5, True, None, ("a", 1), ("a", ("b", None)), ()])
 def test_labels_go_around_in_json(label):
-    assert labels_from_json([label_to_json(label), "other"]) == [label, "other"]
+    assert Labels().get("labels", {"labels": Labels().to_json([label, "other"])}) == [label, "other"]
 
 
 def test_labels_that_json_cannot_hold():
     for label in (b"a", frozenset("a"), ("a", b"b"), np.int64(1)):
         with pytest.raises(TypeError, match="a model file cannot hold the label"):
             label_to_json(label)
-    for values, kind in (
-        ({"a": 1}, TypeError),
-        (["a", "a"], ValueError),
-        ([["a"]], ValueError),
-        ([{"tuple": "ab"}], ValueError),
-    ):
-        with pytest.raises(kind):
-            labels_from_json(values)
+    for values in ({"a": 1}, ["a", "a"], [["a"]], [{"tuple": "ab"}], []):
+        with pytest.raises(ValueError, match="label"):
+            Labels(1).get("labels", {"labels": values})
     with pytest.raises(KeyError):
         label_from_json({"list": []})
     assert is_hashable(("a",)) and not is_hashable(["a"])

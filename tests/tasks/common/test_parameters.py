@@ -57,7 +57,6 @@ def test_what_no_file_holds_is_left_out():
 
     left_out = {"random_state": np.random.RandomState(0), "solver": Mine(), "kernel": np.dot, "checkpoint": "c"}
     assert around(left_out | {"verbose": False}) == {"verbose": False}
-    assert params_from_json({"solver": None, "tol": None}, {}) == {"tol": None}  # as 0.1.0 wrote it
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Dense columns in units of their own: the same model whatever the columns' units."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -8,6 +10,7 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank
 from structsvm.features.dense import DenseRows
+from structsvm.stored_values import Record
 from structsvm.tasks import (
     AmbiguousClassifier,
     HullerClassifier,
@@ -21,7 +24,7 @@ from structsvm.tasks import (
     TrackingClassifier,
 )
 from structsvm.tasks.common.selection import LEAST, total_variance
-from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.common.units import UNITS, Units, units_of
 from structsvm.tasks.taxonomy import linear
 
 rng = np.random.default_rng(0)
@@ -48,14 +51,13 @@ def test_units():
     table = rng.normal(size=(8, 3))
     scores = np.column_stack([values, np.ones(300)]) @ table
     np.testing.assert_allclose(np.column_stack([rows.values, np.ones(300)]) @ units.undone(table), scores, atol=1e-4)
-    again = units_from(units.to_arrays(), 7)
-    np.testing.assert_array_equal(again, units)
-    assert units_from({}, 7) is None
-    earlier = units_from({"units.shift": units.centre, "units.factor": 1.0 / units.scale}, 7)
-    np.testing.assert_allclose(earlier, units)
+    holder = Record({"units": UNITS})
+    _, arrays = holder.write(SimpleNamespace(units=units))
+    np.testing.assert_array_equal(units_of(holder.read({}, arrays).units, 7), units)
+    assert holder.write(SimpleNamespace(units=None)) == ({}, {}) and units_of(holder.read({}, {}).units, 7) is None
     for name, wrong in (("units.scale", -units.scale), ("units.centre", units.centre[:6])):
         with pytest.raises(ValueError, match="units"):
-            units_from(units.to_arrays() | {name: wrong}, 7)
+            units_of(holder.read({}, arrays | {name: wrong}).units, 7)
 
 
 def test_one_unit_for_all_columns():

@@ -231,18 +231,19 @@ def test_very_many_labels_do_not_interact():
 
 def test_files_are_checked(tmp_path):
     model = fitted()
-    header, arrays = model.model_.to_file()
+    kind, record = type(model.model_), model.model_.record
+    header, arrays = record.write(model.model_)
     for change, message in [
-        ({"loss": "exact"}, "a loss 'exact'"),
-        ({"form": "list"}, "outputs of form 'list'"),
+        ({"loss": "exact"}, "'loss' must be one of .* got 'exact'"),
+        ({"form": "list"}, "'form' must be one of .* got 'list'"),
         ({"n_features_in": 7}, "weights for 4 labels and 7 features"),
         ({"labels": [0, 1, 2]}, "expected from 0 up to"),
     ]:
         with pytest.raises(ValueError, match=message):
-            type(model.model_).from_file(header | change, arrays)
+            kind.from_record(record.read(header | change, arrays))
     loops = arrays | {"edges": np.zeros_like(arrays["edges"])}
     with pytest.raises(ValueError, match="edges must join different labels"):
-        type(model.model_).from_file(header, loops)
+        kind.from_record(record.read(header, loops))
 
 
 def test_yeast():

@@ -1,12 +1,10 @@
 """SemanticParser: what it learns from bags, streams, files, bad input; RoboCup and GeoQuery."""
 
-import lzma
 import os
 import pickle
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -434,26 +432,6 @@ def test_sample_weight_scales_steps():
         OspasParser().fit(house.sentences, house.bags, weight[1:])
     with pytest.raises(ValueError, match="the bags tell their symbols"):
         OspasParser().partial_fit(house.sentences, house.bags, ["eat"])
-
-
-def test_averages_of_version_0_1_0(tmp_path):
-    packed = Path(__file__).parent / "files" / "average_0_1_0.model.xz"
-    (tmp_path / "m").write_bytes(lzma.decompress(packed.read_bytes()))
-    old = structsvm.load(tmp_path / "m")
-    arrays = read_model(tmp_path / "m").arrays
-    more = make_ambig_house(50, 0, random_state=1)
-    for tagger, name in ((old.model_.symbols, "symbols"), (old.model_.roles, "roles")):
-        average = arrays[f"{name}.weights"] - arrays[f"{name}.average_sum"] / arrays[f"{name}.counters"][0]
-        np.testing.assert_allclose(tagger.weights, average, rtol=0.0, atol=1e-12)
-    assert old.score(more.sentences, more.meanings) > 0.75
-    assert old.model_.empty_takes_ties  # as it did in 0.1.0
-    old.save(tmp_path / "again")
-    again = structsvm.load(tmp_path / "again")
-    assert again.model_.empty_takes_ties and again.predict(more.sentences) == old.predict(more.sentences)
-    for parser in (old, again):
-        parser.partial_fit(more.sentences, more.bags)
-        assert not parser.model_.empty_takes_ties
-    same(old, again)
 
 
 # ---- bad input -----------------------------------------------------------------------------------

@@ -119,8 +119,7 @@ def test_phrases():
         assert starts[m] - starts[m - 1] == expected
     again = phrases.transform(X, tokens)
     assert again.indices.tolist() == found.indices.tolist() and again.indptr.tolist() == found.indptr.tolist()
-    sources, arrays = phrases.to_arrays()
-    stored = Phrases.from_arrays(sources, arrays, 4)
+    stored = Phrases.from_arrays(phrases.sources, phrases.to_arrays(), 4)
     assert stored.transform(X[5:], FeatureEncoder().fit_transform(X[5:])).indices.tolist() == (
         found.indices[found.indptr[found.offsets[5]] :].tolist()
     )

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 
 import structsvm
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.units import Units, table
 from structsvm.tasks.sequence.model import SequenceModel
@@ -81,24 +80,6 @@ def test_files(tmp_path):
         np.testing.assert_array_equal(loaded.emission_, model.emission_)
         np.testing.assert_array_equal(loaded.intercept_, model.intercept_)
         assert (loaded.fit(X, Y).model_.weights == model.fit(X, Y).model_.weights).all()
-
-
-def test_models_without_units_take_rows_as_they_are(tmp_path):
-    """Those of 0.1.0."""
-    encoder = FeatureEncoder()
-    tokens = encoder.fit_transform(FILLED)
-    oracle = ViterbiOracle(3, 6)
-    weights = np.zeros((oracle.n_rows, oracle.stride), np.float32)
-    weights[:, :3] = rng.normal(size=(oracle.n_rows, 3))
-    old = SequenceModel(encoder, [0, 1, 2], oracle, weights=weights.ravel())
-    old.params = SequenceLabeler().get_params()
-    old.save(tmp_path / "m")
-    model = structsvm.load(tmp_path / "m")
-    assert np.concatenate(model.predict(FILLED)).tolist() == oracle.chain(tokens).decode(weights.ravel()).tolist()
-    np.testing.assert_array_equal(model.emission_, weights[:6, :3])
-    assert not model.intercept_.any()
-    model.set_params(warm_start=True, C=1.0, max_iter=1).fit(FILLED, Y)
-    assert model.model_.units is None
 
 
 def test_streams_keep_the_units_of_their_first_batch():

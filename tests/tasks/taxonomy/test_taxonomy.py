@@ -789,12 +789,12 @@ def test_what_a_file_cannot_hold(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"input": "filename"}, "which opens files"),
-        ({"input": "file"}, "which opens files"),
+        ({"input": "filename"}, "a vectorizer with input='filename'"),
+        ({"input": "file"}, "a vectorizer with input='file'"),
         ({"token_pattern": "(a+)+$"}, "trusted=True"),
         ({"token_pattern": "("}, "trusted=True"),
         ({"token_pattern": None}, "trusted=True"),
-        ({"dtype": "O"}, "type 'O'"),
+        ({"dtype": "O"}, "dtype='O'"),
         ({"encoding": "rot13"}, "encoding"),
         ({"ngram_range": [1, 10**9]}, "n-grams"),
         ({"tokenizer": "os.system"}, "not a sound taxonomy model"),
