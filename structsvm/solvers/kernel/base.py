@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
-from structsvm.parameters import POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 
@@ -88,12 +87,6 @@ class KernelSolver(Solver):
     cache_size: float
     needs = frozenset({"kernel"})
     run_type: type[KernelRun] = KernelDualRun
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "cache_size": POSITIVE,
-    }
 
     def formulation(self) -> Any:
         return KernelProblem.formulation
