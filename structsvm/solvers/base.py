@@ -70,8 +70,8 @@ class Solver(Parameters, ABC):
     takes_approximate = False
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
 
-    max_iter: int | None
-    tol: float | None = None
+    max_iter: Any
+    tol: Any = None
     takes_base = True  # whether `start` takes a point to start from
     rescaling: str | None = "margin"
     finishing = False  # whether a certificate changes the model

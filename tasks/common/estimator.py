@@ -35,7 +35,7 @@ COLUMNS = ("n_features_in_", "feature_names_in_")
 class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators.
 
-    A subclass names the class of its model and the constraints of its parameters, and implements `_prepare`. `fit` and
+    A subclass declares its parameters, names the class of its model, and implements `_prepare`. `fit` and
     `partial_fit`, which say what X and y are, call `_train`.
     """
 
@@ -62,11 +62,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that violates its constraint."""
         known = self.get_params(deep=False)
-        validate(self, {name: allowed for name, allowed in self._allowed().items() if name in known})
-
-    def _allowed(self) -> dict[str, Any]:
-        """The constraints of the parameters, including some that the estimator may not have."""
-        return self._constraints
+        validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
 
     def _make_solver(self, before: Any = None) -> Any:
         """The solver that the parameters name; `before` is the model to resume, or None."""

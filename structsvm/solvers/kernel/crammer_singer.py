@@ -14,7 +14,16 @@ SHARE = 0.1
 
 
 @declared
-class CrammerSinger(Seed, Checkpoints, KernelSolver):
+class CrammerSingerParameters:
+    """The parameters that `CrammerSinger` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=10000)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class CrammerSinger(CrammerSingerParameters, Seed, Checkpoints, KernelSolver):
     """MCSVM: the same dual as that of `KernelLaRank`, with all its derivatives stored.
 
     A pass goes through the examples that are violated by at least a share of the largest violation at its beginning,
@@ -47,9 +56,6 @@ class CrammerSinger(Seed, Checkpoints, KernelSolver):
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    tol: float = parameter(POSITIVE, default=1e-3)
-    max_iter: int = parameter(COUNT, default=10000)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})

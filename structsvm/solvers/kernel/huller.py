@@ -53,7 +53,15 @@ class HullerRun(KernelRun):
 
 
 @declared
-class Huller(Seed, Checkpoints, KernelSolver):
+class HullerParameters:
+    """The parameters that `Huller` and its classifier share."""
+
+    max_iter: int = parameter(COUNT, default=2)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class Huller(HullerParameters, Seed, Checkpoints, KernelSolver):
     """The Huller (thesis, algorithms 9 and 10; Bordes and Bottou 2005).
 
     Brings the nearest points of the two classes' convex hulls together: the hard-margin machine, if there is one.
@@ -79,9 +87,6 @@ class Huller(Seed, Checkpoints, KernelSolver):
     >>> Huller(random_state=0).solve(problem).n_iter
     2
     """
-
-    max_iter: int = parameter(COUNT, default=2)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     C = 1.0
     tol = None

@@ -29,7 +29,23 @@ N_OPTIMIZE = 50
 
 
 @declared
-class KernelLaRank(Seed, Checkpoints, KernelSolver):
+class KernelLaRankParameters:
+    """The parameters that `KernelLaRank` and its classifier share."""
+
+    schedule: str | tuple[float, float] = parameter(
+        Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
+        Kind((tuple, list), "a pair of floats"),
+        default="fixed",
+    )
+    n_reprocess: float = parameter(N_REPROCESS, default=1)
+    selection: str = parameter(Options("random", "gain"), default="random")
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     """LaRank for kernels (Bordes and others 2007).
 
     Maximises the dual of ``1/2 |w|^2 + C sum_i xi_i`` with the joint kernel ``k(x, x') <L(y), L(y')>``.
@@ -74,16 +90,6 @@ class KernelLaRank(Seed, Checkpoints, KernelSolver):
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    schedule: str | tuple[float, float] = parameter(
-        Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
-        Kind((tuple, list), "a pair of floats"),
-        default="fixed",
-    )
-    n_reprocess: float = parameter(N_REPROCESS, default=1)
-    selection: str = parameter(Options("random", "gain"), default="random")
-    max_iter: int | None = parameter(COUNT, NONE, default=None)
-    tol: float | None = parameter(POSITIVE, NONE, default=None)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     usual_passes = 2
 

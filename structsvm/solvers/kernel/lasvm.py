@@ -63,7 +63,22 @@ class LaSVMRun(KernelDualRun):
 
 
 @declared
-class LaSVM(Seed, Checkpoints, KernelSolver):
+class LaSVMParameters:
+    """The parameters that `LaSVM` and its classifier share."""
+
+    n_reprocess: float = parameter(N_REPROCESS, default=1)
+    delta_max: float | None = parameter(POSITIVE, NONE, default=None)
+    selection: str = parameter(Options(*SELECTIONS), default="random")
+    max_visits: int | None = parameter(COUNT, NONE, default=None)
+    finishing: bool = parameter(FLAG, default=True)
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+    tau: float = parameter(POSITIVE, default=1e-3)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class LaSVM(LaSVMParameters, Seed, Checkpoints, KernelSolver):
     """LaSVM (thesis, algorithms 11 to 14; Bordes and others 2005).
 
     Maximises the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, the machine of LIBSVM's C-SVC.
@@ -109,15 +124,6 @@ class LaSVM(Seed, Checkpoints, KernelSolver):
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    n_reprocess: float = parameter(N_REPROCESS, default=1)
-    delta_max: float | None = parameter(POSITIVE, NONE, default=None)
-    selection: str = parameter(Options(*SELECTIONS), default="random")
-    max_visits: int | None = parameter(COUNT, NONE, default=None)
-    finishing: bool = parameter(FLAG, default=True)
-    max_iter: int | None = parameter(COUNT, NONE, default=None)
-    tol: float | None = parameter(POSITIVE, NONE, default=None)
-    tau: float = parameter(POSITIVE, default=1e-3)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     usual_passes = 1
 

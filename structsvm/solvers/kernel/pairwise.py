@@ -49,7 +49,16 @@ class PairwiseRun(KernelDualRun):
 
 
 @declared
-class Pairwise(Checkpoints, KernelSolver):
+class PairwiseParameters:
+    """The parameters that `Pairwise` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-2)
+    max_iter: int = parameter(COUNT, default=10)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class Pairwise(PairwiseParameters, Checkpoints, KernelSolver):
     """Machines of all pairs of classes, to a certified gap.
 
     Parameters
@@ -78,9 +87,6 @@ class Pairwise(Checkpoints, KernelSolver):
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    tol: float = parameter(POSITIVE, default=1e-2)
-    max_iter: int = parameter(COUNT, default=10)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})

@@ -38,7 +38,18 @@ class KernelPerceptronRun(KernelRun):
 
 
 @declared
-class KernelPerceptron(Seed, Checkpoints, Solver):
+class KernelPerceptronParameters:
+    """The parameters that `KernelPerceptron` and its classifier share."""
+
+    average: bool = parameter(FLAG, default=True)
+    budget: int | None = parameter(COUNT, NONE, default=None)
+    margin: float = parameter(Interval(Real, 0.0), default=0.0)
+    max_iter: int = parameter(COUNT, default=10)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class KernelPerceptron(KernelPerceptronParameters, Seed, Checkpoints, Solver):
     """The kernel perceptron: no loss, no margin, no dual; a baseline.
 
     Parameters
@@ -67,12 +78,6 @@ class KernelPerceptron(Seed, Checkpoints, Solver):
     >>> KernelPerceptron(max_iter=2, random_state=0).solve(problem).n_iter
     2
     """
-
-    average: bool = parameter(FLAG, default=True)
-    budget: int | None = parameter(COUNT, NONE, default=None)
-    margin: float = parameter(Interval(Real, 0.0), default=0.0)
-    max_iter: int = parameter(COUNT, default=10)
-    cache_size: float = parameter(POSITIVE, default=200)
 
     needs = frozenset({"kernel", "independent labels"})
     tol = None

@@ -54,8 +54,21 @@ class WestonWatkinsRun(KernelDualRun):
         return self.state.programme.biases.copy()
 
 
+# How the dual is solved.
+METHODS = ("cycles", "frank_wolfe")
+
+
 @declared
-class WestonWatkins(Checkpoints, KernelSolver):
+class WestonWatkinsParameters:
+    """The parameters that `WestonWatkins` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=1000)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class WestonWatkins(WestonWatkinsParameters, Checkpoints, KernelSolver):
     """The dual of Weston and Watkins' machine, to a certified gap.
 
     Parameters
@@ -86,10 +99,7 @@ class WestonWatkins(Checkpoints, KernelSolver):
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    method: str = parameter(Options("cycles", "frank_wolfe"), default="cycles")
-    tol: float = parameter(POSITIVE, default=1e-3)
-    max_iter: int = parameter(COUNT, default=1000)
-    cache_size: float = parameter(POSITIVE, default=200)
+    method: str = parameter(Options(*METHODS), default="cycles")
 
     takes_base = False
     run_type = WestonWatkinsRun

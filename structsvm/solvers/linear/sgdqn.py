@@ -61,7 +61,20 @@ class GradientRun(Run):
 
 
 @declared
-class SGDQN(Seed, Jobs, Checkpoints, Solver):
+class SGDQNParameters:
+    """The parameters that `SGDQN` and its classifier share."""
+
+    alpha: float = parameter(POSITIVE, default=1e-4, kw_only=False)
+    loss: str = parameter(Options(*LOSSES), default="squared_hinge")
+    method: str = parameter(Options(*METHODS), default="sgdqn")
+    t0: float | None = parameter(POSITIVE, NONE, default=None)
+    average: bool = parameter(FLAG, default=False)
+    fit_intercept: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=5)
+
+
+@declared
+class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
     """Stochastic gradient descent with a diagonal rescaling (thesis, chapter 3; Bordes, Bottou and Gallinari 2009).
 
     Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i <w, x_i>)``, for each label against the rest; of two labels, once.
@@ -102,14 +115,6 @@ class SGDQN(Seed, Jobs, Checkpoints, Solver):
     >>> SGDQN(alpha=0.01, max_iter=2, random_state=0).solve(problem).n_iter
     2
     """
-
-    alpha: float = parameter(POSITIVE, default=1e-4, kw_only=False)
-    loss: str = parameter(Options(*LOSSES), default="squared_hinge")
-    method: str = parameter(Options(*METHODS), default="sgdqn")
-    t0: float | None = parameter(POSITIVE, NONE, default=None)
-    average: bool = parameter(FLAG, default=False)
-    fit_intercept: bool = parameter(FLAG, default=True)
-    max_iter: int = parameter(COUNT, default=5)
 
     needs = frozenset({"feature rows"})
     tol = None

@@ -42,7 +42,18 @@ class TrackingRun(Run):
 
 
 @declared
-class Tracking(Seed, Checkpoints, Solver):
+class TrackingParameters:
+    """The parameters that `Tracking` and its classifier share."""
+
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    n_reprocess: int = parameter(Interval(Integral, 1, 2**31), default=10)
+    process: bool = parameter(FLAG, default=True)
+    fit_intercept: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=1)
+
+
+@declared
+class Tracking(TrackingParameters, Seed, Checkpoints, Solver):
     """Coordinate ascents on the dual that keep an averaged classifier near the optimum of a stream (thesis, section
     4.4, algorithms 15 and 16).
 
@@ -73,12 +84,6 @@ class Tracking(Seed, Checkpoints, Solver):
     >>> Tracking(C=1.0, random_state=0).solve(problem).n_iter
     1
     """
-
-    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
-    n_reprocess: int = parameter(Interval(Integral, 1, 2**31), default=10)
-    process: bool = parameter(FLAG, default=True)
-    fit_intercept: bool = parameter(FLAG, default=True)
-    max_iter: int = parameter(COUNT, default=1)
 
     needs = frozenset({"dense rows", "two classes"})
     tol = None
