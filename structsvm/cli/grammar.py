@@ -18,9 +18,9 @@ from structsvm.cli.training import Training, choice, count, defaults, flag, opti
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
-from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import AUTO, FRAGMENTS, PCFG, GrammarModel, prepare
-from structsvm.tasks.grammar.parameters import DEFAULT_C, make_grammar_solver
+from structsvm.tasks.common.solver import AUTO, SOLVERS
+from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, prepare
+from structsvm.tasks.grammar.parameters import DEFAULT_C, PCFG, make_grammar_solver
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
