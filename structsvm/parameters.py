@@ -21,7 +21,7 @@ from typing import Any, Literal, Self, TypeVar, dataclass_transform
 import numpy as np
 
 # By the names of parameters: Interval, Options, Kind or others with `accepts`, of which one has to accept the value.
-Constraints = Mapping[str, Any]
+Constraints = Mapping[str, tuple[Any, ...]]
 T = TypeVar("T")
 
 
@@ -133,7 +133,6 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
     """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
     for name, allowed in constraints.items():
         value = getattr(owner, name)
-        allowed = allowed if isinstance(allowed, tuple) else (allowed,)
         for constraint in allowed:
             if constraint.accepts(value):
                 break

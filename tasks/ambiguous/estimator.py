@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Kind, Options, declared, parameter
@@ -22,6 +21,7 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import OF_C, Training

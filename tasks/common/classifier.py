@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
 from structsvm.tasks.common.solver import is_auto

@@ -15,15 +15,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
-from structsvm.parameters import N_JOBS, validate
+from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
@@ -40,7 +40,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     """
 
     _model_class: type[TaskModel]
-    _constraints: dict[str, Any]
+    _constraints: Constraints
     model_: Any
 
     @abstractmethod
@@ -61,8 +61,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that violates its constraint."""
-        known = self.get_params(deep=False)
-        validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
+        validate(self, self._constraints)
 
     def _make_solver(self, before: Any = None) -> Any:
         """The solver that the parameters name; `before` is the model to resume, or None."""

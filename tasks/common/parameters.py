@@ -104,10 +104,6 @@ class KernelParameters(KernelShape):
     kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
-TRAINING: dict[str, Any] = {**Training._constraints}
-SOLVER_CHOICE = TRAINING | {"C": OF_C, "solver": OF_SOLVER}
-
-
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
     """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:

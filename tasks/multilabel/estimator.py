@@ -6,12 +6,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
 from structsvm.oracles.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
 from structsvm.parameters import FLAG, Options, declared, parameter
 from structsvm.solvers import Solver
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
@@ -19,6 +19,7 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, share_of, weighted_by_class
 from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import check_settled

@@ -52,6 +52,7 @@ NUMBERS = {
     "degree": whole(0, 2**31 - 2),
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
     "max_table": whole(2, 2**28),
+    "n_folds": whole(2),
     "segment_length": whole(2, 1000),
     "span_bits": whole(1, 24),
     "hash_bits": whole(1, 30),
@@ -104,11 +105,11 @@ def test_shared_parameters_have_one_default(kind):
     taken = inspect.signature(kind).parameters
     defaults = {name: taken[name].default for name in taken.keys() & SHARED.keys()}
     assert defaults == {name: SHARED[name] for name in defaults}
-    # Weston-Watkins and pairs have no chance; the rounds of LatentSVM have that of the solver in them.
+    # Weston-Watkins and pairs have no chance; LatentSVM and TaggedParser that of the solver and the estimators in them.
     assert (
         "random_state" in defaults
         or kind.__name__.startswith(("WestonWatkins", "Pairwise"))
-        or kind is solvers.LatentSVM
+        or kind in (solvers.LatentSVM, tasks.TaggedParser)
     )
 
 
