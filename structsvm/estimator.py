@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model
-from structsvm.parameters import FLAG, Kind, Options
+from structsvm.parameters import NONE, Kind, Verbose, WarmStart, declared, parameter
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
 from structsvm.stored_values import Array, Record, Stored, Text
@@ -63,7 +63,8 @@ class StructuredModel(TaskModel):
             raise ValueError("there is no result")
 
 
-class StructuredSVM(TaskEstimator):
+@declared
+class StructuredSVM(WarmStart, Verbose, TaskEstimator):
     """A structural support vector machine over any oracle.
 
     Parameters
@@ -96,25 +97,10 @@ class StructuredSVM(TaskEstimator):
     [0, 1]
     """
 
-    _model_class = StructuredModel
-    _constraints = {
-        "solver": (Kind(Solver, "a Solver"), Options(None)),
-        "warm_start": FLAG,
-        "verbose": FLAG,
-    }
+    oracle: Oracle | None = parameter(default=None, kw_only=False)  # `fit` refuses None
+    solver: Solver | None = parameter(Kind(Solver, "a Solver"), NONE, default=None, kw_only=False)
 
-    def __init__(
-        self,
-        oracle: Oracle | None = None,
-        solver: Solver | None = None,
-        *,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.oracle: Any = oracle  # `fit` refuses None
-        self.solver = solver
-        self.warm_start = warm_start
-        self.verbose = verbose
+    _model_class = StructuredModel
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -160,12 +146,17 @@ class StructuredSVM(TaskEstimator):
             )
         return LaRank() if self.solver is None else self.solver
 
+    @property
+    def _structure(self) -> Any:
+        """The oracle, which `fit` has found to be one."""
+        return self.oracle
+
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
         model = StructuredModel() if before is None else before
-        if before is not None and before.weights.shape != (self.oracle.n_features,):
+        if before is not None and before.weights.shape != (self._structure.n_features,):
             raise ValueError(
-                f"the model has {len(before.weights)} weights and the oracle {self.oracle.n_features} features: train "
-                "afresh, or set the oracle back"
+                f"the model has {len(before.weights)} weights and the oracle {self._structure.n_features} features: "
+                "train afresh, or set the oracle back"
             )
         model.oracle = self.oracle
         return model, Pairs(by_place(X), by_place(y), weight=sample_weight)
@@ -178,15 +169,15 @@ class StructuredSVM(TaskEstimator):
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights.view()
         weights.flags.writeable = False
-        if self.oracle.n_features != len(weights):
-            raise ValueError(f"the oracle has {self.oracle.n_features} features now, and the model {len(weights)}")
+        if self._structure.n_features != len(weights):
+            raise ValueError(f"the oracle has {self._structure.n_features} features now, and the model {len(weights)}")
         if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
             raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
         return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
 
     def _argmax(self, i: int, x: Any, weights: Any) -> Any:
         try:
-            return self.oracle.argmax(x, weights)
+            return self._structure.argmax(x, weights)
         except Exception as error:
             error.add_note(f"while {type(self.oracle).__name__} was asked about example {i}")
             raise
@@ -196,7 +187,7 @@ class StructuredSVM(TaskEstimator):
         predicted = self.predict(X)
         if len(predicted) != len(y):
             raise ValueError(f"X has {len(predicted)} examples, y has {len(y)}")
-        losses = [self.oracle.loss(true, guess) for true, guess in zip(by_place(y), predicted, strict=True)]
+        losses = [self._structure.loss(true, guess) for true, guess in zip(by_place(y), predicted, strict=True)]
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     @classmethod

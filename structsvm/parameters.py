@@ -1,11 +1,14 @@
-"""Constructor parameters as attributes, with declared constraints: scikit-learn's contract for objects
-that must not import scikit-learn (it takes a second, longer than training a chunker).
+"""Parameters as fields: a line declares a parameter's name, type, default and constraints.
 
-`get_params`, `set_params` and `clone` work as they do there, so solvers nest in estimators and grids.
+From this line come the signature of the constructor, the attribute, the check of its value and the option of the
+command line. `Parameters` adds scikit-learn's contract for objects that must not import scikit-learn (it takes a
+second, longer than training a chunker): `get_params`, `set_params` and `clone` work as they do there, so solvers nest
+in estimators and grids.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import sys
@@ -13,12 +16,13 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-# By the names of parameters: an Interval, Options or a Kind, or a tuple of them.
-Constraints = Mapping[str, Any]
+# By the names of parameters: Interval, Options, Kind or others with `accepts`, of which one has to accept the value.
+Constraints = Mapping[str, tuple[Any, ...]]
+T = TypeVar("T")
 
 
 MAX_COUNT = 2**31 - 1  # compiled code counts in int32
@@ -104,15 +108,17 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")
+COUNT = Interval(Integral, 1)
+NONE = Options(None)
 # ProcessOld, or what stands for it, per example: more would never end.
 N_REPROCESS = Interval(Real, 0.0, 1e6, closed="both")
-CHECKPOINT = (Kind((str, os.PathLike), "a path"), Options(None))
-N_JOBS = (Interval(Integral, 1), Options(None, -1))
+CHECKPOINT = (Kind((str, os.PathLike), "a path"), NONE)
+N_JOBS = (COUNT, Options(None, -1))
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
     Interval(Integral, 0, 2**32 - 1, closed="both"),
     Kind(np.random.RandomState, "a RandomState"),
-    Options(None),
+    NONE,
 )
 
 
@@ -127,7 +133,6 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
     """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
     for name, allowed in constraints.items():
         value = getattr(owner, name)
-        allowed = allowed if isinstance(allowed, tuple) else (allowed,)
         for constraint in allowed:
             if constraint.accepts(value):
                 break
@@ -152,11 +157,114 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
     return int(generator.randint(0, 2**32, dtype=np.uint64))
 
 
-class Parameters:
-    """An object whose constructor only stores its keyword arguments.
+def parameter(
+    *constraints: Any, default: Any = dataclasses.MISSING, kw_only: bool = True, alias: str | None = None
+) -> Any:
+    """A field of a class that is `declared`: a parameter, of which one of the constraints has to accept the value.
 
-    Subclasses declare `_constraints`, a dict from parameter names to what they accept.
+    The constructor calls it `alias`, if its name is taken.
     """
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"constraints": constraints, "alias": alias})
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
+def declared(cls: type[T]) -> type[T]:
+    """Make a class a dataclass of parameters: its own, then those of its bases, in the order of the class statement.
+
+    Parameters are keyword-only unless declared otherwise. The constructor stores them and does nothing else;
+    `_constraints` are theirs.
+    """
+    owner: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    known = {field.name: field for field in dataclasses.fields(owner)}
+    names = [name for name in inspect.get_annotations(cls) if name in known]
+    names += [name for base in cls.__bases__ for name in getattr(base, "__dataclass_fields__", ()) if name in known]
+    fields = sorted((known[name] for name in dict.fromkeys(names)), key=lambda field: field.kw_only is True)
+    owner.__dataclass_fields__ = {field.name: field for field in fields}
+    owner._constraints = {name_of(field): constraints for field in fields if (constraints := constraints_of(field))}
+    if "__init__" not in cls.__dict__:
+        owner.__init__ = Constructor(cls)
+    return cls
+
+
+def name_of(field: dataclasses.Field[Any]) -> str:
+    """The parameter's name in the constructor."""
+    return field.metadata.get("alias") or field.name
+
+
+def constraints_of(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
+    """The constraints of a parameter; without any, all values are accepted."""
+    constraints: tuple[Any, ...] = field.metadata.get("constraints", ())
+    return constraints
+
+
+class Constructor:
+    """The constructor of a `declared` class, compiled at its first use, which takes longer than the class itself."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = self.owner.__init__ = self.compiled()
+        return function.__get__(instance, owner)
+
+    def compiled(self) -> Any:
+        """The function that stores its arguments; its defaults and annotations are those of the fields."""
+        fields = {name_of(field): field for field in dataclasses.fields(self.owner)}
+        made: dict[str, Any] = {
+            name: field.default for name, field in fields.items() if field.default is not dataclasses.MISSING
+        }
+        head, named = (
+            [f"{name}={name}" if name in made else name for name, field in fields.items() if field.kw_only is is_named]
+            for is_named in (False, True)
+        )
+        signature = ", ".join(["self", *head, *(["*"] if named else []), *named])
+        body = [f" self.{field.name} = {name}" for name, field in fields.items()]
+        module = vars(sys.modules[self.owner.__module__])
+        exec("\n".join([f"def __init__({signature}):", *body]), module, made)  # noqa: S102 (as dataclasses do)
+        function = made["__init__"]
+        function.__qualname__ = f"{self.owner.__qualname__}.__init__"
+        function.__annotations__ = {name: field.type for name, field in fields.items()} | {"return": "None"}
+        return function
+
+
+@declared
+class Seed:
+    """The parameter of what is random."""
+
+    random_state: int | np.random.RandomState | None = parameter(*RANDOM_STATE, default=None)
+
+
+@declared
+class WarmStart:
+    """Whether `fit` goes on from what was learnt before."""
+
+    warm_start: bool = parameter(FLAG, default=False)
+
+
+@declared
+class Jobs:
+    """The parameter of parallel work."""
+
+    n_jobs: int | None = parameter(*N_JOBS, default=None)
+
+
+@declared
+class Checkpoints:
+    """The parameters of the file that stores the state of training."""
+
+    checkpoint: str | os.PathLike[str] | None = parameter(*CHECKPOINT, default=None)
+    checkpoint_every: int = parameter(COUNT, default=1)
+
+
+@declared
+class Verbose:
+    """Whether training shows its progress."""
+
+    verbose: bool = parameter(FLAG, default=False)
+
+
+class Parameters:
+    """An object whose constructor only stores its arguments; its class is `declared`, or has `_constraints`."""
 
     _constraints: Constraints = {}
 

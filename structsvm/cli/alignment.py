@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -10,12 +11,13 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
+from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
-from structsvm.tasks.alignment.selection import AUTO, MODES
+from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
+from structsvm.tasks.alignment.selection import AUTO
 from structsvm.tasks.common.solver import make_solver
 
 # Homologues of other examples that are used in place of decoys if a file has none.
@@ -123,16 +125,19 @@ def picture(model: Any) -> Any:
     return figure
 
 
+of_aligner = partial(option_of, SequenceAlignerParameters)
+
+
 @training(plot="Save training history and matrix as a picture.")
-@choice("--mode", AUTO, *MODES)
-@choice("--gaps", "affine", "linear")
+@of_aligner("mode")
+@of_aligner("gaps")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
-@flag("--letter-gaps", "Gaps also have weights by the opposite letter.")
-@optional("--classes", out.Choice(["hydrophobicity"]), "Position features.")
+@of_aligner("letter_gaps", "Gaps also have weights by the opposite letter.")
+@of_aligner("classes", "Position features.")
 @click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
-@optional("--band", click.IntRange(0), "Search only this far from the diagonal.")
-@choice("--loss", "q", "zero_one")
-@count("--window", 0, "How far off a pair may be.", least=0)
+@of_aligner("band", "Search only this far from the diagonal.")
+@of_aligner("loss")
+@of_aligner("window", "How far off a pair may be.")
 @click.option(
     "--prior",
     type=out.Input(),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
+from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
-from structsvm.tasks.dependency.parameters import make_dependency_solver
+from structsvm.tasks.dependency.parameters import DependencyParserParameters, make_dependency_solver
 from structsvm.tasks.dependency.templates import lines
 
 
@@ -96,18 +97,21 @@ def crossing(model: Any) -> str:
     return "projective, but in the second stage arcs may cross" if has_pairs and model.pairs_cross else "projective"
 
 
+of_parser = partial(option_of, DependencyParserParameters)
+
+
 @training()
-@choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
-@click.option("--order", type=click.IntRange(1, 2), default=2, show_default=True, help="2: score pairs of arcs, too.")
+@of_parser("loss", "A margin, or the likelihood.")
+@of_parser("order", "2: score pairs of arcs, too.")
 @optional("--projective/--crossing", None, "Whether arcs may cross.  [default: by the trees]")
-@flag("--probability", "Fit what predict --confidence needs, on held-out trees.")
-@click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
+@of_parser("probability", "Fit what predict --confidence needs, on held-out trees.")
+@of_parser("subtypes", "Keep what follows a colon in labels.")
 @optional("--arc-templates", out.Input(), "File of arc templates, one per line.")
 @optional("--label-templates", out.Input(), "File of label templates.")
 @optional("--pair-templates", out.Input(), "File of templates of pairs of arcs.")
-@optional("--arc-bits", click.IntRange(1, 28), "Hash features of arcs to 2**BITS.  [default: by the words]")
-@optional("--row-bits", click.IntRange(1, 28), "The same for rows of label weights.")
-@count("--max-length", 1000, "Longest sentence.")
+@of_parser("arc_bits", "Hash features of arcs to 2**BITS.  [default: by the words]")
+@of_parser("row_bits", "The same for rows of label weights.")
+@of_parser("max_length", "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a CoNLL-U file."""
     for name in ("arc_templates", "label_templates", "pair_templates"):

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
+from structsvm.cli.training import Training, choice, defaults, flag, option_of, optional, refuse, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
-from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import AUTO, FRAGMENTS, PCFG, GrammarModel, prepare
-from structsvm.tasks.grammar.parameters import DEFAULT_C, make_grammar_solver
+from structsvm.tasks.common.solver import AUTO, SOLVERS
+from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, prepare
+from structsvm.tasks.grammar.parameters import DEFAULT_C, PCFG, GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
@@ -140,30 +141,31 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
         return click.IntRange(0).convert(value, param, ctx)
 
 
+of_parser = partial(option_of, GrammarParserParameters)
+
+
 @training(solvers=(*SOLVERS, PCFG))
-@choice("--loss", "hamming", "f1", "zero_one", "log", text="A margin, or that of a log-linear grammar.")
-@flag("--probability", "Fit what predict --confidence needs, on held-out trees.")
-@choice("--rescaling", "margin", "slack")
-@choice("--penalty", "linear", "quadratic")
-@choice("--terminals", "tags", "words", "both")
-@count("--min-count", 2, "Words: rarer ones become classes.")
+@of_parser("loss", "A margin, or that of a log-linear grammar.")
+@of_parser("probability", "Fit what predict --confidence needs, on held-out trees.")
+@of_parser("rescaling")
+@of_parser("penalty")
+@of_parser("terminals")
+@of_parser("min_count", "Words: rarer ones become classes.")
 @click.option("--h", "h", type=Order(), default=AUTO, show_default=True, help="Horizontal Markovisation, or exact.")
-@count("--v", 1, "Vertical Markovisation.")
+@of_parser("v", "Vertical Markovisation.")
 @optional(
     "--span-features/--no-span-features",
     None,
     "Weights for first and last words, length, split.  [default: yes, except with pcfg]",
 )
-@optional(
-    "--span-bits", click.IntRange(1, 24), "Rows of their weights, a power of two.  [default: by the trees' words]"
-)
+@of_parser("span_bits", "Rows of their weights, a power of two.  [default: by the trees' words]")
 @choice("--prior", "pcfg", "none", text="Weights to start from and stay close to: relative frequencies.")
-@click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
-@optional("--decode", click.Choice(["brackets", "tree"]), "Likely brackets, or the best tree.  [default: by the loss]")
-@optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
+@of_parser("smoothing", "pcfg: added to each rule's count.")
+@of_parser("decode", "Likely brackets, or the best tree.  [default: by the loss]")
+@of_parser("max_unary", "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
-@count("--max-length", 500, "Longest sentence.")
-@count("--max-chart-bytes", 2**31, "Largest chart.")
+@of_parser("max_length", "Longest sentence.")
+@of_parser("max_chart_bytes", "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
     is_partial = params.pop("partial", False)

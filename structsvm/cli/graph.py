@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.cli.training import Training, defaults, option_of, optional, training
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
 from structsvm.metrics._counts import has_unlabelled
@@ -19,6 +20,7 @@ from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.graph.model import GraphModel, prepare
+from structsvm.tasks.graph.parameters import GraphLabelerParameters
 
 
 def read(path: str, label: str) -> GraphLines:
@@ -139,16 +141,15 @@ def demo(seed: int) -> Any:
     return figure
 
 
+of_labeler = partial(option_of, GraphLabelerParameters)
+
+
 @training(file=out.FILE_OR_STDIN, plot="Save the training history as a picture.")
-@choice(
-    "--interactions",
-    *("auto", "none", "potts", "associative", "symmetric", "full"),
-    text="What edges tell of their labels; auto: full, for undirected graphs symmetric.",
-)
-@choice("--method", "auto", "junction", "cut", "relaxed", "expansion", text="How the best labels are found.")
-@choice("--loss", "hamming", "log", text="A margin of wrong nodes, or that of a CRF (graphs close to trees).")
-@count("--max-table", 2**16, "Entries of the largest table of junction trees.", least=2)
-@flag("--probability", "Fit the temperature of a margin (graphs close to trees).")
+@of_labeler("interactions", "What edges tell of their labels; auto: full, for undirected graphs symmetric.")
+@of_labeler("method", "How the best labels are found.")
+@of_labeler("loss", "A margin of wrong nodes, or that of a CRF (graphs close to trees).")
+@of_labeler("max_table", "Entries of the largest table of junction trees.")
+@of_labeler("probability", "Fit the temperature of a margin (graphs close to trees).")
 @optional("--label", str, "The entry of nodes that is their label.  [default: label]")
 @optional("--constraints", out.FILE, "Constraints on the labels, one JSON list per line.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:

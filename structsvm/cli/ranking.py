@@ -11,12 +11,13 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, defaults, optional, training
+from structsvm.cli.training import Training, defaults, option_of, optional, training
 from structsvm.features.dense import FILLED
 from structsvm.metrics import ranking_scores
 from structsvm.structures.queries import query_bounds, read_queries, read_sizes
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
+from structsvm.tasks.ranking.parameters import RankerParameters
 
 PLACES = 20  # that a picture has at most
 
@@ -109,8 +110,8 @@ def demo(seed: int) -> Any:
 
 
 @training(plot="Save the training history as a picture.")
-@choice("--loss", "ndcg", "pairs", "map", text="Training minimises 1 - this.")
-@optional("--k", click.IntRange(1), "First places that ndcg counts.  [default: all]")
+@option_of(RankerParameters, "loss", "Training minimises 1 - this.")
+@option_of(RankerParameters, "k", "First places that ndcg counts.  [default: all]")
 @optional("--query", out.FILE, "Query sizes of TRAIN, one per line.  [default: TRAIN.query]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn to rank the rows of queries.

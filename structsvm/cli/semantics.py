@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,17 +14,18 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, optional, refuse, training
+from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
-from structsvm.tasks.semantics.hybrid import DUAL, LOSSES, HybridModel, checked_features, make_learner
+from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, make_learner
 from structsvm.tasks.semantics.hybrid import describe as describe_tree
-from structsvm.tasks.semantics.likelihood import FEATURES, LEARNERS, USUAL
+from structsvm.tasks.semantics.likelihood import FEATURES, USUAL
 from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.parameters import SemanticParserParameters
 from structsvm.tasks.semantics.solver import make_ospas
 
 
@@ -125,24 +127,27 @@ def demo(seed: int) -> Any:
     return figure
 
 
+of_parser = partial(option_of, SemanticParserParameters)
+
+
 @training(metavar="BAGS", solvers=(), role_of_C="Longest step; auto: 0.1 for ospas, 0.2 or 0.05 for hybrid.")
-@choice("--method", "hybrid", "ospas", text="Hybrid trees trained by likelihood, or taggers trained online.")
-@choice("--solver", *LEARNERS, *DUAL, text="Likelihood of bags, averaged perceptron, or a margin (hybrid).")
-@choice("--loss", *LOSSES, text="Of a margin: wrong units, or one less their F1 (hybrid).")
+@of_parser("method", "Hybrid trees trained by likelihood, or taggers trained online.")
+@of_parser("solver", "Likelihood of bags, averaged perceptron, or a margin (hybrid).")
+@of_parser("loss", "Of a margin: wrong units, or one less their F1 (hybrid).")
 @optional("--features", str, f"Commas between some of {', '.join(FEATURES)} (hybrid).  [default: {','.join(USUAL)}]")
-@choice("--strategy", "order_free", "random", "left_right", text="Which word is trained next.")
-@flag("--average", "Predict with the average of the weights.")
-@count("--refine", 0, "Times to choose the best meaning of each bag and train again.", least=0)
-@count("--window", 0, "Neighbouring words as features.", least=0)
-@count("--ngrams", 1, "Longest n-gram as a feature.")
-@count("--role-window", 2, "Neighbouring words of an argument.", least=0)
+@of_parser("strategy", "Which word is trained next.")
+@of_parser("average", "Predict with the average of the weights.")
+@of_parser("refine", "Times to choose the best meaning of each bag and train again.")
+@of_parser("window", "Neighbouring words as features.")
+@of_parser("ngrams", "Longest n-gram as a feature.")
+@of_parser("role_window", "Neighbouring words of an argument.")
 @optional("--grammar", out.FILE, "Grammar of the valid meanings.")
 @optional("--lexicon", out.FILE, "Lines of a phrase, a tab and its name (hybrid).")
-@optional("--max-meanings", click.IntRange(1), "Maximum number of meanings per sentence.")
-@click.option("--complete/--no-complete", default=True, help="Make one word a relation if that completes a meaning.")
-@flag("--fold-constants", "A relation of constants alone is one symbol.")
-@optional("--abstain-below", click.FloatRange(0.0, 1.0), "Least probability of a meaning (hybrid).")
-@click.option("--lowercase/--no-lowercase", default=True)
+@of_parser("max_meanings", "Maximum number of meanings per sentence.")
+@of_parser("complete", "Make one word a relation if that completes a meaning.")
+@of_parser("fold_constants", "A relation of constants alone is one symbol.")
+@of_parser("abstain_below", "Least probability of a meaning (hybrid).")
+@of_parser("lowercase")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
 

@@ -17,10 +17,9 @@ from structsvm.cli.training import (
     SHARDS,
     InShards,
     Training,
-    choice,
-    count,
     defaults,
     flag,
+    option_of,
     optional,
     refuse,
     training,
@@ -36,7 +35,7 @@ from structsvm.tasks.common.solver import make_solver, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import check_greedy, check_sharded, loss_of
+from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, check_greedy, check_sharded, loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -174,22 +173,21 @@ def picture(model: Any, predictions: Any = None) -> Any:
     return figure
 
 
+of_labeler = partial(option_of, SequenceLabelerParameters)
+
+
 @training(file=out.Input(exists=True, allow_dash=True), plot="Save the training history as a picture.")
 @optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
-@count("--min-count", 1, "Drop rarer features.")
-@optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
-@choice("--inference", "exact", "greedy")
-@optional("--order", click.IntRange(0), "Previous labels that a score sees.  [default: 1, greedy 2]")
-@flag("--segments", "Score whole segments, by their length and phrases.")
-@optional("--segment-length", click.IntRange(2, 1000), "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
-@choice(
-    "--loss",
-    *("auto", "hamming", "zero_one", "log"),
-    text="Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.",
-)
-@click.option("--probability/--no-probability", default=True, show_default=True, help="Fit a margin's temperature.")
-@optional("--constraints", out.Choice(["bio", "bioes"]), "Predict only labellings of this scheme.")
-@choice("--broken", "refuse", "repair", "predict", text="What to do with training labels that violate it.")
+@of_labeler("min_count", "Drop rarer features.")
+@of_labeler("hash_bits", "Hash features to 2**BITS numbers.")
+@of_labeler("inference")
+@of_labeler("order", "Previous labels that a score sees.  [default: 1, greedy 2]")
+@of_labeler("segments", "Score whole segments, by their length and phrases.")
+@of_labeler("segment_length", "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
+@of_labeler("loss", "Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.")
+@of_labeler("probability", "Fit a margin's temperature.")
+@of_labeler("constraints", "Predict only labellings of this scheme.")
+@of_labeler("broken", "What to do with training labels that violate it.")
 @flag("--partial", "Labels may be known in part: _ is unknown, A|B is one of these, \\_ the label _.")
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")

@@ -14,7 +14,7 @@ import structsvm.cli.output as out
 from structsvm._adapter import as_objects
 from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import SHARDS, InShards, Training, choice, count, flag, refuse, training, with_options
+from structsvm.cli.training import SHARDS, InShards, Training, count, flag, option_of, refuse, training, with_options
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
@@ -23,6 +23,7 @@ from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
+from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
 
 
@@ -170,15 +171,15 @@ def as_filled(X: Any) -> Any:
 
 @training(metavar="DOCS", file=out.Input(exists=True), plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
-@choice("--loss", "auto", "tree", "path", "zero_one", "log")
-@choice("--attributes", "ancestors", "normalized", "flat")
+@option_of(TaxonomyClassifierParameters, "loss")
+@option_of(TaxonomyClassifierParameters, "attributes")
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
 @flag("--balanced", "Give every class the same weight.")
 @flag("--partial", "Labels may be known in part: A|B is one of these.")
 @count("--min-count", 1, "Drop words that occur in fewer texts.")
 @count("--ngrams", 1, "Longest runs of words.")
-@count("--max-weights", 2**25, "Beyond, rare features have weights only where they occur.")
+@option_of(TaxonomyClassifierParameters, "max_weights", "Beyond, rare features have weights only where they occur.")
 @partial(with_options, SHARDS)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a classifier of documents in a taxonomy.

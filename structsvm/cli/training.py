@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Self
 import click
 
 import structsvm.cli.output as out
+from structsvm.parameters import FLAG, MAX_COUNT, Checkpoints, Options, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
@@ -70,6 +71,25 @@ def flag(name: Any, text: str) -> Any:
 def optional(name: Any, kind: Any, text: str) -> Any:
     """An option of a type, None where it is not given; a type None has "--yes/--no" without a value."""
     return click.option(name, type=kind, default=None, help=text)
+
+
+def option_of(of: Any, name: str, text: str | None = None) -> Any:
+    """The option of a parameter of the class `of`, which is `declared`: its type, choices and default."""
+    declared = next(field for field in fields(of) if field.name == name)
+    option, constraint, default = "--" + name.replace("_", "-"), constraints_of(declared)[0], declared.default
+    if constraint is FLAG:
+        option += f"/--no-{option[2:]}" if default else ""
+        return click.option(option, is_flag=True, default=default, show_default=default, help=text)
+    kind = type_of(constraint, default)
+    return click.option(option, type=kind, default=default, show_default=default is not None, help=text)
+
+
+def type_of(constraint: Any, default: Any) -> Any:
+    """The type of an option whose values a constraint accepts; of a few values, the default comes first."""
+    if isinstance(constraint, Options):
+        return out.Choice(sorted(filter(None, constraint.values), key=lambda value: value != default))
+    high = None if constraint.high is None or constraint.high >= MAX_COUNT else constraint.high
+    return (click.IntRange if constraint.plain is int else click.FloatRange)(constraint.low, high)
 
 
 @dataclass
@@ -166,7 +186,7 @@ def training(
         ]
     options += [
         optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
-        count("--checkpoint-every", 1, "Passes between checkpoints."),
+        option_of(Checkpoints, "checkpoint_every", "Passes between checkpoints."),
         optional("--warm-start", out.FILE, WARM_START),
     ]
     options += [] if plot is None else [optional("--plot", out.NEW, plot)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,7 @@ from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
 from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
-from structsvm.parameters import (
-    CHECKPOINT,
-    FLAG,
-    N_JOBS,
-    POSITIVE,
-    RANDOM_STATE,
-    Interval,
-    Options,
-    Parameters,
-    seed_from,
-)
+from structsvm.parameters import FLAG, NONE, Options, Parameters, declared, parameter, seed_from
 from structsvm.progress import Monitor, Monitors
 from structsvm.result import ConvergenceWarning
 from structsvm.shards.spread import cluster_client
@@ -36,14 +25,26 @@ from structsvm.solvers.run import DualRun, Run, SharedRun
 # Maximum number of passes if only `tol` ends training.
 MOST_PASSES = 1000
 
+# The constraints of parameters of the dual.
+RESCALING = (Options("margin", "slack"),)
+PENALTY = (Options("linear", "quadratic"), NONE)
+
 # What a problem does not offer if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
+
+
+@declared
+class Deterministic:
+    """Whether the model is bit-identical for every `n_jobs`."""
+
+    deterministic: bool = parameter(FLAG, default=True)
 
 
 class Solver(Parameters, ABC):
     """Base of the solvers.
 
-    A subclass says what state it works on and which schedule drives it (`start`); `solve` does the rest.
+    A subclass declares its parameters (`structsvm.parameters.declared`), and says what state it works on and which
+    schedule drives it (`start`); `solve` does the rest.
 
     Attributes
     ----------
@@ -71,14 +72,8 @@ class Solver(Parameters, ABC):
     is_likelihood = False  # whether it minimises the log loss
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
 
-    _constraints = {
-        "max_iter": Interval(Integral, 1),
-        "random_state": RANDOM_STATE,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-    }
-    max_iter: int | None
-    tol: float | None = None
+    max_iter: Any
+    tol: Any = None
     takes_base = True  # whether `start` takes a point to start from
     rescaling: str | None = "margin"
     finishing = False  # whether a certificate changes the model
@@ -268,15 +263,6 @@ class DualSolver(Solver):
     takes_approximate = True
     state_kind = "dual"  # of `state_on`
     run_type: type[DualRun] = DualRun
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "rescaling": Options("margin", "slack"),
-        "penalty": Options("linear", "quadratic", None),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "average": FLAG,
-        "n_jobs": N_JOBS,
-    }
 
     def formulation(self) -> dict[str, Any]:
         return {"rescaling": self.rescaling, "penalty": self.penalty}

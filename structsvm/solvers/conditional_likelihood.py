@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,20 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
-from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Jobs,
+    Options,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.result import Result
-from structsvm.solvers.base import DualSolver, Solver
+from structsvm.solvers.base import DualSolver
 from structsvm.solvers.run import AROUND, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
 
@@ -93,7 +102,8 @@ class MarginalRun(LikelihoodRun):
         return dataclasses.replace(super().result(), n_rounds=max(self.n_iter, 1))
 
 
-class ConditionalLikelihood(DualSolver):
+@declared
+class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     """Conditional random fields: the log loss on any oracle that has `expect`.
 
     Minimises ``1/2 |w|^2 + C sum_i (log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i, y_i)>)``, minus the log of the
@@ -141,6 +151,11 @@ class ConditionalLikelihood(DualSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    sampling: str = parameter(Options("uniform", "gap"), default="gap")
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+
     average = False
     is_likelihood = True
     rescaling = None
@@ -150,37 +165,8 @@ class ConditionalLikelihood(DualSolver):
     takes_approximate = False
     state_kind = "expectations"
     run_type = LikelihoodRun
-    marginal_type: type[DualRun] = MarginalRun
+    marginal_type = MarginalRun
     usual_passes = 256
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "sampling": Options("uniform", "gap"),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        sampling: str = "gap",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.sampling = sampling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def is_settled(self, run: Any) -> bool:
         return self.max_iter is None and self.tol is None and run.gap_seen <= run.least_gap

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,20 @@ from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._cutting_plane import OneSlackProblem
 from structsvm.dual._dual import DualState
 from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
-from structsvm.parameters import Interval, Options, seed_from
-from structsvm.solvers.base import DualSolver
+from structsvm.parameters import (
+    COUNT,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Jobs,
+    Options,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
+from structsvm.solvers.base import PENALTY, RESCALING, DualSolver
 from structsvm.solvers.run import CUTS, DualRun
 from structsvm.stored_values import Array
 
@@ -80,7 +91,8 @@ class CuttingPlaneRun(DualRun):
         return self.solver.tol is None and self.schedule.joined == 0 and self.schedule.is_optimal
 
 
-class CuttingPlane(DualSolver):
+@declared
+class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
     """Batch training by cutting planes, to a certified optimum.
 
     In rounds: the oracle returns the most violated constraint of every example at the current weights, which also
@@ -131,49 +143,19 @@ class CuttingPlane(DualSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    form: str = parameter(Options("n_slack", "one_slack"), default="n_slack")
+    rescaling: str = parameter(*RESCALING, default="margin")
+    penalty: str | None = parameter(*PENALTY, default="linear")
+    epsilon: float = parameter(Interval(Real, 0.0), default=0.0)
+    optimize: str = parameter(Options("round", "constraint"), default="round")
+    qp_tol: float = parameter(POSITIVE, default=0.05)
+    max_sweeps: int = parameter(COUNT, default=6)
+    max_iter: int = parameter(COUNT, default=1000)
+    tol: float | None = parameter(POSITIVE, NONE, default=1e-3)
+
     average = False
     run_type = CuttingPlaneRun
-
-    _constraints = DualSolver._constraints | {
-        "form": Options("n_slack", "one_slack"),
-        "epsilon": Interval(Real, 0.0),
-        "optimize": Options("round", "constraint"),
-        "qp_tol": Interval(Real, 0.0, closed="neither"),
-        "max_sweeps": Interval(Integral, 1),
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        form: str = "n_slack",
-        rescaling: str = "margin",
-        penalty: str | None = "linear",
-        epsilon: float = 0.0,
-        optimize: str = "round",
-        qp_tol: float = 0.05,
-        max_sweeps: int = 6,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.form = form
-        self.rescaling = rescaling
-        self.penalty = penalty
-        self.epsilon = epsilon
-        self.optimize = optimize
-        self.qp_tol = qp_tol
-        self.max_sweeps = max_sweeps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def validate(self) -> None:
         super().validate()

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from structsvm.dual._schedules import FrankWolfeSchedule
-from structsvm.parameters import FLAG, Interval, Options
-from structsvm.solvers.base import DualSolver
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Jobs,
+    Options,
+    Seed,
+    declared,
+    parameter,
+)
+from structsvm.solvers.base import RESCALING, Deterministic, DualSolver
 
 
-class FrankWolfe(DualSolver):
+@declared
+class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
     """Frank-Wolfe on one example at a time, with the optimal step length and an exact gap after each pass.
 
     Parameters
@@ -59,43 +69,16 @@ class FrankWolfe(DualSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    rescaling: str = parameter(*RESCALING, default="margin")
+    sampling: str = parameter(Options("uniform", "gap"), default="uniform")
+    n_cached: int = parameter(Interval(Integral, 0, 2**31 - 1, closed="both"), default=10)
+    average: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=1000)
+    tol: float | None = parameter(POSITIVE, NONE, default=1e-2)
+
     penalty = "linear"
     usual_passes = 20  # then, with `tol`, steps are corrective
-
-    _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
-        "sampling": Options("uniform", "gap"),
-        "n_cached": Interval(Integral, 0, 2**31 - 1, closed="both"),
-        "deterministic": FLAG,
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        rescaling: str = "margin",
-        sampling: str = "uniform",
-        n_cached: int = 10,
-        average: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-2,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        deterministic: bool = True,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.rescaling = rescaling
-        self.sampling = sampling
-        self.n_cached = n_cached
-        self.average = average
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.deterministic = deterministic
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         return FrankWolfeSchedule(

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
-from structsvm.parameters import FLAG, N_REPROCESS, Interval, Options
-from structsvm.solvers.base import DualSolver
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    N_REPROCESS,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Jobs,
+    Options,
+    Seed,
+    declared,
+    parameter,
+)
+from structsvm.solvers.base import PENALTY, RESCALING, Deterministic, DualSolver
 
 # Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
 # after `usual_passes`.
 LEAST_GAIN = 0.02
 
 
-class LaRank(DualSolver):
+@declared
+class LaRank(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
     """LaRank (Bordes and others 2007; thesis, chapter 5).
 
     Minimises ``1/2 |w|^2 + C sum_i xi_i`` (or ``C/2 sum_i xi_i^2``) subject to the constraints of the chosen
@@ -74,47 +83,18 @@ class LaRank(DualSolver):
     ('converged', True)
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    rescaling: str = parameter(*RESCALING, default="margin")
+    penalty: str | None = parameter(*PENALTY, default="linear")
+    schedule: str = parameter(Options("decode-once", "fixed", "adaptive", "adaptive-clock"), default="decode-once")
+    n_reprocess: float = parameter(N_REPROCESS, default=2)
+    average: bool = parameter(FLAG, default=True)
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+
     usual_passes = 20
 
-    _constraints = DualSolver._constraints | {
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
-        "n_reprocess": N_REPROCESS,
-        "deterministic": FLAG,
-    }
-
     least_passes = 0  # if neither `max_iter` nor `tol` is given
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        rescaling: str = "margin",
-        penalty: str | None = "linear",
-        schedule: str = "decode-once",
-        n_reprocess: float = 2,
-        average: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        deterministic: bool = True,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.rescaling = rescaling
-        self.penalty = penalty
-        self.schedule = schedule
-        self.n_reprocess = n_reprocess
-        self.average = average
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.deterministic = deterministic
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def is_settled(self, run: Any) -> bool:
         is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes

@@ -19,7 +19,7 @@ import copy
 import dataclasses
 import time
 from contextlib import closing
-from numbers import Integral, Real
+from numbers import Real
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +30,7 @@ from structsvm._problem import BoundProblem
 from structsvm.checkpoint import kind_of
 from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
-from structsvm.parameters import FLAG, Interval, Kind, Options, seed_from, validate
+from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter, seed_from, validate
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
@@ -404,6 +404,7 @@ class LatentRun(DualRun):
         self.chosen = chosen.astype(bool) if len(chosen) else None
 
 
+@declared
 class LatentSVM(Solver):
     """Training on outputs that are known in part, around any solver of the dual (Yu and Joachims 2009).
 
@@ -459,33 +460,16 @@ class LatentSVM(Solver):
     [['DT', 'NN', 'VB']]
     """
 
+    solver: DualSolver | None = parameter(Kind(DualSolver, "a solver of the dual"), NONE, default=None, kw_only=False)
+    rounds: int = parameter(COUNT, default=20)
+    tol: float = parameter(Interval(Real, 0.0), default=1e-3)
+    start_from: str = parameter(Options("uniform", "random", "easiest", "soft"), default="uniform", alias="start")
+    online: bool = parameter(FLAG, default=False)
+
     needs = frozenset({"completions"})
     completes = True
     gap_tol = None
     keeps_signs = True
-
-    _constraints = {
-        "solver": (Kind(DualSolver, "a solver of the dual"), Options(None)),
-        "rounds": Interval(Integral, 1),
-        "tol": Interval(Real, 0.0),
-        "start": Options("uniform", "random", "easiest", "soft"),
-        "online": FLAG,
-    }
-
-    def __init__(
-        self,
-        solver: DualSolver | None = None,
-        *,
-        rounds: int = 20,
-        tol: float = 1e-3,
-        start: str = "uniform",
-        online: bool = False,
-    ) -> None:
-        self.solver = solver
-        self.rounds = rounds
-        self.tol = tol
-        self.start_from = start
-        self.online = online
 
     # ---- parameters: `start` is also the name of a method; those not here are the solver's ----------------------
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import numpy as np
-
 from structsvm.dual._schedules import FixedSchedule
-from structsvm.parameters import FLAG
-from structsvm.solvers.base import DualSolver
+from structsvm.parameters import COUNT, FLAG, NONE, POSITIVE, Checkpoints, Jobs, Seed, declared, parameter
+from structsvm.solvers.base import PENALTY, RESCALING, Deterministic, DualSolver
 
 
-class PassiveAggressive(DualSolver):
+@declared
+class PassiveAggressive(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
     """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
 
     One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support vectors are visited from
@@ -34,34 +32,12 @@ class PassiveAggressive(DualSolver):
     1
     """
 
-    _constraints = DualSolver._constraints | {"deterministic": FLAG}
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        rescaling: str = "margin",
-        penalty: str | None = "linear",
-        average: bool = False,
-        max_iter: int = 1,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        deterministic: bool = True,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.rescaling = rescaling
-        self.penalty = penalty
-        self.average = average
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.deterministic = deterministic
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    rescaling: str = parameter(*RESCALING, default="margin")
+    penalty: str | None = parameter(*PENALTY, default="linear")
+    average: bool = parameter(FLAG, default=False)
+    max_iter: int = parameter(COUNT, default=1)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         return FixedSchedule(state, 0, 0)

@@ -12,7 +12,7 @@ So the path steps as far as the current model reaches (the approximate path of G
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,9 +28,23 @@ from structsvm.features.columns import Columns
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.new_file import check_new_file
-from structsvm.parameters import CHECKPOINT, FLAG, POSITIVE, RANDOM_STATE, Interval, plain, validate
+from structsvm.parameters import (
+    FLAG,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Seed,
+    Verbose,
+    declared,
+    parameter,
+    plain,
+    validate,
+)
 from structsvm.progress import Meter
 from structsvm.result import Result
+
+# A fraction that leaves something on both sides.
+SHARE = Interval(Real, 0.0, 1.0, closed="neither")
 
 
 class PathPoint(NamedTuple):
@@ -76,7 +90,8 @@ def _best_has(name: Any) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), name))
 
 
-class PathSearch(MetaEstimatorMixin, BaseEstimator):
+@declared
+class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
     """Chooses C on a regularisation path, by the score on held-out examples.
 
     Parameters
@@ -120,44 +135,13 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _constraints = {
-        "C_min": POSITIVE,
-        "C_max": POSITIVE,
-        "tol": Interval(Real, 0.0, 1.0, closed="neither"),
-        "validation_fraction": Interval(Real, 0.0, 1.0, closed="neither"),
-        "refit": FLAG,
-        "random_state": RANDOM_STATE,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-        "verbose": FLAG,
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        C_min: float = 1e-3,
-        C_max: float = 10.0,
-        tol: float = 0.1,
-        validation_fraction: float = 0.2,
-        scoring: Any = None,
-        refit: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.C_min = C_min
-        self.C_max = C_max
-        self.tol = tol
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.refit = refit
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
+    estimator: Any = parameter(kw_only=False)
+    C_min: float = parameter(POSITIVE, default=1e-3)
+    C_max: float = parameter(POSITIVE, default=10.0)
+    tol: float = parameter(SHARE, default=0.1)
+    validation_fraction: float = parameter(SHARE, default=0.2)
+    scoring: Any = parameter(default=None)
+    refit: bool = parameter(FLAG, default=True)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Follow the path, and train with the best C.

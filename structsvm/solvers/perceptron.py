@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import WeightState
-from structsvm.parameters import FLAG, N_JOBS, seed_from
-from structsvm.solvers.base import Solver
+from structsvm.parameters import COUNT, FLAG, Checkpoints, Jobs, Seed, declared, parameter, seed_from
+from structsvm.solvers.base import Deterministic, Solver
 from structsvm.solvers.run import WeightRun
 
 
-class Perceptron(Solver):
+@declared
+class Perceptron(Seed, Jobs, Deterministic, Checkpoints, Solver):
     """The structured perceptron (Collins 2002; thesis, algorithm 6).
 
     Parameters
@@ -48,29 +48,11 @@ class Perceptron(Solver):
     [[1, 0], [1]]
     """
 
+    average: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=10)
+
     needs = frozenset({"constraints"})
     keeps_signs = True  # by projection
-
-    _constraints = Solver._constraints | {"average": FLAG, "n_jobs": N_JOBS, "deterministic": FLAG}
-
-    def __init__(
-        self,
-        *,
-        average: bool = True,
-        max_iter: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        deterministic: bool = True,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.average = average
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.deterministic = deterministic
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def formulation(self) -> dict[str, Any]:
         return {"rescaling": None, "penalty": "linear"}

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
-from structsvm.parameters import FLAG, Interval, Kind, Options
-from structsvm.solvers.base import Solver
+from structsvm.parameters import declared
 from structsvm.structures.gapped import to_biopython
-from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair, listed
-from structsvm.tasks.alignment.selection import AUTO, MODES
+from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.
 
 
-class SequenceAligner(StructureEstimator):
+@declared
+class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     """Alignments of two sequences with costs learnt by a structural SVM.
 
     Parameters
@@ -133,74 +130,7 @@ class SequenceAligner(StructureEstimator):
     True
     """
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        solver: str | Solver = "larank",
-        mode: str = "auto",
-        gaps: str = "affine",
-        symmetric: bool = True,
-        letter_gaps: bool = False,
-        classes: Any = None,
-        alphabet: Any = "protein",
-        band: Any = None,
-        loss: str = "q",
-        window: int = 0,
-        prior: Any = "auto",
-        prior_gap_open: float | None = None,
-        prior_gap_extend: float | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.mode = mode
-        self.gaps = gaps
-        self.symmetric = symmetric
-        self.letter_gaps = letter_gaps
-        self.classes = classes
-        self.alphabet = alphabet
-        self.band = band
-        self.loss = loss
-        self.window = window
-        self.prior = prior
-        self.prior_gap_open = prior_gap_open
-        self.prior_gap_extend = prior_gap_extend
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.warm_start = warm_start
-        self.verbose = verbose
-
     _model_class = AlignmentModel
-    _constraints = SOLVER_CHOICE | {
-        "mode": Options(AUTO, *MODES),
-        "gaps": Options("affine", "linear"),
-        "symmetric": FLAG,
-        "letter_gaps": FLAG,
-        "classes": (Options("hydrophobicity", None), Kind(tuple, "a tuple of alphabets")),
-        "alphabet": Kind(str, "a name or a string of letters"),
-        "band": (Interval(Integral, 0), Kind(tuple, "a pair of them"), Options(None)),
-        "loss": Options("q", "zero_one"),
-        "window": Interval(Integral, 0),
-        "prior": (
-            Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a path or a SubstitutionMatrix"),
-            Options(None),
-        ),
-        "prior_gap_open": (Interval(Real, -np.inf, closed="neither"), Options(None)),
-        "prior_gap_extend": (Interval(Real, -np.inf, closed="neither"), Options(None)),
-    }
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, Kind, Options
+from structsvm.parameters import FLAG, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
     LOSSES,
@@ -24,16 +22,18 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
-from structsvm.tasks.common.parameters import SOLVER_CHOICE
-from structsvm.tasks.common.solver import SOLVERS
+from structsvm.tasks.common.parameters import OF_C, Training
+from structsvm.tasks.common.solver import AUTO, SOLVERS
 from structsvm.tasks.common.units import Units, check_scale
 
 
-class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
+@declared
+class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
     """Linear classifier that learns from sets of candidate labels, one set per row, with one right label in each.
 
     Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)``, where with the scores ``s_y = <w_y, x>`` the loss is one of
@@ -109,45 +109,15 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     ['a']
     """
 
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
+    loss: Literal["auto", "pairwise", "mean", "max", "log"] = parameter(Options(AUTO, *LOSSES), default=AUTO)
+    solver: str | Solver = parameter(
+        Options(*(name for name in SOLVERS if name != "perceptron")), Kind(Solver, "a Solver"), default="larank"
+    )
+    fit_intercept: bool = parameter(FLAG, default=True)
+    standardize: bool = parameter(FLAG, default=True)
+
     _model_class = AmbiguousModel
-    _constraints = SOLVER_CHOICE | {
-        "solver": (Options(*(name for name in SOLVERS if name != "perceptron")), Kind(Solver, "a Solver")),
-        "loss": Options("auto", *LOSSES),
-        "fit_intercept": FLAG,
-        "standardize": FLAG,
-    }
-
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        loss: Literal["auto", "pairwise", "mean", "max", "log"] = "auto",
-        solver: str | Solver = "larank",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

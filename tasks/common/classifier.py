@@ -8,17 +8,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
-from structsvm.parameters import FLAG, POSITIVE, Options
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
-from structsvm.tasks.common.solver import AUTO, is_auto
+from structsvm.tasks.common.solver import is_auto
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
@@ -39,13 +38,12 @@ ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": 
 class Classifier(ClassifierMixin, TaskEstimator):
     """Base of the classifiers.
 
-    A subclass names the class of its solver, with which it shares parameters and their constraints, and implements
-    `_start`. Its model has ``labels``, ``decision_function`` and ``predict``.
+    A subclass names the class of its solver, with which it shares parameters, and implements `_start`. Its model has
+    ``labels``, ``decision_function`` and ``predict``.
     """
 
     _solver_class: Any
     _is_binary: ClassVar[bool] = False
-    _may_choose: ClassVar[bool] = False  # whether C may be "auto"
     class_weight: Any = None
     probability: bool
 
@@ -53,15 +51,11 @@ class Classifier(ClassifierMixin, TaskEstimator):
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
 
-    def _allowed(self) -> dict[str, Any]:
-        allowed = {"probability": FLAG} | self._constraints | self._solver_class._constraints
-        return allowed | ({"C": (POSITIVE, Options(AUTO))} if self._may_choose else {})
-
     def _make_solver(self, before: Any = None) -> Any:
         """The solver with those of its parameters that the classifier has; its own C where that is to be chosen."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
         given = {name: getattr(self, name) for name in sorted(names)}
-        if self._may_choose and is_auto(given.get("C")):
+        if is_auto(given.get("C")):
             del given["C"]
         return self._solver_class(**given)
 

@@ -16,15 +16,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
-from structsvm.parameters import N_JOBS, validate
+from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
@@ -38,12 +38,12 @@ COLUMNS = ("n_features_in_", "feature_names_in_")
 class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators.
 
-    A subclass names the class of its model and the constraints of its parameters, and implements `_prepare`. `fit` and
+    A subclass declares its parameters, names the class of its model, and implements `_prepare`. `fit` and
     `partial_fit`, which say what X and y are, call `_train`.
     """
 
     _model_class: type[TaskModel]
-    _constraints: dict[str, Any]
+    _constraints: Constraints
     model_: Any
 
     @abstractmethod
@@ -62,12 +62,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that violates its constraint."""
-        known = self.get_params(deep=False)
-        validate(self, {name: allowed for name, allowed in self._allowed().items() if name in known})
-
-    def _allowed(self) -> dict[str, Any]:
-        """The constraints of the parameters, including some that the estimator may not have."""
-        return self._constraints
+        validate(self, self._constraints)
 
     def _make_solver(self, before: Any = None) -> Any:
         """The solver that the parameters name; `before` is the model to resume, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,52 +13,95 @@ from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS
-from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Jobs,
+    Kind,
+    Options,
+    Seed,
+    Verbose,
+    WarmStart,
+    declared,
+    parameter,
+    plain,
+)
 from structsvm.solvers import Solver
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.common.labels import label_from_json, label_to_json
 from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solver_to_json
 
-# What every estimator takes.
-TRAINING = {
-    "max_iter": (Interval(Integral, 1), Options(None)),
-    "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-    "random_state": RANDOM_STATE,
-    "warm_start": FLAG,
-    "n_jobs": N_JOBS,
-    "checkpoint": CHECKPOINT,
-    "checkpoint_every": Interval(Integral, 1),
-    "verbose": FLAG,
-}
-# What estimators take that leave the choice of the solver to the user.
-SOLVER_CHOICE = TRAINING | {
-    "C": (POSITIVE, Options(AUTO, None)),
-    "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
-}
+# The constraints of parameters that several estimators have.
+OF_C = (POSITIVE, Options(AUTO, None))
+OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
+CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 
-
-class Callable:
-    """Anything that can be called, as a constraint of a parameter."""
-
-    def accepts(self, value: Any) -> bool:
-        return callable(value)
-
-    def __str__(self) -> str:
-        return "a callable"
-
-
-CALLABLE = Callable()
-
-# What estimators with a kernel take.
-KERNEL = {
-    "kernel": (Options(*KERNELS), CALLABLE),
-    "gamma": (Options(AUTO, "scale"), POSITIVE),
-    "degree": Interval(Integral, 0, 2**31 - 1),
-    "coef0": Interval(Real, -np.inf, closed="neither"),
-    "cache_size": POSITIVE,
-}
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+
+
+@declared
+class Limits:
+    """When training ends."""
+
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+
+
+@declared
+class Running(WarmStart, Jobs, Checkpoints, Verbose):
+    """The parameters of the run of a training: what it starts from, what it uses, and what it says."""
+
+
+@declared
+class Training(Limits, Seed, Running):
+    """The parameters of training that estimators have whose solver the user may choose."""
+
+
+@declared
+class ClassWeight:
+    """The cost of errors by class."""
+
+    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+
+
+@declared
+class Probability:
+    """Whether scores become probabilities."""
+
+    probability: bool = parameter(FLAG, default=False)
+
+
+@declared
+class Standardize:
+    """Whether columns are scaled."""
+
+    standardize: bool = parameter(FLAG, default=True)
+
+
+@declared
+class MachineRunning(WarmStart, Jobs, Checkpoints, Probability, Verbose):
+    """`Running` of kernel and of linear machines."""
+
+
+@declared
+class KernelShape:
+    """The numbers of a kernel."""
+
+    gamma: str | float = parameter(Options(AUTO, "scale"), POSITIVE, default=AUTO)
+    degree: int = parameter(Interval(Integral, 0, 2**31 - 1), default=3)
+    coef0: float = parameter(Interval(Real, -np.inf, closed="neither"), default=0.0)
+
+
+@declared
+class KernelParameters(KernelShape):
+    """The kernel of a machine."""
+
+    kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:

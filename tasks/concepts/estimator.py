@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from numbers import Integral
 from typing import Any, Self
@@ -11,18 +10,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checked_k
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Interval,
+    Kind,
+    Options,
+    Seed,
+    checked_k,
+    declared,
+    parameter,
+)
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import TRAINING
+from structsvm.tasks.common.parameters import Running
 from structsvm.tasks.concepts._network import STRATEGIES
 from structsvm.tasks.concepts.model import SIZES, ConceptModel
 from structsvm.tasks.concepts.solver import ConceptTraining
 from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
 
 
-class ConceptLabeler(StructureEstimator):
+def size(name: str) -> Interval:
+    """What a number of units of the network may be."""
+    low, high = SIZES[name]
+    return Interval(Integral, low, high, closed="both")
+
+
+@declared
+class ConceptLabeler(Seed, Running, StructureEstimator):
     """Labels each word of a sentence with the concept of a world that it refers to, or ``"-"``.
 
     A network (thesis, appendix C) learns vectors of words and of concepts. A concept is its name together with what
@@ -96,48 +114,16 @@ class ConceptLabeler(StructureEstimator):
     True
     """
 
+    relations: list[str] | None = parameter(Kind((list, tuple), "a list of str"), NONE, default=None, kw_only=False)
+    strategy: str = parameter(Options(*STRATEGIES), default="order_free")
+    dimension: int = parameter(size("dimension"), default=20)
+    hidden: int = parameter(size("hidden"), default=200)
+    window: int = parameter(size("window"), default=6)
+    learning_rate: float = parameter(POSITIVE, default=0.02)
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    lowercase: bool = parameter(FLAG, default=True)
+
     _model_class = ConceptModel
-    _constraints = {name: allowed for name, allowed in TRAINING.items() if name != "tol"} | {
-        "relations": (Kind((list, tuple), "a list of str"), Options(None)),
-        "strategy": Options(*STRATEGIES),
-        **{name: Interval(Integral, *bounds, closed="both") for name, bounds in SIZES.items()},
-        "learning_rate": POSITIVE,
-        "lowercase": FLAG,
-    }
-
-    def __init__(
-        self,
-        relations: list[str] | None = None,
-        *,
-        strategy: str = "order_free",
-        dimension: int = 20,
-        hidden: int = 200,
-        window: int = 6,
-        learning_rate: float = 0.02,
-        max_iter: int | None = None,
-        lowercase: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.relations = relations
-        self.strategy = strategy
-        self.dimension = dimension
-        self.hidden = hidden
-        self.window = window
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.lowercase = lowercase
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

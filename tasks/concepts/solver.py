@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SubgradientSchedule
-from structsvm.parameters import POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Options,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
@@ -34,7 +42,8 @@ class NetworkRun(Run):
 STATES["concepts"] = counters(3)
 
 
-class ConceptTraining(Solver):
+@declared
+class ConceptTraining(Seed, Checkpoints, Solver):
     """Steps against the first wrong label of each sentence; it claims no objective.
 
     Parameters
@@ -51,31 +60,12 @@ class ConceptTraining(Solver):
         As for `LaRank`.
     """
 
+    learning_rate: float = parameter(POSITIVE, default=0.02, kw_only=False)
+    strategy: str = parameter(Options(*STRATEGIES), default="order_free")
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+
     needs = frozenset({"concepts"})
     usual_passes = 10
-
-    _constraints = Solver._constraints | {
-        "learning_rate": POSITIVE,
-        "strategy": Options(*STRATEGIES),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-    }
-
-    def __init__(
-        self,
-        learning_rate: float = 0.02,
-        *,
-        strategy: str = "order_free",
-        max_iter: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.strategy = strategy
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def formulation(self) -> Any:
         return ConceptProblem.formulation

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import dependency_scores
-from structsvm.parameters import FLAG, Interval, Kind, Options
-from structsvm.solvers import Solver
+from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
-from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
-from structsvm.tasks.dependency.parameters import make_dependency_solver
+from structsvm.tasks.dependency.parameters import DependencyParserParameters, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
 
 
-class DependencyParser(StructureEstimator):
+@declared
+class DependencyParser(DependencyParserParameters, StructureEstimator):
     """A parser of dependency trees with labelled arcs, trained with a large margin.
 
     Parameters
@@ -113,72 +108,8 @@ class DependencyParser(StructureEstimator):
     [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
     """
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        solver: str | Solver = "larank",
-        loss: str = "hamming",
-        order: int = 2,
-        projective: bool | str = "auto",
-        probability: bool = False,
-        subtypes: bool = True,
-        arc_templates: str | Sequence[str] | None = None,
-        label_templates: str | Sequence[str] | None = None,
-        pair_templates: str | Sequence[str] | None = None,
-        features: Any = None,
-        arc_bits: int | None = None,
-        row_bits: int | None = None,
-        max_length: int = 1000,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.loss = loss
-        self.order = order
-        self.projective = projective
-        self.probability = probability
-        self.subtypes = subtypes
-        self.arc_templates = arc_templates
-        self.label_templates = label_templates
-        self.pair_templates = pair_templates
-        self.features = features
-        self.arc_bits = arc_bits
-        self.row_bits = row_bits
-        self.max_length = max_length
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     _model_class = DependencyModel
     _requires_y = False
-    _constraints = SOLVER_CHOICE | {
-        "loss": Options("hamming", "log"),
-        "order": Interval(Integral, 1, 2, closed="both"),
-        "projective": (FLAG, Options("auto")),
-        "probability": FLAG,
-        "subtypes": FLAG,
-        "arc_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
-        "label_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
-        "pair_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
-        "features": (CALLABLE, Options(None)),
-        "arc_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
-        "row_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
-        "max_length": Interval(Integral, 1),
-    }
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

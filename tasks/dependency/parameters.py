@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Literal
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
-from structsvm.solvers import LaRank
-from structsvm.tasks.common.solver import make_solver
+from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
+from structsvm.solvers import LaRank, Solver
+from structsvm.tasks.common.parameters import CALLABLE, OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
@@ -17,6 +21,30 @@ DEFAULT_C = 0.1
 PASSES = {1: 6, 2: 4}  # by order
 # What features and loss depend on, beside the trees.
 SETTLED = ("projective", "subtypes", "arc_templates", "label_templates", "arc_bits", "row_bits", "loss", "max_length")
+
+# The constraints of parameters: bits of a hash, templates.
+BITS = Interval(Integral, 1, 28, closed="both")
+TEXTS = (Kind((str, list, tuple), "a str or a list of str"), NONE)
+
+
+@declared
+class DependencyParserParameters(Training):
+    """The parameters of `DependencyParser`."""
+
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
+    solver: str | Solver = parameter(*OF_SOLVER, default="larank")
+    loss: str = parameter(Options("hamming", "log"), default="hamming")
+    order: int = parameter(Interval(Integral, 1, 2, closed="both"), default=2)
+    projective: bool | str = parameter(FLAG, Options(AUTO), default=AUTO)
+    probability: bool = parameter(FLAG, default=False)
+    subtypes: bool = parameter(FLAG, default=True)
+    arc_templates: str | Sequence[str] | None = parameter(*TEXTS, default=None)
+    label_templates: str | Sequence[str] | None = parameter(*TEXTS, default=None)
+    pair_templates: str | Sequence[str] | None = parameter(*TEXTS, default=None)
+    features: Any = parameter(CALLABLE, NONE, default=None)
+    arc_bits: int | None = parameter(BITS, NONE, default=None)
+    row_bits: int | None = parameter(BITS, NONE, default=None)
+    max_length: int = parameter(COUNT, default=1000)
 
 
 def make_dependency_solver(params: Any) -> Any:

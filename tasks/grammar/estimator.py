@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,21 +10,18 @@ from numpy.typing import ArrayLike
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import bracket_scores
-from structsvm.parameters import FLAG, Interval, Kind, Options
-from structsvm.solvers import Solver
+from structsvm.parameters import declared
 from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import CALLABLE, SOLVER_CHOICE
-from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import AUTO, BRACKETS, PCFG, TREE, GrammarModel, prepare
-from structsvm.tasks.grammar.parameters import make_grammar_solver
-from structsvm.tasks.grammar.terminals import KINDS
+from structsvm.tasks.grammar.model import GrammarModel, prepare
+from structsvm.tasks.grammar.parameters import PCFG, GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 
-class GrammarParser(StructureEstimator):
+@declared
+class GrammarParser(GrammarParserParameters, StructureEstimator):
     """A parser whose grammar is read off a treebank and whose rules are weighted with a large margin.
 
     Parameters
@@ -132,94 +126,8 @@ class GrammarParser(StructureEstimator):
     (S (NP (NN NN)) (VP (VBZ VBZ) (NP (DT DT) (NN NN))))
     """
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        solver: str | Solver = "larank",
-        loss: str = "hamming",
-        probability: bool = False,
-        rescaling: str = "margin",
-        penalty: str = "linear",
-        terminals: str = "tags",
-        min_count: int = 2,
-        h: int | Literal["auto"] | None = "auto",
-        v: int = 1,
-        span_features: bool | str | Sequence[str] | None = None,
-        features: Any = None,
-        span_bits: int | None = None,
-        max_unary: int | None = None,
-        clean: bool = True,
-        on_no_parse: str = "fragments",
-        decode: str | None = None,
-        prior: str | None = PCFG,
-        smoothing: float = 0.0,
-        max_length: int = 500,
-        max_chart_bytes: int = 2**31,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.loss = loss
-        self.probability = probability
-        self.rescaling = rescaling
-        self.penalty = penalty
-        self.terminals = terminals
-        self.min_count = min_count
-        self.h = h
-        self.v = v
-        self.span_features = span_features
-        self.features = features
-        self.span_bits = span_bits
-        self.max_unary = max_unary
-        self.clean = clean
-        self.on_no_parse = on_no_parse
-        self.decode = decode
-        self.prior = prior
-        self.smoothing = smoothing
-        self.max_length = max_length
-        self.max_chart_bytes = max_chart_bytes
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     _model_class = GrammarModel
     _requires_y = False
-    _constraints = SOLVER_CHOICE | {
-        "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
-        "loss": Options("hamming", "f1", "zero_one", "log"),
-        "probability": FLAG,
-        "rescaling": Options("margin", "slack"),
-        "penalty": Options("linear", "quadratic"),
-        "terminals": Options(*KINDS),
-        "min_count": Interval(Integral, 1),
-        "h": (Interval(Integral, 0), Options(AUTO, None)),
-        "v": Interval(Integral, 1),
-        "span_features": (FLAG, Options(None), Kind((str, list, tuple), "a str or a list of str")),
-        "features": (CALLABLE, Options(None)),
-        "span_bits": (Interval(Integral, 1, 24, closed="both"), Options(None)),
-        "max_unary": (Interval(Integral, 0), Options(None)),
-        "clean": FLAG,
-        "on_no_parse": Options("fragments", "flat", "raise"),
-        "decode": (Options(BRACKETS, TREE), Options(None)),
-        "prior": Options(PCFG, None),
-        "smoothing": Interval(Real, 0.0),
-        "max_length": Interval(Integral, 1),
-        "max_chart_bytes": Interval(Integral, 1, 2**63 - 1, closed="both"),
-    }
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

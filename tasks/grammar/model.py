@@ -36,15 +36,21 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
-from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY, SETTLED, make_templates
+from structsvm.tasks.grammar.parameters import (
+    MANY,
+    PASSES,
+    PASSES_OF_MANY,
+    PCFG,
+    SETTLED,
+    TREE,
+    make_templates,
+)
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.templates import sees_rules
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
-PCFG = "pcfg"
 FRAGMENTS = "fragments"
-TREE, BRACKETS = "tree", "brackets"
 AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Literal
 
+from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
-from structsvm.tasks.common.solver import check_alone, make_solver
+from structsvm.tasks.common.parameters import CALLABLE, OF_C, Training
+from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, make_solver
 from structsvm.tasks.grammar.templates import default_templates, lines
+from structsvm.tasks.grammar.terminals import KINDS
 
 DEFAULT_C = 1.0
 # Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
@@ -16,6 +21,39 @@ SETTLED = (
     *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
     "max_chart_bytes",
 )
+# The solver, and the prior, of relative frequencies.
+PCFG = "pcfg"
+# How scores become a tree: the best one, or the one of the likeliest brackets.
+TREE, BRACKETS = "tree", "brackets"
+
+
+@declared
+class GrammarParserParameters(Training):
+    """The parameters of `GrammarParser`."""
+
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
+    solver: str | Solver = parameter(Options(*SOLVERS, PCFG), Kind(Solver, "a Solver"), default="larank")
+    loss: str = parameter(Options("hamming", "f1", "zero_one", "log"), default="hamming")
+    probability: bool = parameter(FLAG, default=False)
+    rescaling: str = parameter(Options("margin", "slack"), default="margin")
+    penalty: str = parameter(Options("linear", "quadratic"), default="linear")
+    terminals: str = parameter(Options(*KINDS), default="tags")
+    min_count: int = parameter(COUNT, default=2)
+    h: int | Literal["auto"] | None = parameter(Interval(Integral, 0), Options(AUTO, None), default=AUTO)
+    v: int = parameter(COUNT, default=1)
+    span_features: bool | str | Sequence[str] | None = parameter(
+        FLAG, NONE, Kind((str, list, tuple), "a str or a list of str"), default=None
+    )
+    features: Any = parameter(CALLABLE, NONE, default=None)
+    span_bits: int | None = parameter(Interval(Integral, 1, 24, closed="both"), NONE, default=None)
+    max_unary: int | None = parameter(Interval(Integral, 0), NONE, default=None)
+    clean: bool = parameter(FLAG, default=True)
+    on_no_parse: str = parameter(Options("fragments", "flat", "raise"), default="fragments")
+    decode: str | None = parameter(Options(BRACKETS, TREE), NONE, default=None)
+    prior: str | None = parameter(Options(PCFG, None), default=PCFG)
+    smoothing: float = parameter(Interval(Real, 0.0), default=0.0)
+    max_length: int = parameter(COUNT, default=500)
+    max_chart_bytes: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**31)
 
 
 def make_grammar_solver(params: Any) -> Any:

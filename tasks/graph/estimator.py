@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics._counts import has_unlabelled
-from structsvm.parameters import FLAG, Interval, Options
-from structsvm.solvers import Solver
+from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.graph.labels import by_node, encode_labels
 from structsvm.tasks.graph.model import GraphModel, prepare
+from structsvm.tasks.graph.parameters import GraphLabelerParameters
 
 
-class GraphLabeler(StructureEstimator):
+@declared
+class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     """Support vector machine or conditional random field for the labels of the nodes of graphs.
 
     The score of a labelling y of a graph with nodes v, features x_v, and edges e = (a, b), features z_e, is
@@ -121,58 +119,6 @@ class GraphLabeler(StructureEstimator):
 
     _model_class = GraphModel
     _inputs = ("three_d_array", "sparse", "dict")
-    _constraints = SOLVER_CHOICE | {
-        "interactions": Options("auto", "none", "potts", "associative", "symmetric", "full"),
-        "method": Options("auto", "junction", "cut", "relaxed", "expansion"),
-        "loss": Options("hamming", "log"),
-        "max_table": Interval(Integral, 2, 2**28, closed="both"),
-        "neighbours": Options(4, 8),
-        "contrast": FLAG,
-        "probability": FLAG,
-        "class_weight": CLASS_WEIGHT,
-    }
-
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        solver: str | Solver = "larank",
-        interactions: Literal["auto", "none", "potts", "associative", "symmetric", "full"] = "auto",
-        method: Literal["auto", "junction", "cut", "relaxed", "expansion"] = "auto",
-        loss: Literal["hamming", "log"] = "hamming",
-        max_table: int = 2**16,
-        neighbours: Literal[4, 8] = 4,
-        contrast: bool = True,
-        probability: bool = False,
-        class_weight: str | dict[Any, float] | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.interactions = interactions
-        self.method = method
-        self.loss = loss
-        self.max_table = max_table
-        self.neighbours = neighbours
-        self.contrast = contrast
-        self.probability = probability
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -8,7 +8,6 @@ import numpy as np
 
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, TRAINING
 from structsvm.tasks.kernel.model import KernelModel
 
 
@@ -16,7 +15,6 @@ class KernelClassifier(Classifier):
     """Base of the kernel classifiers: a subclass has the parameters of a kernel, of training, and of its solver."""
 
     _model_class = KernelModel
-    _constraints = TRAINING | KERNEL | {"class_weight": CLASS_WEIGHT}
 
     kernel: Any
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
-from structsvm.solvers.kernel.crammer_singer import CrammerSinger
+from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
+from structsvm.solvers.kernel.crammer_singer import CrammerSinger, CrammerSingerParameters
+from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
-class CrammerSingerClassifier(KernelClassifier):
+@declared
+class CrammerSingerClassifier(
+    KernelParameters, CrammerSingerParameters, ClassWeight, Seed, MachineRunning, KernelClassifier
+):
     """MCSVM: the problem of `LaRankClassifier`, solved with its full gradient.
 
     Its memory grows with n_samples times n_classes. It is the reference for LaRank; if the kernel matrix fits into
@@ -41,42 +43,6 @@ class CrammerSingerClassifier(KernelClassifier):
     ['low', 'high']
     """
 
-    _solver_class = CrammerSinger
-    _may_choose = True
+    C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] = "auto",
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 10000,
-        cache_size: float = 200,
-        class_weight: str | dict[Any, float] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
+    _solver_class = CrammerSinger

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-
-from structsvm.solvers.kernel.huller import Huller
+from structsvm.parameters import Seed, declared
+from structsvm.solvers.kernel.huller import Huller, HullerParameters
+from structsvm.tasks.common.parameters import KernelParameters, MachineRunning
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 
-class HullerClassifier(BinaryKernelClassifier):
+@declared
+class HullerClassifier(KernelParameters, HullerParameters, Seed, MachineRunning, BinaryKernelClassifier):
     """Hard-margin support vector machine with a kernel and a bias, trained online.
 
     ``f(x) = <X_P - X_N, Phi(x)> + b`` of the nearest points of the two classes' convex hulls, scaled so that f is 1 and
@@ -50,34 +47,3 @@ class HullerClassifier(BinaryKernelClassifier):
     """
 
     _solver_class = Huller
-
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        max_iter: int = 2,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose

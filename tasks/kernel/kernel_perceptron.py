@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-
-from structsvm.solvers.kernel.perceptron import KernelPerceptron
+from structsvm.parameters import Seed, declared
+from structsvm.solvers.kernel.perceptron import KernelPerceptron, KernelPerceptronParameters
+from structsvm.tasks.common.parameters import KernelParameters, MachineRunning
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
-class KernelPerceptronClassifier(KernelClassifier):
+@declared
+class KernelPerceptronClassifier(KernelParameters, KernelPerceptronParameters, Seed, MachineRunning, KernelClassifier):
     """Multiclass perceptron with kernels (thesis, algorithms 2 and 4): a baseline.
 
     Parameters
@@ -49,40 +46,3 @@ class KernelPerceptronClassifier(KernelClassifier):
     """
 
     _solver_class = KernelPerceptron
-
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        average: bool = True,
-        budget: int | None = None,
-        margin: float = 0.0,
-        max_iter: int = 10,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.average = average
-        self.budget = budget
-        self.margin = margin
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose

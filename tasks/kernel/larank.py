@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
-from structsvm.solvers.kernel.larank import KernelLaRank
+from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
+from structsvm.solvers.kernel.larank import KernelLaRank, KernelLaRankParameters
+from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.online import OnlineKernelClassifier
 
 
-class LaRankClassifier(OnlineKernelClassifier):
+@declared
+class LaRankClassifier(
+    KernelParameters, KernelLaRankParameters, ClassWeight, Seed, MachineRunning, OnlineKernelClassifier
+):
     """Multiclass support vector machine with kernels, trained in few passes.
 
     Minimises ``1/2 |w|^2 + C sum_i xi_i`` subject to ``S(x_i, y_i) >= S(x_i, y) + 1 - xi_i`` for all other classes y
@@ -91,48 +93,6 @@ class LaRankClassifier(OnlineKernelClassifier):
     True
     """
 
-    _solver_class = KernelLaRank
-    _may_choose = True
+    C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] = "auto",
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        schedule: str | tuple[float, float] = "fixed",
-        n_reprocess: float = 1,
-        selection: str = "random",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        cache_size: float = 200,
-        class_weight: str | dict[Any, float] | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.schedule = schedule
-        self.n_reprocess = n_reprocess
-        self.selection = selection
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.random_state = random_state
-        self.probability = probability
-        self.verbose = verbose
+    _solver_class = KernelLaRank

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from structsvm.solvers.kernel.lasvm import LaSVM
+from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
+from structsvm.solvers.kernel.lasvm import LaSVM, LaSVMParameters
 from structsvm.tasks.common.estimator import weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
-from structsvm.tasks.common.solver import is_to_choose
+from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 
-class LaSVMClassifier(BinaryKernelClassifier):
+@declared
+class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, MachineRunning, BinaryKernelClassifier):
     """Support vector machine with a kernel and a bias, trained in one pass.
 
     Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, in the dual: the machine of scikit-learn's
@@ -68,58 +69,10 @@ class LaSVMClassifier(BinaryKernelClassifier):
     True
     """
 
-    _solver_class = LaSVM
-    _pool: Pool | None = None
-    _may_choose = True
+    C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] = "auto",
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_reprocess: float = 1,
-        delta_max: float | None = None,
-        selection: str = "random",
-        max_visits: int | None = None,
-        finishing: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        tau: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: str | dict[Any, float] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_reprocess = n_reprocess
-        self.delta_max = delta_max
-        self.selection = selection
-        self.max_visits = max_visits
-        self.finishing = finishing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.tau = tau
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
+    _solver_class = LaSVM
+    _pool = cast("Pool | None", None)
 
     def _stream_solver(self, before: Any = None) -> Any:
         return super()._stream_solver().set_params(finishing=False)

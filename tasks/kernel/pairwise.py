@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, Literal
 
-from structsvm.solvers.kernel.pairwise import Pairwise
+from structsvm.parameters import POSITIVE, Options, declared, parameter
+from structsvm.solvers.kernel.pairwise import Pairwise, PairwiseParameters
+from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
-class PairwiseClassifier(KernelClassifier):
+@declared
+class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, MachineRunning, KernelClassifier):
     """Support vector machines of all pairs of classes: the machines of scikit-learn's SVC, each at its optimum.
 
     Each minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))`` over the examples of its two classes. The
@@ -43,43 +45,9 @@ class PairwiseClassifier(KernelClassifier):
     ['low', 'high']
     """
 
-    _solver_class = Pairwise
-    _may_choose = True
+    C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] = "auto",
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-2,
-        max_iter: int = 10,
-        cache_size: float = 200,
-        class_weight: str | dict[Any, float] | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
+    _solver_class = Pairwise
 
     @property
     def intercept_(self) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
-from structsvm.solvers.kernel.weston_watkins import WestonWatkins
+from structsvm.parameters import POSITIVE, Options, declared, parameter
+from structsvm.solvers.kernel.weston_watkins import METHODS, WestonWatkins, WestonWatkinsParameters
+from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
-class WestonWatkinsClassifier(KernelClassifier):
+@declared
+class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWeight, MachineRunning, KernelClassifier):
     r"""Multiclass support vector machine of Weston and Watkins, with biases.
 
     One machine for all classes: it minimises
@@ -56,46 +58,10 @@ class WestonWatkinsClassifier(KernelClassifier):
     ['low', 'high']
     """
 
-    _constraints = KernelClassifier._constraints | {"solver": WestonWatkins._constraints["method"]}
-    _solver_class = WestonWatkins
-    _may_choose = True
+    C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
+    solver: str = parameter(Options(*METHODS), default="cycles")
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] = "auto",
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        cache_size: float = 200,
-        solver: str = "cycles",
-        class_weight: str | dict[Any, float] | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.solver = solver
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
+    _solver_class = WestonWatkins
 
     def _make_solver(self, before: Any = None) -> Any:
         return super()._make_solver().set_params(method=self.solver)

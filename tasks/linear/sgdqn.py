@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -10,15 +9,16 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual._weights import checked_array
-from structsvm.parameters import FLAG
-from structsvm.solvers.linear.sgdqn import SGDQN
+from structsvm.parameters import Seed, declared
+from structsvm.solvers.linear.sgdqn import SGDQN, SGDQNParameters
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.labels import check_stream_weight
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, TRAINING
+from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Standardize
 from structsvm.tasks.linear.model import LinearModel
 
 
-class SGDQNClassifier(Classifier):
+@declared
+class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRunning, Classifier):
     """Linear support vector machine by stochastic gradient descent with a diagonal rescaling.
 
     Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i (<w, x_i> + b))``, where |w|^2 counts b, and n no example of weight 0;
@@ -79,44 +79,6 @@ class SGDQNClassifier(Classifier):
 
     _model_class = LinearModel
     _solver_class = SGDQN
-    _constraints = TRAINING | {"class_weight": CLASS_WEIGHT, "standardize": FLAG}
-
-    def __init__(
-        self,
-        alpha: float = 1e-4,
-        *,
-        loss: str = "squared_hinge",
-        method: str = "sgdqn",
-        t0: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        max_iter: int = 5,
-        class_weight: str | dict[Any, float] | None = None,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.method = method
-        self.t0 = t0
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.callbacks import with_callbacks
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
-from structsvm.parameters import FLAG
-from structsvm.solvers.linear.tracking import Tracking
+from structsvm.parameters import Seed, declared
+from structsvm.solvers.linear.tracking import Tracking, TrackingParameters
 from structsvm.stored_values import Array, Stored
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.examples import LabeledRows
-from structsvm.tasks.common.parameters import TRAINING
+from structsvm.tasks.common.parameters import MachineRunning, Standardize
 from structsvm.tasks.linear.model import RECORD, LinearModel
 
 STREAM = RECORD | {
@@ -81,7 +80,8 @@ class TrackingModel(LinearModel):
             raise ValueError(f"{len(self.examples)} examples and the state of {run.state.n_seen}")
 
 
-class TrackingClassifier(Classifier):
+@declared
+class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, Classifier):
     """Linear support vector machine that stays near the optimum of all examples so far.
 
     After each example come `n_reprocess` coordinate ascents on the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w,
@@ -136,38 +136,6 @@ class TrackingClassifier(Classifier):
     _model_class = TrackingModel
     _solver_class = Tracking
     _is_binary = True
-    _constraints = TRAINING | {"standardize": FLAG}
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_reprocess: int = 10,
-        process: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int = 1,
-        standardize: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        probability: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.n_reprocess = n_reprocess
-        self.process = process
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.standardize = standardize
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.probability = probability
-        self.verbose = verbose
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
 from structsvm.oracles.label_sets import MOST_EXACT, MOST_RELATED, all_pairs, chow_liu
-from structsvm.parameters import FLAG, Options
+from structsvm.parameters import FLAG, Options, declared, parameter
 from structsvm.solvers import Solver
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
 
 
-class MultilabelClassifier(ClassifierMixin, TaskEstimator):
+@declared
+class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     """Linear classifier whose outputs are sets of labels, with weights for pairs of labels (Finley and Joachims 2008).
 
     A set y, as indicators, scores ``sum_j <w_j, x> y_j + sum_{(j, k)} t_jk y_j y_k``. Minimises
@@ -89,50 +90,15 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     [('a', 'b'), ('c',)]
     """
 
+    loss: Literal["hamming", "subset", "f1", "log"] = parameter(Options(*LOSSES), default="hamming", kw_only=False)
+    interactions: Literal["auto", "none", "tree", "full"] = parameter(Options(*INTERACTIONS), default=AUTO)
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
+    solver: str | Solver = parameter(*OF_SOLVER, default="larank")
+    fit_intercept: bool = parameter(FLAG, default=True)
+    standardize: bool = parameter(FLAG, default=True)
+    probability: bool = parameter(FLAG, default=False)
+
     _model_class = MultilabelModel
-    _constraints = SOLVER_CHOICE | {
-        "loss": Options(*LOSSES),
-        "interactions": Options(*INTERACTIONS),
-        "fit_intercept": FLAG,
-        "standardize": FLAG,
-        "probability": FLAG,
-    }
-
-    def __init__(
-        self,
-        loss: Literal["hamming", "subset", "f1", "log"] = "hamming",
-        *,
-        interactions: Literal["auto", "none", "tree", "full"] = "auto",
-        C: float | Literal["auto"] | None = "auto",
-        solver: str | Solver = "larank",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        probability: bool = False,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.interactions = interactions
-        self.C = C
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.probability = probability
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.metrics import break_even_point, ordered_pairs, precision_at_k
-from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.parameters import COUNT, FLAG, NONE, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
-from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.parameters import OF_C, Training, check_unchanged
+from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 
 
-class MultivariateClassifier(Classifier):
+@declared
+class MultivariateClassifier(Training, Classifier):
     """Linear classifier of two classes that minimises a loss of the whole sample, such as 1 - F1 (Joachims 2005).
 
     Minimises ``1/2 |w|^2 + C n xi``, where for all labellings (for "roc_area": orders) y' of the n training rows
@@ -88,52 +87,20 @@ class MultivariateClassifier(Classifier):
     True
     """
 
+    loss: Literal["roc_area", "f1", "error", "prec_at_k", "prbep"] = parameter(
+        Options(*SAMPLE_LOSSES), default="roc_area", kw_only=False
+    )
+    k: int | None = parameter(COUNT, NONE, default=None)
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
+    solver: str | Solver = parameter(
+        Options("cutting_plane", "larank", "frank_wolfe"), Kind(Solver, "a Solver"), default="cutting_plane"
+    )
+    fit_intercept: bool = parameter(FLAG, default=True)
+    standardize: bool = parameter(FLAG, default=True)
+
     _model_class = SampleModel
     _is_binary = True
-    _constraints = SOLVER_CHOICE | {
-        "loss": Options(*SAMPLE_LOSSES),
-        "k": (Interval(Integral, 1), Options(None)),
-        "solver": (Options("cutting_plane", "larank", "frank_wolfe"), Kind(Solver, "a Solver")),
-        "fit_intercept": FLAG,
-        "standardize": FLAG,
-    }
     probability = False
-
-    def __init__(
-        self,
-        loss: Literal["roc_area", "f1", "error", "prec_at_k", "prbep"] = "roc_area",
-        *,
-        k: int | None = None,
-        C: float | Literal["auto"] | None = "auto",
-        solver: str | Solver = "cutting_plane",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
-    def _allowed(self) -> dict[str, Any]:
-        return self._constraints
 
     def _make_solver(self, before: Any = None) -> Any:
         return make_solver(self)

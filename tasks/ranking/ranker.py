@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG, Interval, Options
+from structsvm.parameters import declared
 from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import SOLVER_CHOICE
-from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
+from structsvm.tasks.ranking.model import RankerModel, prepare
+from structsvm.tasks.ranking.parameters import RankerParameters
 
 
-class Ranker(TaskEstimator):
+@declared
+class Ranker(RankerParameters, TaskEstimator):
     """Linear scores that rank the rows of each query by their grades.
 
     Minimises ``1/2 |w|^2 + C sum_q xi_q``, where for all rankings (for "pairs": orders of pairs) y' of query q
@@ -76,43 +75,6 @@ class Ranker(TaskEstimator):
     """
 
     _model_class = RankerModel
-    _constraints = SOLVER_CHOICE | {
-        "loss": Options(*RANKER_LOSSES),
-        "k": (Interval(Integral, 1), Options(None)),
-        "standardize": FLAG,
-    }
-
-    def __init__(
-        self,
-        loss: Literal["pairs", "map", "ndcg"] = "ndcg",
-        *,
-        k: int | None = None,
-        C: float | Literal["auto"] | None = "auto",
-        solver: Any = "larank",
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.solver = solver
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

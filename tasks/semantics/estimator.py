@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
-from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options, checked_k
-from structsvm.solvers import LatentSVM, Solver
-from structsvm.solvers.base import DualSolver
-from structsvm.structures.meanings import MeaningGrammar, format_meaning
+from structsvm.parameters import checked_k, declared
+from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import CALLABLE, TRAINING, check_settled
-from structsvm.tasks.common.solver import AUTO
-from structsvm.tasks.semantics._ospas import STRATEGIES
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.bags import BagModel
-from structsvm.tasks.semantics.features import MAX_WINDOW
-from structsvm.tasks.semantics.hybrid import DUAL, LOSSES, HybridModel, checked_features, describe, make_learner
-from structsvm.tasks.semantics.likelihood import LEARNERS, USUAL
-from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, describe, make_learner
+from structsvm.tasks.semantics.parameters import SemanticParserParameters
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
-# OSPAS has no gap to stop at.
-WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
-OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
 
-
-class SemanticParser(StructureEstimator):
+@declared
+class SemanticParser(SemanticParserParameters, StructureEstimator):
     """Semantic parser that learns from sentences and bags of candidate meanings.
 
     A meaning is a tree of units (relations, names), each of which covers a stretch of words, or none (Lu 2014). One
@@ -139,89 +126,6 @@ class SemanticParser(StructureEstimator):
     """
 
     _model_class = BagModel
-    _constraints = OSPAS_TRAINING | {
-        "C": (POSITIVE, Options(AUTO)),
-        "strategy": Options(*STRATEGIES),
-        "method": Options(HybridModel.method, SemanticModel.method),
-        "solver": (Options(*LEARNERS, *DUAL), Kind((DualSolver, LatentSVM), "a solver of the dual")),
-        "loss": Options(*LOSSES),
-        "features": Kind((list, tuple), "a sequence of names of features"),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "average": FLAG,
-        "refine": Interval(Integral, 0),
-        "window": WINDOW,
-        "ngrams": Interval(Integral, 1, MAX_WINDOW, closed="both"),
-        "role_window": WINDOW,
-        "grammar": (
-            Kind((MeaningGrammar, str, os.PathLike), "a MeaningGrammar, the text of one, or a path"),
-            Options(None),
-        ),
-        "max_meanings": (Interval(Integral, 1), Options(None)),
-        "complete": FLAG,
-        "fold_constants": FLAG,
-        "abstain_below": (Interval(Real, 0.0, 1.0, closed="both"), Options(None)),
-        "executor": (CALLABLE, Options(None)),
-        "lexicon": (Kind(dict, "a dict from phrases to names"), Options(None)),
-        "lowercase": FLAG,
-    }
-
-    def __init__(
-        self,
-        C: float | str = AUTO,
-        *,
-        method: str = "hybrid",
-        solver: str | Solver = "likelihood",
-        loss: str = "hamming",
-        features: Sequence[str] = USUAL,
-        strategy: str = "order_free",
-        max_iter: int | None = None,
-        average: bool = False,
-        refine: int = 0,
-        window: int = 0,
-        ngrams: int = 1,
-        role_window: int = 2,
-        grammar: Any = None,
-        max_meanings: int | None = None,
-        complete: bool = True,
-        fold_constants: bool = False,
-        abstain_below: float | None = None,
-        lexicon: dict[str, str] | None = None,
-        executor: Any = None,
-        lowercase: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.method = method
-        self.solver = solver
-        self.loss = loss
-        self.features = features
-        self.strategy = strategy
-        self.max_iter = max_iter
-        self.average = average
-        self.refine = refine
-        self.window = window
-        self.ngrams = ngrams
-        self.role_window = role_window
-        self.grammar = grammar
-        self.max_meanings = max_meanings
-        self.complete = complete
-        self.fold_constants = fold_constants
-        self.abstain_below = abstain_below
-        self.lexicon = lexicon
-        self.executor = executor
-        self.lowercase = lowercase
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -15,7 +15,6 @@ unknown ones.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import Counter, defaultdict
@@ -41,7 +40,7 @@ from structsvm.oracles.hybrid import (
     border_attributes,
     word_attributes,
 )
-from structsvm.parameters import POSITIVE, seed_from
+from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import Units
@@ -360,7 +359,8 @@ class LikelihoodRun(Run):
         return half_norm(self.weights), np.nan
 
 
-class BagLikelihood(Solver):
+@declared
+class BagLikelihood(Seed, Checkpoints, Solver):
     """AdaGrad on the likelihood of bags of meanings; it claims no objective, which is not concave.
 
     Parameters
@@ -375,26 +375,11 @@ class BagLikelihood(Solver):
         As for `LaRank`.
     """
 
+    C: float = parameter(POSITIVE, default=STEP, kw_only=False)
+    max_iter: int = parameter(COUNT, default=10)
+
     needs = frozenset({"meanings in bags"})
     completes = True
-    max_iter: int
-
-    _constraints = Solver._constraints | {"C": POSITIVE}
-
-    def __init__(
-        self,
-        C: float = STEP,
-        *,
-        max_iter: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def formulation(self) -> Any:
         return HybridProblem.formulation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from numbers import Integral
 from typing import Any
@@ -13,7 +12,18 @@ from numpy.typing import NDArray
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
-from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Options,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import WeightRun
 from structsvm.tasks.common.solver import AUTO
@@ -88,7 +98,8 @@ class OspasRun(WeightRun):
             self.state.rebind(self.problem.with_meanings(chosen))
 
 
-class Ospas(Solver):
+@declared
+class Ospas(Seed, Checkpoints, Solver):
     """OSPAS (thesis, algorithm 24): symbols for words and roles for symbols, from bags; it claims no objective.
 
     Parameters
@@ -110,36 +121,13 @@ class Ospas(Solver):
         As for `LaRank`.
     """
 
+    C: float = parameter(POSITIVE, default=0.1, kw_only=False)
+    strategy: str = parameter(Options(*STRATEGIES), default="order_free")
+    average: bool = parameter(FLAG, default=False)
+    refine: int = parameter(Interval(Integral, 0), default=0)
+    max_iter: int = parameter(COUNT, default=1)
+
     needs = frozenset({"words in bags"})
-    max_iter: int
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "strategy": Options(*STRATEGIES),
-        "average": FLAG,
-        "refine": Interval(Integral, 0),
-    }
-
-    def __init__(
-        self,
-        C: float = 0.1,
-        *,
-        strategy: str = "order_free",
-        average: bool = False,
-        refine: int = 0,
-        max_iter: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.strategy = strategy
-        self.average = average
-        self.refine = refine
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     @property
     def n_passes(self) -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from itertools import chain, count, pairwise
-from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,22 +12,20 @@ from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.metrics._labels import check_sequences
-from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.parameters import declared
 from structsvm.shards.sequences import SequenceShards
-from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of
-from structsvm.tasks.sequence.segments import MOST_TOKENS
+from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
 
 
-class SequenceLabeler(StructureEstimator):
+@declared
+class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     """Support vector machine or conditional random field for label sequences.
 
     Parameters
@@ -148,78 +143,9 @@ class SequenceLabeler(StructureEstimator):
     [['DT', 'NN', 'VB']]
     """
 
-    def __init__(
-        self,
-        C: float | Literal["auto"] | None = "auto",
-        *,
-        solver: str | Solver = "larank",
-        inference: str = "exact",
-        order: int | None = None,
-        templates: Any = None,
-        min_count: int = 1,
-        hash_bits: int | None = None,
-        bigrams: str | Sequence[str] | None = None,
-        constraints: Any = None,
-        broken: str = "refuse",
-        end: bool = False,
-        segments: bool = False,
-        segment_length: int | None = None,
-        loss: str = "auto",
-        probability: bool = True,
-        class_weight: str | dict[Any, float] | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.C = C
-        self.solver = solver
-        self.inference = inference
-        self.order = order
-        self.templates = templates
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.bigrams = bigrams
-        self.constraints = constraints
-        self.broken = broken
-        self.end = end
-        self.segments = segments
-        self.segment_length = segment_length
-        self.loss = loss
-        self.probability = probability
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.verbose = verbose
-
     _model_class = SequenceModel
     # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
     _inputs = ("three_d_array", "sparse", "dict", "string")
-    _constraints = SOLVER_CHOICE | {
-        "inference": Options("exact", "greedy"),
-        "order": (Interval(Integral, 0), Options(None)),
-        "min_count": Interval(Integral, 1),
-        "hash_bits": (Interval(Integral, 1, 30, closed="both"), Options(None)),
-        "bigrams": (Kind((str, list, tuple), "a name or a list of names"), Options(None)),
-        "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
-        "broken": Options("refuse", "repair", "predict"),
-        "end": FLAG,
-        "segments": FLAG,
-        "segment_length": (Interval(Integral, 2, MOST_TOKENS, closed="both"), Options(None)),
-        "loss": Options("auto", "hamming", "zero_one", "log"),
-        "probability": FLAG,
-        "class_weight": CLASS_WEIGHT,
-    }
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -5,24 +5,51 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Literal
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import ConditionalLikelihood
+from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
+from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training, check_settled
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import has_tag, label_masks
-from structsvm.tasks.sequence.segments import tags_of_types
+from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
 # What "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
 USUAL_LOSS = "hamming"
+
+
+@declared
+class SequenceLabelerParameters(Training):
+    """The parameters of `SequenceLabeler`."""
+
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
+    solver: str | Solver = parameter(*OF_SOLVER, default="larank")
+    inference: str = parameter(Options("exact", "greedy"), default="exact")
+    order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
+    templates: Any = parameter(default=None)
+    min_count: int = parameter(COUNT, default=1)
+    hash_bits: int | None = parameter(Interval(Integral, 1, 30, closed="both"), NONE, default=None)
+    bigrams: str | Sequence[str] | None = parameter(
+        Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
+    )
+    constraints: Any = parameter(Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None)
+    broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
+    end: bool = parameter(FLAG, default=False)
+    segments: bool = parameter(FLAG, default=False)
+    segment_length: int | None = parameter(Interval(Integral, 2, MOST_TOKENS, closed="both"), NONE, default=None)
+    loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
+    probability: bool = parameter(FLAG, default=True)
+    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
 
 
 def possible_losses(params: Any) -> tuple[str, ...]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.model_file import read_model, unsound, write_model
-from structsvm.parameters import Interval
+from structsvm.parameters import Constraints, Interval, declared, parameter, validate
 from structsvm.stored_values import Count
 from structsvm.structures.dependencies import DependencyTree
+from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
@@ -24,6 +25,7 @@ KIND = "tagged"
 PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParser)}  # that a file can hold
 
 
+@declared
 class TaggedParser(BaseEstimator):
     """A parser of words alone: a tagger predicts their tags for a parser that was trained on such tags.
 
@@ -58,10 +60,10 @@ class TaggedParser(BaseEstimator):
     True
     """
 
-    def __init__(self, parser: Any = None, tagger: Any = None, *, n_folds: int = 5) -> None:
-        self.parser = parser
-        self.tagger = tagger
-        self.n_folds = n_folds
+    parser: Any = parameter(default=None, kw_only=False)
+    tagger: Any = parameter(default=None, kw_only=False)
+    n_folds: int = parameter(Interval(Integral, 2), default=5)
+    _constraints: ClassVar[Constraints]
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train the tagger, and the parser on tags predicted for held-out sentences.
@@ -85,11 +87,7 @@ class TaggedParser(BaseEstimator):
             For fewer sentences than folds, a word without a tag (the message names sentence and word), and for what
             tagger or parser refuse.
         """
-        allowed = Interval(Integral, 2)
-        if not allowed.accepts(self.n_folds):
-            raise ValueError(
-                f"The 'n_folds' parameter of TaggedParser must be {allowed}. Got {self.n_folds!r} instead."
-            )
+        validate(self, self._constraints)
         tokens = tokens_of(X)
         if len(tokens) < self.n_folds:
             raise ValueError(f"{len(tokens)} sentences cannot be divided into n_folds={self.n_folds}")

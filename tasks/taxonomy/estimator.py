@@ -5,35 +5,33 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-import collections.abc
-import os
-from numbers import Integral
 from types import SimpleNamespace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.metrics._counts import has_unlabelled
-from structsvm.parameters import FLAG, Interval, Options, checked_k
-from structsvm.solvers.base import Solver
+from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
+from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
-from structsvm.tasks.common.solver import AUTO, is_log, make_solver
+from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
+from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
@@ -46,17 +44,8 @@ def as_texts(X: Any) -> Any:
     return X
 
 
-class AnyMatrix:
-    """Accepts arrays, lists of rows and sparse matrices; `fit` checks their numbers."""
-
-    def accepts(self, value: Any) -> Any:
-        return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
-
-    def __str__(self) -> str:
-        return "a matrix"
-
-
-class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
+@declared
+class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEstimator):
     """Support vector machine for classes in a taxonomy; without one, a linear multiclass machine.
 
     A document is assigned to the class y of highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
@@ -169,70 +158,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     ['Toys > Games > Chess']
     """
 
-    def __init__(
-        self,
-        taxonomy: Any = None,
-        *,
-        loss: Any = "auto",
-        attributes: Any = "ancestors",
-        leaf_only: bool = True,
-        C: float | Literal["auto"] | None = "auto",
-        solver: str | Solver = "larank",
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        kernel: str | collections.abc.Callable[..., Any] | None = None,
-        gamma: str | float = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        class_weight: str | dict[Any, float] | None = None,
-        vectorizer: Any = None,
-        max_weights: int = 2**25,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.loss = loss
-        self.attributes = attributes
-        self.leaf_only = leaf_only
-        self.C = C
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.vectorizer = vectorizer
-        self.max_weights = max_weights
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.warm_start = warm_start
-        self.verbose = verbose
-
     _model_class = TaxonomyModel
-    _constraints = SOLVER_CHOICE | {
-        "loss": (Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix()),
-        "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
-        "leaf_only": FLAG,
-        "fit_intercept": FLAG,
-        "standardize": FLAG,
-        "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
-        **{name: KERNEL[name] for name in ("gamma", "degree", "coef0")},
-        "class_weight": CLASS_WEIGHT,
-        "max_weights": Interval(Integral, 1, 2**63 - 1, closed="both"),
-    }
-
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -1,5 +1,7 @@
-"""Declared parameters: what is accepted, what the messages say, scikit-learn's contract."""
+"""Declared parameters: the constructor, what is accepted, what the messages say, scikit-learn's contract."""
 
+import dataclasses
+import inspect
 import pickle
 import re
 
@@ -9,7 +11,22 @@ from python_oracles import Data
 from sklearn.base import clone
 
 from structsvm import LaRank, PassiveAggressive, Perceptron
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    RANDOM_STATE,
+    Constructor,
+    Interval,
+    Options,
+    Parameters,
+    Seed,
+    Verbose,
+    declared,
+    parameter,
+    seed_from,
+)
 
 SOLVERS = [LaRank, PassiveAggressive, Perceptron]
 
@@ -168,3 +185,69 @@ def test_numbers_are_bounded(solver):
     with pytest.raises(ValueError, match=r"The '\w+' parameter of LaRank must be an? .* in the range"):
         solver.validate()
     LaRank(max_iter=2**31 - 1, n_reprocess=1e6).validate()
+
+
+@declared
+class Depth:
+    depth: int | None = parameter(COUNT, NONE, default=None)
+
+
+@declared
+class Base(Seed, Parameters):
+    x: float = parameter(kw_only=False)
+    shape: str = parameter(Options("tree", "chain"), default="tree", kw_only=False)
+    start_from: str = parameter(Options("left", "right"), default="left", alias="start")
+
+    def start(self):
+        return self.start_from
+
+
+@declared
+class Leaf(Depth, Base, Verbose):
+    random_state: int = parameter(COUNT, default=1)
+
+
+def test_signatures():
+    """The positional parameters, those of the class, those of its bases in their order; each at its first place."""
+    assert str(inspect.signature(Base)) == (
+        "(x: float, shape: str = 'tree', *, start: str = 'left', "
+        "random_state: 'int | np.random.RandomState | None' = None) -> 'None'"
+    )
+    assert [*inspect.signature(Leaf).parameters] == ["x", "shape", "random_state", "depth", "start", "verbose"]
+    assert [field.name for field in dataclasses.fields(Leaf)][4:] == ["start_from", "verbose"]
+
+
+def test_constructors_store():
+    made = Leaf(0.5, "chain", start="right")
+    assert vars(made) == {
+        "x": 0.5,
+        "shape": "chain",
+        "random_state": 1,
+        "depth": None,
+        "start_from": "right",
+        "verbose": False,
+    }
+    assert made.start() == "right" and made != Leaf(0.5, "chain", start="right")
+    with pytest.raises(TypeError, match=r"Leaf.__init__\(\) got an unexpected keyword argument 'deep'"):
+        Leaf(0.5, deep=3)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Leaf()
+
+
+def test_constructors_are_compiled_once_when_they_are_first_used():
+    @declared
+    class Late(Depth):
+        pass
+
+    class User(Late):
+        def __init__(self):
+            super().__init__(depth=3)
+
+    assert isinstance(vars(Late)["__init__"], Constructor)
+    assert User().depth == 3
+    assert vars(Late)["__init__"] is Late.__init__ and inspect.isfunction(Late.__init__)
+
+
+def test_constraints_are_inherited():
+    assert Leaf._constraints["random_state"] == (COUNT,)
+    assert [*Leaf._constraints] == ["shape", "random_state", "depth", "start", "verbose"]

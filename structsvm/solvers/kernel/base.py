@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from structsvm.checkpoint import COUNTS
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
-from structsvm.parameters import POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array, Table
@@ -98,12 +97,6 @@ class KernelSolver(Solver):
     cache_size: float
     needs = frozenset({"kernel"})
     run_type: type[KernelRun] = KernelDualRun
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "cache_size": POSITIVE,
-    }
 
     def formulation(self) -> Any:
         return KernelProblem.formulation

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SolveSchedule
 from structsvm.kernel._full_gradient import FullGradient
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter
 from structsvm.solvers.kernel.base import KernelSolver, check_size
 from structsvm.stored_values import Array
 
@@ -25,7 +21,17 @@ STATES["full_gradient"] = counters(5) | {
 }
 
 
-class CrammerSinger(KernelSolver):
+@declared
+class CrammerSingerParameters:
+    """The parameters that `CrammerSinger` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=10000)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class CrammerSinger(CrammerSingerParameters, Seed, Checkpoints, KernelSolver):
     """MCSVM: the same dual as that of `KernelLaRank`, with all its derivatives stored.
 
     A pass goes through the examples that are violated by at least a share of the largest violation at its beginning,
@@ -57,32 +63,10 @@ class CrammerSinger(KernelSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+
     takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
-
-    _constraints = KernelSolver._constraints | {
-        "tol": Interval(Real, 0.0, closed="neither"),
-        "max_iter": Interval(Integral, 1),
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        max_iter: int = 10000,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         if first:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from structsvm._warnings import warn
 from structsvm.checkpoint import COUNTS, STATES, counters
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.kernel._huller import HullerState
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelRun, KernelSolver
 from structsvm.stored_values import Array
@@ -64,7 +62,16 @@ class HullerRun(KernelRun):
             )
 
 
-class Huller(KernelSolver):
+@declared
+class HullerParameters:
+    """The parameters that `Huller` and its classifier share."""
+
+    max_iter: int = parameter(COUNT, default=2)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class Huller(HullerParameters, Seed, Checkpoints, KernelSolver):
     """The Huller (thesis, algorithms 9 and 10; Bordes and Bottou 2005).
 
     Brings the nearest points of the two classes' convex hulls together: the hard-margin machine, if there is one.
@@ -94,25 +101,8 @@ class Huller(KernelSolver):
     C = 1.0
     tol = None
 
-    _constraints = KernelSolver._constraints | {"max_iter": Interval(Integral, 1)}
-
     needs = TWO_CLASSES
     run_type = HullerRun
-
-    def __init__(
-        self,
-        *,
-        max_iter: int = 2,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return HullerState(problem.gram, problem.y, C, cache_size=self.cache_size, first=first, seed=seed)

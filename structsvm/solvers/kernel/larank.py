@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
-from structsvm.parameters import N_REPROCESS, Interval, Kind, Options
+from structsvm.parameters import (
+    COUNT,
+    N_REPROCESS,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Kind,
+    Options,
+    Seed,
+    declared,
+    parameter,
+)
 from structsvm.solvers.kernel.base import VECTORS, KernelSolver
 from structsvm.stored_values import Array
 
@@ -32,7 +39,24 @@ STATES["kernel_dual"] = {
 }
 
 
-class KernelLaRank(KernelSolver):
+@declared
+class KernelLaRankParameters:
+    """The parameters that `KernelLaRank` and its classifier share."""
+
+    schedule: str | tuple[float, float] = parameter(
+        Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
+        Kind((tuple, list), "a pair of floats"),
+        default="fixed",
+    )
+    n_reprocess: float = parameter(N_REPROCESS, default=1)
+    selection: str = parameter(Options("random", "gain"), default="random")
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     """LaRank for kernels (Bordes and others 2007).
 
     Maximises the dual of ``1/2 |w|^2 + C sum_i xi_i`` with the joint kernel ``k(x, x') <L(y), L(y')>``.
@@ -76,42 +100,9 @@ class KernelLaRank(KernelSolver):
     2
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+
     usual_passes = 2
-
-    _constraints = KernelSolver._constraints | {
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "schedule": (
-            Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
-            Kind((tuple, list), "a pair of floats"),
-        ),
-        "n_reprocess": N_REPROCESS,
-        "selection": Options("random", "gain"),
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        schedule: str | tuple[float, float] = "fixed",
-        n_reprocess: float = 1,
-        selection: str = "random",
-        max_iter: int | None = None,
-        tol: float | None = None,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.schedule = schedule
-        self.n_reprocess = n_reprocess
-        self.selection = selection
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def validate(self) -> None:
         super().validate()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,18 @@ from numpy.typing import NDArray
 from structsvm._warnings import warn
 from structsvm.checkpoint import COUNTS, STATES, counters
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
-from structsvm.parameters import FLAG, N_REPROCESS, POSITIVE, Interval, Options
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    N_REPROCESS,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Options,
+    Seed,
+    declared,
+    parameter,
+)
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelDualRun, KernelSolver
 from structsvm.stored_values import Array
@@ -63,7 +72,23 @@ class LaSVMRun(KernelDualRun):
             self.seconds += time.perf_counter() - begin
 
 
-class LaSVM(KernelSolver):
+@declared
+class LaSVMParameters:
+    """The parameters that `LaSVM` and its classifier share."""
+
+    n_reprocess: float = parameter(N_REPROCESS, default=1)
+    delta_max: float | None = parameter(POSITIVE, NONE, default=None)
+    selection: str = parameter(Options(*SELECTIONS), default="random")
+    max_visits: int | None = parameter(COUNT, NONE, default=None)
+    finishing: bool = parameter(FLAG, default=True)
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+    tau: float = parameter(POSITIVE, default=1e-3)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class LaSVM(LaSVMParameters, Seed, Checkpoints, KernelSolver):
     """LaSVM (thesis, algorithms 11 to 14; Bordes and others 2005).
 
     Maximises the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, the machine of LIBSVM's C-SVC.
@@ -108,51 +133,12 @@ class LaSVM(KernelSolver):
     2
     """
 
-    usual_passes = 1
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
 
-    _constraints = KernelSolver._constraints | {
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "n_reprocess": N_REPROCESS,
-        "delta_max": (POSITIVE, Options(None)),
-        "selection": Options(*SELECTIONS),
-        "max_visits": (Interval(Integral, 1), Options(None)),
-        "finishing": FLAG,
-        "tau": POSITIVE,
-    }
+    usual_passes = 1
 
     needs = TWO_CLASSES
     run_type = LaSVMRun
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_reprocess: float = 1,
-        delta_max: float | None = None,
-        selection: str = "random",
-        max_visits: int | None = None,
-        finishing: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        tau: float = 1e-3,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.n_reprocess = n_reprocess
-        self.delta_max = delta_max
-        self.selection = selection
-        self.max_visits = max_visits
-        self.finishing = finishing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.tau = tau
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return LaSVMState(

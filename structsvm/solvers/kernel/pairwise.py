@@ -16,10 +16,8 @@ among the examples of a class serve all of its machines; those of two classes se
 
 from __future__ import annotations
 
-import os
 import time
 from itertools import combinations
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from structsvm.dual._weights import checked_array, checked_counters
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._lasvm import LaSVMState
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, POSITIVE, Checkpoints, declared, parameter
 from structsvm.result import relative_gap
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
 from structsvm.stored_values import Array
@@ -62,7 +60,17 @@ class PairwiseRun(KernelDualRun):
             self.state.tau *= SHRINK
 
 
-class Pairwise(KernelSolver):
+@declared
+class PairwiseParameters:
+    """The parameters that `Pairwise` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-2)
+    max_iter: int = parameter(COUNT, default=10)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class Pairwise(PairwiseParameters, Checkpoints, KernelSolver):
     """Machines of all pairs of classes, to a certified gap.
 
     Parameters
@@ -90,31 +98,11 @@ class Pairwise(KernelSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+
     takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
     run_type = PairwiseRun
-
-    _constraints = {name: allowed for name, allowed in KernelSolver._constraints.items() if name != "random_state"} | {
-        "tol": Interval(Real, 0.0, closed="neither"),
-        "max_iter": Interval(Integral, 1),
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-2,
-        max_iter: int = 10,
-        cache_size: float = 200,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         if first:

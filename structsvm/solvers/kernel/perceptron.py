@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernel_perceptron import KernelPerceptronState
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
-from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Interval,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import VECTORS, KernelRun
 
@@ -32,7 +40,19 @@ class KernelPerceptronRun(KernelRun):
         super().start_pass()
 
 
-class KernelPerceptron(Solver):
+@declared
+class KernelPerceptronParameters:
+    """The parameters that `KernelPerceptron` and its classifier share."""
+
+    average: bool = parameter(FLAG, default=True)
+    budget: int | None = parameter(COUNT, NONE, default=None)
+    margin: float = parameter(Interval(Real, 0.0), default=0.0)
+    max_iter: int = parameter(COUNT, default=10)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class KernelPerceptron(KernelPerceptronParameters, Seed, Checkpoints, Solver):
     """The kernel perceptron: no loss, no margin, no dual; a baseline.
 
     Parameters
@@ -47,7 +67,8 @@ class KernelPerceptron(Solver):
         classes twice the beta of algorithm 4).
     max_iter : int, default=10
         Passes over the data.
-    cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
+    cache_size, random_state, checkpoint, checkpoint_every
+        As for `KernelLaRank`.
 
     Examples
     --------
@@ -64,35 +85,6 @@ class KernelPerceptron(Solver):
     needs = frozenset({"kernel", "independent labels"})
     tol = None
     C = 1.0  # sample weights are the lengths of steps
-
-    _constraints = Solver._constraints | {
-        "average": FLAG,
-        "budget": (Interval(Integral, 1), Options(None)),
-        "margin": Interval(Real, 0.0),
-        "cache_size": POSITIVE,
-        "max_iter": Interval(Integral, 1),
-    }
-
-    def __init__(
-        self,
-        *,
-        average: bool = True,
-        budget: int | None = None,
-        margin: float = 0.0,
-        max_iter: int = 10,
-        cache_size: float = 200,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.average = average
-        self.budget = budget
-        self.margin = margin
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def validate(self) -> None:
         super().validate()

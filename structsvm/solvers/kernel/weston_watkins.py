@@ -20,9 +20,7 @@ over all examples gives the best biases and with them the exact duality gap (`st
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,7 @@ from structsvm.kernel._circulation import Circulation
 from structsvm.kernel._cycles import Arcs, CycleSteps
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Options, declared, parameter
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
 from structsvm.stored_values import Array
 
@@ -67,7 +65,21 @@ class WestonWatkinsRun(KernelDualRun):
         return self.state.programme.biases.copy()
 
 
-class WestonWatkins(KernelSolver):
+# How the dual is solved.
+METHODS = ("cycles", "frank_wolfe")
+
+
+@declared
+class WestonWatkinsParameters:
+    """The parameters that `WestonWatkins` and its classifier share."""
+
+    tol: float = parameter(POSITIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=1000)
+    cache_size: float = parameter(POSITIVE, default=200)
+
+
+@declared
+class WestonWatkins(WestonWatkinsParameters, Checkpoints, KernelSolver):
     """The dual of Weston and Watkins' machine, to a certified gap.
 
     Parameters
@@ -97,34 +109,12 @@ class WestonWatkins(KernelSolver):
     'converged'
     """
 
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    method: str = parameter(Options(*METHODS), default="cycles")
+
     takes_base = False
     run_type = WestonWatkinsRun
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
-
-    _constraints = {name: allowed for name, allowed in KernelSolver._constraints.items() if name != "random_state"} | {
-        "method": Options("cycles", "frank_wolfe"),
-        "tol": Interval(Real, 0.0, closed="neither"),
-        "max_iter": Interval(Integral, 1),
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        method: str = "cycles",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        cache_size: float = 200,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         if base is not None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,19 @@ from structsvm.dual.parallel import n_threads, parallel_map
 from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
 from structsvm.linear.machines import MachineSchedule, parts_of
 from structsvm.linear.problem import LinearProblem
-from structsvm.parameters import FLAG, N_JOBS, POSITIVE, Interval, Options, seed_from
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Checkpoints,
+    Jobs,
+    Options,
+    Seed,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
@@ -61,7 +71,21 @@ class GradientRun(Run):
             return 0.5 * float(np.sum(self.weights.astype(np.float64) ** 2)), np.nan
 
 
-class SGDQN(Solver):
+@declared
+class SGDQNParameters:
+    """The parameters that `SGDQN` and its classifier share."""
+
+    alpha: float = parameter(POSITIVE, default=1e-4, kw_only=False)
+    loss: str = parameter(Options(*LOSSES), default="squared_hinge")
+    method: str = parameter(Options(*METHODS), default="sgdqn")
+    t0: float | None = parameter(POSITIVE, NONE, default=None)
+    average: bool = parameter(FLAG, default=False)
+    fit_intercept: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=5)
+
+
+@declared
+class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
     """Stochastic gradient descent with a diagonal rescaling (thesis, chapter 3; Bordes, Bottou and Gallinari 2009).
 
     Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i <w, x_i>)``, for each label against the rest; of two labels, once.
@@ -105,44 +129,6 @@ class SGDQN(Solver):
 
     needs = frozenset({"feature rows"})
     tol = None
-
-    _constraints = Solver._constraints | {
-        "alpha": POSITIVE,
-        "loss": Options(*LOSSES),
-        "method": Options(*METHODS),
-        "t0": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "average": FLAG,
-        "fit_intercept": FLAG,
-        "max_iter": Interval(Integral, 1),
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(
-        self,
-        alpha: float = 1e-4,
-        *,
-        loss: str = "squared_hinge",
-        method: str = "sgdqn",
-        t0: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        max_iter: int = 5,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.method = method
-        self.t0 = t0
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     @property
     def has_intercept(self) -> bool:

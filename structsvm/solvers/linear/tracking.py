@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from numbers import Integral
 from typing import Any
@@ -14,7 +13,7 @@ from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array, half_norm
 from structsvm.linear._tracking import TrackingState
 from structsvm.linear.problem import LinearProblem
-from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
+from structsvm.parameters import COUNT, FLAG, POSITIVE, Checkpoints, Interval, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
@@ -52,7 +51,19 @@ class TrackingRun(Run):
         return half_norm(self.state.weights), half_norm(self.state.last)
 
 
-class Tracking(Solver):
+@declared
+class TrackingParameters:
+    """The parameters that `Tracking` and its classifier share."""
+
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    n_reprocess: int = parameter(Interval(Integral, 1, 2**31), default=10)
+    process: bool = parameter(FLAG, default=True)
+    fit_intercept: bool = parameter(FLAG, default=True)
+    max_iter: int = parameter(COUNT, default=1)
+
+
+@declared
+class Tracking(TrackingParameters, Seed, Checkpoints, Solver):
     """Coordinate ascents on the dual that keep an averaged classifier near the optimum of a stream (thesis, section
     4.4, algorithms 15 and 16).
 
@@ -86,34 +97,6 @@ class Tracking(Solver):
 
     needs = frozenset({"dense rows", "two classes"})
     tol = None
-
-    _constraints = Solver._constraints | {
-        "C": POSITIVE,
-        "n_reprocess": Interval(Integral, 1, 2**31),
-        "process": FLAG,
-        "fit_intercept": FLAG,
-    }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        n_reprocess: int = 10,
-        process: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> None:
-        self.C = C
-        self.n_reprocess = n_reprocess
-        self.process = process
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
 
     @property
     def has_intercept(self) -> bool:

@@ -9,7 +9,6 @@ import pytest
 
 from structsvm import PathSearch, solvers, tasks
 from structsvm.parameters import Interval, validate
-from structsvm.tasks.common.classifier import Classifier
 
 TINY, HUGE = 5e-324, sys.float_info.max
 
@@ -53,6 +52,7 @@ NUMBERS = {
     "degree": whole(0, 2**31 - 2),
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
     "max_table": whole(2, 2**28),
+    "n_folds": whole(2),
     "segment_length": whole(2, 1000),
     "span_bits": whole(1, 24),
     "hash_bits": whole(1, 30),
@@ -77,14 +77,9 @@ KINDS = [
 ]
 
 
-def constraints(kind):
-    """Those of a classifier's solver are its own too."""
-    return kind()._allowed() if issubclass(kind, Classifier) else kind._constraints
-
-
 def accepts(kind, name, value):
     try:
-        validate(SimpleNamespace(**{name: value}), {name: constraints(kind)[name]})
+        validate(SimpleNamespace(**{name: value}), {name: kind._constraints[name]})
     except ValueError:
         return False
     return True
@@ -110,11 +105,11 @@ def test_shared_parameters_have_one_default(kind):
     taken = inspect.signature(kind).parameters
     defaults = {name: taken[name].default for name in taken.keys() & SHARED.keys()}
     assert defaults == {name: SHARED[name] for name in defaults}
-    # Weston-Watkins and pairs have no chance; the rounds of LatentSVM have that of the solver in them.
+    # Weston-Watkins and pairs have no chance; LatentSVM and TaggedParser that of the solver and the estimators in them.
     assert (
         "random_state" in defaults
         or kind.__name__.startswith(("WestonWatkins", "Pairwise"))
-        or kind is solvers.LatentSVM
+        or kind in (solvers.LatentSVM, tasks.TaggedParser)
     )
 
 
@@ -122,7 +117,7 @@ def test_every_number_is_in_the_table():
     found = {
         name
         for kind in KINDS
-        for name, allowed in constraints(kind).items()
+        for name, allowed in kind._constraints.items()
         if name in inspect.signature(kind).parameters
         and any(isinstance(one, Interval) for one in (allowed if isinstance(allowed, tuple) else (allowed,)))
     }

@@ -1,0 +1,42 @@
+"""Base classes of scikit-learn, which has no types: with a base of unknown type a constructor would take anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What type checkers know of scikit-learn's class."""
+
+        n_features_in_: int
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """The parameters by name."""
+            raise NotImplementedError
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters by name and return self."""
+            raise NotImplementedError
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            raise NotImplementedError
+
+        def __sklearn_tags__(self) -> Any:
+            raise NotImplementedError
+
+        def __getstate__(self) -> dict[str, Any]:
+            raise NotImplementedError
+
+    class ClassifierMixin:
+        """What type checkers know of scikit-learn's class."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """The accuracy."""
+            raise NotImplementedError
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+__all__ = ["BaseEstimator", "ClassifierMixin"]

@@ -1,0 +1,42 @@
+"""The parameters of `TaxonomyClassifier`."""
+
+from __future__ import annotations
+
+import collections.abc
+from numbers import Integral
+from typing import Any, Literal
+
+from structsvm.parameters import FLAG, Interval, Options, declared, parameter
+from structsvm.solvers import Solver
+from structsvm.tasks.common.parameters import CALLABLE, CLASS_WEIGHT, OF_C, OF_SOLVER, KernelShape, Training
+from structsvm.tasks.common.solver import AUTO
+
+
+class AnyMatrix:
+    """Accepts arrays, lists of rows and sparse matrices; `fit` checks their numbers."""
+
+    def accepts(self, value: Any) -> Any:
+        return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
+
+    def __str__(self) -> str:
+        return "a matrix"
+
+
+@declared
+class TaxonomyClassifierParameters(KernelShape, Training):
+    """The parameters of `TaxonomyClassifier`."""
+
+    taxonomy: Any = parameter(default=None, kw_only=False)
+    loss: Any = parameter(Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix(), default=AUTO)
+    attributes: Any = parameter(Options("ancestors", "normalized", "flat"), AnyMatrix(), default="ancestors")
+    leaf_only: bool = parameter(FLAG, default=True)
+    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
+    solver: str | Solver = parameter(*OF_SOLVER, default="larank")
+    fit_intercept: bool = parameter(FLAG, default=True)
+    standardize: bool = parameter(FLAG, default=True)
+    kernel: str | collections.abc.Callable[..., Any] | None = parameter(
+        Options("linear", "poly", "rbf", "sigmoid", None), CALLABLE, default=None
+    )
+    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    vectorizer: Any = parameter(default=None)
+    max_weights: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**25)
