@@ -2,6 +2,8 @@
 
 from structsvm.oracles.dependency.arcs import DependencyOracle
 
+__all__ = ["ArborescenceOracle"]
+
 
 class ArborescenceOracle(DependencyOracle):
     """All trees, arcs may cross: Chu and Liu, Edmonds, in O(n^2); expectations by Kirchhoff's theorem.

@@ -20,6 +20,8 @@ from structsvm.structures.rules import category_of
 from structsvm.structures.spans import PLAIN, SpanTemplates
 from structsvm.structures.trees import Tree
 
+__all__ = ["CKYOracle", "NoParseError"]
+
 BATCH = 400  # words of sentences that are parsed in one call
 
 

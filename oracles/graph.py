@@ -17,6 +17,8 @@ from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
 
+__all__ = ["GraphOracle", "Marginals"]
+
 INTERACTIONS = ("none", "potts", "associative", "symmetric", "full")
 METHODS = ("auto", "junction", "cut", "relaxed", "expansion")
 
@@ -38,6 +40,14 @@ class Marginals(NamedTuple):
     ----------
     nodes : float64 array of shape (n_nodes, n_labels)
     pairs : float64 array of shape (n_edges, n_labels, n_labels)
+
+    Examples
+    --------
+    >>> from structsvm.oracles.graph import GraphOracle
+    >>> triangle = [[0.0], [0.0], [0.0]], [(0, 1), (1, 2), (2, 0)]
+    >>> oracle = GraphOracle(2, 1, method="relaxed")
+    >>> oracle.argmax(triangle, [0.0, 0.0, -1.0]).nodes.tolist()  # no two of three nodes can agree
+    [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
     """
 
     nodes: NDArray[np.float64]
@@ -93,6 +103,14 @@ class GraphOracle(Oracle):
     n_features : int
         Length of w: W as (n_node_features, K), then V as (n_edge_features, n_pairs), pairs of "symmetric" with the
         lower label first, in the order of the upper triangle.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.graph import GraphOracle
+    >>> oracle = GraphOracle(n_labels=2, n_node_features=1)
+    >>> path = [[1.0], [-0.2], [0.4]], [(0, 1), (1, 2)]
+    >>> oracle.argmax(path, [-1.0, 1.0, 0.5]).tolist()
+    [1, 1, 1]
     """
 
     def __init__(

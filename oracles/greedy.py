@@ -11,6 +11,8 @@ from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
 from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
 from structsvm.protocol import Penalty, Rescaling
 
+__all__ = ["GreedyOracle"]
+
 
 class GreedyOracle(LabelChain):
     """Greedy inference with the labels of the last `order` tokens as features.

@@ -19,6 +19,8 @@ from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 
+__all__ = ["SmithWatermanOracle"]
+
 # The table of scores of all pairs of symbols is refilled for each example.
 MAX_SYMBOLS = 1024
 

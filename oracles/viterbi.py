@@ -11,6 +11,8 @@ from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
+__all__ = ["ViterbiOracle"]
+
 MOST_UNITS = 100  # a loss of one error is counted up to so many units
 
 

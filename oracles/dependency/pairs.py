@@ -29,6 +29,18 @@ class TreeCandidates(NamedTuple):
         Heads, labels and scores; those of the tree are among them.
     counts : int32 array (n_words,)
         How many arcs each word has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features.arc_templates import ArcTemplates, PairTemplates
+    >>> from structsvm.oracles.dependency.pairs import TreeCandidates
+    >>> from structsvm.oracles.eisner import EisnerOracle
+    >>> arcs = EisnerOracle(1, ArcTemplates(["upos"], ["h.upos m.upos"], []), arc_bits=4, row_bits=1)
+    >>> x, scores = np.array([[2], [3], [2]], np.int32), np.zeros(arcs.n_features, np.float32)
+    >>> candidates = TreeCandidates(*arcs.decoder(3).candidates(x, np.array([0, 3]), scores, 4.0))
+    >>> candidates.counts.tolist()  # all heads score alike
+    [3, 3, 3]
     """
 
     trees: NDArray[np.int32]
@@ -84,6 +96,20 @@ class PairOracle(Oracle):
     ----------
     R. McDonald and F. Pereira, Online learning of approximate dependency parsing algorithms, EACL 2006. Y. Zhang,
     T. Lei, R. Barzilay and T. Jaakkola, Greed is good if randomized: new inference for dependency parsing, EMNLP 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features.arc_templates import ArcTemplates, PairTemplates
+    >>> from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
+    >>> from structsvm.oracles.eisner import EisnerOracle
+    >>> arcs = EisnerOracle(1, ArcTemplates(["upos"], ["h.upos m.upos"], []), arc_bits=4, row_bits=1)
+    >>> x, scores = np.array([[2], [3], [2]], np.int32), np.zeros(arcs.n_features, np.float32)
+    >>> candidates = TreeCandidates(*arcs.decoder(3).candidates(x, np.array([0, 3]), scores, 4.0))
+    >>> oracle = PairOracle(1, PairTemplates(["upos"], ["h.upos m.upos"]), projective=True, bits=4)
+    >>> tree = oracle.argmax((x, candidates), np.zeros(oracle.n_features))
+    >>> tree.shape
+    (3, 2)
     """
 
     inference = "approximate"

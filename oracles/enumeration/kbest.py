@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from structsvm.oracles._cky import Parser
 
-__all__ = ["derivations", "fragments"]
-
 # Items are (kind, symbol, begin, end). A "base" item has a rule at its root, a "final" one may have a chain on top.
 _BASE, _FINAL = 0, 1
 

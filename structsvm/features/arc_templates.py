@@ -72,6 +72,13 @@ class ArcTemplates:
     ------
     ValueError
         For a malformed part, an unknown column, or too many of a kind; the message has the template.
+
+    Examples
+    --------
+    >>> from structsvm.features.arc_templates import ArcTemplates
+    >>> templates = ArcTemplates(["form", "upos"], ["h.upos m.upos dist"], ["m.form", "h.upos m.upos"])
+    >>> templates.sizes
+    (1, 1, 0, 1)
     """
 
     def __init__(
@@ -211,6 +218,12 @@ class PairTemplates:
     ------
     ValueError
         For a malformed part or an unknown column; the message has the template.
+
+    Examples
+    --------
+    >>> from structsvm.features.arc_templates import PairTemplates
+    >>> PairTemplates(["form", "upos"], ["h.upos s.upos m.upos dir", "g.upos h.upos m.upos"]).size
+    2
     """
 
     def __init__(self, columns: Sequence[str], texts: Sequence[str], vectors: Mapping[str, int] | None = None) -> None:

@@ -25,6 +25,8 @@ from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 
+__all__ = ["FeatureEncoder"]
+
 END = object()  # behind the last sequence
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 
@@ -82,6 +84,16 @@ class FeatureEncoder:
     numeric
         A list of 2-D arrays or sparse matrices with one row per token, or one such matrix
         with ``lengths``. Feature j is column j.
+
+    Examples
+    --------
+    >>> from structsvm.features.encoder import FeatureEncoder
+    >>> encoder = FeatureEncoder()
+    >>> tokens = encoder.fit_transform([[{"word": "the"}, {"word": "cat", "short": True}]])
+    >>> encoder.feature_names
+    ['word:the', 'word:cat', 'short']
+    >>> tokens.indptr.tolist(), tokens.indices.tolist()
+    ([0, 1, 3], [0, 1, 2])
     """
 
     def __init__(

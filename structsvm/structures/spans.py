@@ -39,6 +39,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["SpanTemplates"]
+
 TERMINAL = "terminal"
 LENGTHS = (2, 3, 4, 5, 7, 10, 15, 20)  # where the next class of lengths begins, as in cky.h
 MOST_TEMPLATES, MOST_PARTS = 256, 16
@@ -124,6 +126,13 @@ class SpanTemplates:
     ------
     ValueError
         For a malformed part or an unknown column; the message has the template.
+
+    Examples
+    --------
+    >>> from structsvm.structures.spans import SpanTemplates
+    >>> templates = SpanTemplates(["first.word last.word", "length", "split.terminal"], ["word"], bits=8, n_terminals=3)
+    >>> templates.n_spans, templates.n_splits
+    (2, 1)
     """
 
     def __init__(

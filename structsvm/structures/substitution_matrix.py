@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+__all__ = ["SubstitutionMatrix"]
+
 
 class SubstitutionMatrix:
     """Scores of pairs of letters.

@@ -25,6 +25,8 @@ from structsvm.features.sources import load_bytes
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 
+__all__ = ["GraphLines", "read_graphs", "write_graphs"]
+
 # An attribute of nodes, and their entries that are no features by themselves.
 LABEL = "label"
 OF_NODES = ("id", "features")
@@ -50,6 +52,14 @@ class GraphLines(NamedTuple):
         The names of the graphs in messages: "train.jsonl, line 3".
     is_directed : bool
         False where the file says of all its graphs that they are not.
+
+    Examples
+    --------
+    >>> from structsvm.structures.graphs.files import read_graphs
+    >>> nodes = '[{"id": "a", "label": "R", "red": 1}, {"id": "b", "blue": 1}]'
+    >>> lines = read_graphs(['{"nodes": ' + nodes + ', "edges": [["a", "b"]]}'])
+    >>> lines.ids, lines.y
+    ([['a', 'b']], [['R', None]])
     """
 
     X: list[tuple[Any, Any, Any]]
@@ -76,6 +86,13 @@ def read_graphs(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, la
     ------
     ValueError
         For what is no graph; names file, line or graph, and node or edge.
+
+    Examples
+    --------
+    >>> from structsvm.structures.graphs.files import read_graphs
+    >>> (nodes, edges, _), = read_graphs(['{"nodes": [{"red": 1}, {"blue": 1}], "edges": [[0, 1]]}']).X
+    >>> nodes, edges.tolist()
+    ([{'red': 1}, {'blue': 1}], [[0, 1]])
     """
     content, name, _ = load_bytes(source)
     content = content.removeprefix(b"\xef\xbb\xbf")
@@ -265,6 +282,15 @@ def write_graphs(
     X : graphs
         Nodes are a 2-D array, or a list of dicts or of lists of names.
     y : labels per graph, optional
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from structsvm.structures.graphs.files import write_graphs
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "graphs.jsonl")
+    >>> write_graphs(path, [([[1.0], [0.5]], [(0, 1)])], [["R", "B"]])
+    >>> print(path.read_text(), end="")
+    {"nodes": [{"features": [1.0], "label": "R"}, {"features": [0.5], "label": "B"}], "edges": [[0, 1]]}
     """
     with new_file(path, "w", encoding="utf-8") as file:
         labels = iter(()) if y is None else iter(y)
