@@ -96,6 +96,11 @@ class Case:
         return self.X[start:stop], None if self.y is None else self.y[start:stop]
 
 
+def tokens_of(tree):
+    """The words and tags of a tree, or of a bracketed string."""
+    return (parse_tree(tree) if isinstance(tree, str) else tree).tokens()
+
+
 def tagged(y=TAGS, **params):
     return Case(tasks.SequenceLabeler, {"random_state": 0} | params, WORDS, y, [["zz", "A", "N"], ["D", "N"]])
 
@@ -148,7 +153,7 @@ CASES = {
         {"C": 0.1, "random_state": 0},
         TREES,
         None,
-        inputs=[parse_tree(tree).tokens() for tree in TREES],
+        inputs=[tokens_of(tree) for tree in TREES],
     ),
     "dependency": arcs(SENTENCES, ARCS),
     "open dependency": arcs(
@@ -260,7 +265,7 @@ CHOICES = {
     "log loss": Case(tasks.SequenceLabeler, {"loss": "log", "random_state": 0}, LINES, LINE_TAGS),
     "greedy": Case(tasks.SequenceLabeler, {"inference": "greedy", "random_state": 0}, LINES, LINE_TAGS),
     "grammar": Case(
-        tasks.GrammarParser, {"random_state": 0}, TREEBANK, None, inputs=[tree.tokens() for tree in TREEBANK]
+        tasks.GrammarParser, {"random_state": 0}, TREEBANK, None, inputs=[tokens_of(tree) for tree in TREEBANK]
     ),
     "graph": Case(tasks.GraphLabeler, {"random_state": 0}, EDGES, list(KINDS[:60].reshape(30, 2))),
     "dependency": Case(tasks.DependencyParser, {"random_state": 0}, TREE_ARCS, None),
