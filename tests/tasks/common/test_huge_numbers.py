@@ -82,11 +82,11 @@ def test_features_whose_squares_overflow(name, form):
 def test_sizes_that_no_float_holds(name, form):
     """With enough rows to choose C and units by: at chance, or an error that asked for the opposite."""
     case = ROWS[name]
-    with pytest.raises(ValueError, match="overflow.*[;:] scale the features down|too large for dtype"):
+    with pytest.raises(ValueError, match=r"overflow.*[;:] scale the features down|too large for dtype"):
         case.kind().fit(form(case.X * 1e160), case.y)
     if form is csr_array and name in ("sgdqn", "tracking"):  # without units, nor a choice
         return
-    with pytest.raises(ValueError, match="underflow.*; scale the features up"):
+    with pytest.raises(ValueError, match=r"underflow.*; scale the features up"):
         case.kind().fit(form(case.X * 1e-160), case.y)
 
 
