@@ -1,23 +1,77 @@
-"""What has a page in the reference, which the site and the tests share."""
+"""What has a page in the reference, which the site and the tests share; the script writes `reference.md` from it.
+
+Public are the modules that say so: the package and its rooms at the front door, and below these the modules that
+declare ``__all__``.
+"""
 
 import importlib
 import inspect
-import re
 from pathlib import Path
 
-REFERENCE = Path(__file__).parent / "reference.md"
+import structsvm
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference.md"
+SECTIONS = {
+    "Oracles": ("oracles", "tasks"),
+    "Inputs and structures": ("structsvm/features", "structsvm/structures"),
+}
+HEAD = """# Reference
+
+Every public name, with its parameters, errors and sources.
+
+```{eval-rst}
+"""
+LIST = """.. autosummary::
+   :toctree: reference
+   :template: autosummary/module.rst
+
+"""
+
+
+def front_door():
+    """The package, and its rooms that say what is public."""
+    rooms = (name for name in structsvm.__all__ if hasattr(getattr(structsvm, name), "__all__"))
+    return ["structsvm", *(f"structsvm.{room}" for room in rooms if inspect.ismodule(getattr(structsvm, room)))]
+
+
+def declaring(folder):
+    """The modules below a folder of the sources that say what is public."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if path.stem[0] != "_" and "\n__all__ = " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts if parts[0] == "structsvm" else ("structsvm", *parts))
+
+
+def sections():
+    """From the titles of the page, "" for its beginning, to their modules."""
+    return {"": front_door()} | {
+        title: [module for folder in folders for module in declaring(folder)] for title, folders in SECTIONS.items()
+    }
 
 
 def modules():
     """The modules that the page lists."""
-    return re.findall(r"^   (structsvm[\w.]*)$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [module for listed in sections().values() for module in listed]
 
 
 def public_names(module):
-    """What a module says is public; of modules that say nothing, the classes and functions that they define."""
+    """What a module says is public, but for modules."""
     module = importlib.import_module(module)
-    own = [k for k, v in vars(module).items() if k[0] != "_" and callable(v) and v.__module__ == module.__name__]
     # What the package itself offers of its rooms has its page there.
     elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
-    names = [name for name in getattr(module, "__all__", own) if name not in elsewhere]
+    names = [name for name in module.__all__ if name not in elsewhere]
     return [name for name in names if not inspect.ismodule(getattr(module, name))]
+
+
+def page():
+    """The text of the page."""
+    titled = (
+        (f"{title}\n{'-' * len(title)}\n\n" if title else "") + LIST + "".join(f"   {module}\n" for module in listed)
+        for title, listed in sections().items()
+    )
+    return HEAD + "\n".join(titled) + "```\n"
+
+
+if __name__ == "__main__":
+    REFERENCE.write_text(page(), encoding="utf-8")

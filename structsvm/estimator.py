@@ -22,6 +22,7 @@ from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.registry import names_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,25 +253,9 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         if oracle is None:
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap, trusted=trusted)
-    # Tasks with several estimators say in the file which one it was.
-    name = {
-        "alignment": "SequenceAligner",
-        "ambiguous": "AmbiguousClassifier",
-        "binary": file.meta.get("estimator"),
-        "concepts": "ConceptLabeler",
-        "dependency": "DependencyParser",
-        "grammar": "GrammarParser",
-        "graph": "GraphLabeler",
-        "multiclass": file.meta.get("estimator"),
-        "multilabel": "MultilabelClassifier",
-        "multivariate": "MultivariateClassifier",
-        "ranking": "Ranker",
-        "semantics": "SemanticParser",
-        "sequence": "SequenceLabeler",
-        "tagged": "TaggedParser",
-        "taxonomy": "TaxonomyClassifier",
-    }.get(kind)
-    tasks = importlib.import_module("structsvm.tasks")
-    if not isinstance(name, str) or name not in tasks.__all__:
+    names = names_of(kind)
+    name = names[0] if len(names) == 1 else file.meta.get("estimator")
+    if name not in names:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
+    tasks = importlib.import_module("structsvm.tasks")
     return getattr(tasks, name).load(path, mmap=mmap, trusted=trusted)

@@ -1,6 +1,6 @@
 """Estimators for tasks: an oracle, features and metrics behind `fit` and `predict`.
 
-Names are imported when they are first used. Type checkers see the imports; a test holds them equal to the table.
+Names are imported when they are first used. Type checkers see the imports; a test holds them equal to the registry.
 """
 
 from __future__ import annotations
@@ -8,30 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-_HOMES = {
-    "ConceptLabeler": "structsvm.tasks.concepts.estimator",
-    "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
-    "DependencyParser": "structsvm.tasks.dependency.estimator",
-    "GrammarParser": "structsvm.tasks.grammar.estimator",
-    "GraphLabeler": "structsvm.tasks.graph.estimator",
-    "HullerClassifier": "structsvm.tasks.kernel.huller",
-    "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
-    "LaRankClassifier": "structsvm.tasks.kernel.larank",
-    "LaSVMClassifier": "structsvm.tasks.kernel.lasvm",
-    "MultilabelClassifier": "structsvm.tasks.multilabel.estimator",
-    "MultivariateClassifier": "structsvm.tasks.ranking.multivariate",
-    "PairwiseClassifier": "structsvm.tasks.kernel.pairwise",
-    "Ranker": "structsvm.tasks.ranking.ranker",
-    "SequenceAligner": "structsvm.tasks.alignment.estimator",
-    "AmbiguousClassifier": "structsvm.tasks.ambiguous.estimator",
-    "SGDQNClassifier": "structsvm.tasks.linear.sgdqn",
-    "SemanticParser": "structsvm.tasks.semantics.estimator",
-    "SequenceLabeler": "structsvm.tasks.sequence.estimator",
-    "TaggedParser": "structsvm.tasks.tagged.estimator",
-    "TaxonomyClassifier": "structsvm.tasks.taxonomy.estimator",
-    "TrackingClassifier": "structsvm.tasks.linear.tracking",
-    "WestonWatkinsClassifier": "structsvm.tasks.kernel.weston_watkins",
-}
+from structsvm.tasks.registry import ESTIMATORS
+
+_HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS}
 
 __all__ = list(_HOMES)
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import structsvm
 from structsvm import cli, datasets
+from structsvm.tasks.registry import ESTIMATORS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -110,6 +111,20 @@ def test_the_start_page_leads_to_every_page():
     listed = re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     entries = "".join(listed).split()
     assert [name for name in names if name.removesuffix(".md") not in entries] == ["index.md"]
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS, ids=lambda entry: entry.name)
+def test_pages_name_the_estimator(entry):
+    """The tables to choose by, its own page, with its command, and the table of the kinds of model files."""
+    for page, folder in (("README.md", "docs/"), ("docs/choosing.md", "")):
+        rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+        assert [row for row in rows if f"`{entry.name}`" in row and f"({folder}{entry.page}.md)" in row], page
+    own = (DOCS / f"{entry.page}.md").read_text(encoding="utf-8")
+    assert re.search(rf"\b{entry.name}\b", own)
+    if entry.has_commands:
+        assert re.search(rf"\bstructsvm train {entry.kind}\b", own + (DOCS / "cli.md").read_text(encoding="utf-8"))
+    (kinds,) = re.findall(r"^\| `kind` \|.*$", (DOCS / "model-files.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f'`"{entry.kind}"`' in kinds
 
 
 def test_the_page_of_the_papers_names_what_there_is():

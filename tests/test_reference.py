@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from structsvm import Oracle
 from structsvm.datasets import DatasetUnavailableError
 
 spec = importlib.util.spec_from_file_location("reference_names", Path(__file__).parents[1] / "docs" / "names.py")
@@ -54,6 +55,21 @@ def example_of(name):
 def names():
     for name in ITEMS:
         yield pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+
+
+def test_the_page_lists_what_is_public():
+    """``python docs/names.py`` writes it again."""
+    assert reference.REFERENCE.read_text(encoding="utf-8") == reference.page()
+    assert len(reference.modules()) == len(set(reference.modules()))
+
+
+def test_every_oracle_is_public():
+    """The bases of several, which are abstract, need not be."""
+    for path in sorted((reference.ROOT / "oracles").glob("[a-z]*.py")):
+        module = importlib.import_module(f"structsvm.oracles.{path.stem}")
+        own = [k for k in vars(module).values() if inspect.isclass(k) and k.__module__ == module.__name__]
+        made = [kind.__name__ for kind in own if issubclass(kind, Oracle) and not inspect.isabstract(kind)]
+        assert set(made) <= set(getattr(module, "__all__", ())), module.__name__
 
 
 def test_every_name_has_an_example():

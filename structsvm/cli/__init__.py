@@ -39,6 +39,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
+from structsvm.tasks.registry import ESTIMATORS
 
 # Where shells look for completions of a command, below the home directory.
 COMPLETIONS = {
@@ -46,10 +47,7 @@ COMPLETIONS = {
     "zsh": ".zfunc/_structsvm",
     "fish": ".config/fish/completions/structsvm.fish",
 }
-TASKS = (
-    *("alignment", "binary", "dependency", "grammar", "graph"),
-    *("multiclass", "ranking", "semantics", "sequence", "taxonomy"),
-)
+TASKS = sorted({entry.kind for entry in ESTIMATORS if entry.has_commands})
 
 
 class Suggesting(click.Group):
@@ -104,7 +102,7 @@ class Tasks(Suggesting):
     """One command per task, defined in the task's module."""
 
     def list_commands(self, ctx: Any) -> Any:
-        return sorted(TASKS)
+        return TASKS
 
     def get_command(self, ctx: Any, name: Any) -> Any:
         return task_of(name).train if name in TASKS else None
@@ -256,7 +254,7 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
-@click.argument("task", type=Choice(sorted(TASKS)), required=False)
+@click.argument("task", type=Choice(TASKS), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:

@@ -18,13 +18,12 @@ from structsvm.tasks.common.labels import label_costs, label_ids_of
 from structsvm.tasks.common.solver import AUTO, Settings, is_auto, leaves_gamma
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
+from structsvm.tasks.registry import ESTIMATORS
 
 # Files with a greater share of nonzero values are faster as dense matrices.
 DENSE = 0.25
 
-# Estimators of linear models; the second one has no command that trains it.
-LINEAR = ("SGDQNClassifier", "TrackingClassifier")
-
+LINEAR = [entry.name for entry in ESTIMATORS if entry.module.startswith("linear.")]
 
 # The kernel where its options are not given.
 KERNEL = {"kernel": "rbf", "gamma": AUTO, "degree": 3, "coef0": 0.0}

@@ -27,6 +27,8 @@ from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, S
 
 __all__ = ["FeatureEncoder"]
 
+__all__ = ["FeatureEncoder"]
+
 END = object()  # behind the last sequence
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 ENCODER = Record({

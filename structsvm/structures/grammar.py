@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from structsvm.structures.rules import Rule, Terminal, category_of, format_rule, parse_rules
 from structsvm.structures.trees import Tree, check_children, check_label
 
-__all__ = ["Grammar"]
+__all__ = ["Grammar", "pair_tables"]
 
 START = "start symbol"  # a left-hand side that cannot be a label
 MAX_RULES = 1_000_000

@@ -7,33 +7,28 @@ import pytest
 from command_line import run
 
 from structsvm import tasks
-from structsvm.cli import main
+from structsvm.cli import TASKS, binary, main, multiclass
 from structsvm.cli.training import defaults
+from structsvm.tasks.registry import names_of
 
 TRAIN = main.commands["train"]
-ESTIMATORS = {
-    "alignment": tasks.SequenceAligner,
-    "binary": tasks.LaSVMClassifier,
-    "dependency": tasks.DependencyParser,
-    "grammar": tasks.GrammarParser,
-    "graph": tasks.GraphLabeler,
-    "multiclass": tasks.LaRankClassifier,
-    "ranking": tasks.Ranker,
-    "semantics": tasks.SemanticParser,
-    "sequence": tasks.SequenceLabeler,
-    "taxonomy": tasks.TaxonomyClassifier,
-}
 
 
-@pytest.mark.parametrize("task", ESTIMATORS)
+@pytest.mark.parametrize("task", TASKS)
 def test_defaults(task):
     command = TRAIN.get_command(click.Context(TRAIN), task)
     mine = defaults(command)
-    its = {n: p.default for n, p in inspect.signature(ESTIMATORS[task]).parameters.items()}
+    its = {n: p.default for n, p in inspect.signature(getattr(tasks, names_of(task)[0])).parameters.items()}
     shared = {name: (mine[name], its[name]) for name in mine.keys() & its.keys() if mine[name] is not None}
     assert shared.pop("random_state") == (0, None)  # a command repeats itself
     assert all(default == wanted for default, wanted in shared.values()), shared
     assert len(shared) >= 2 or task in ("binary", "multiclass")  # whose machines have defaults of their own
+
+
+def test_machines_that_commands_train():
+    assert [machine.estimator for machine in multiclass.SOLVERS.values()] == names_of("multiclass")
+    trained = [machine.estimator for machine in binary.MACHINES.values()]
+    assert trained == [name for name in names_of("binary") if name != "TrackingClassifier"]
 
 
 PCFG = ["--solver", "pcfg"]

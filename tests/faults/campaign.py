@@ -30,32 +30,29 @@ import traceback
 import warnings
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
+
+from cases import CASES
 
 from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch, new_file
 from structsvm.datasets import make_ambig_house, make_concept_world, make_dependency_trees
 from structsvm.model_file import read_model
 from structsvm.tasks import (
     ConceptLabeler,
-    CrammerSingerClassifier,
     DependencyParser,
     GraphLabeler,
-    HullerClassifier,
-    KernelPerceptronClassifier,
-    LaRankClassifier,
-    LaSVMClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
-    PairwiseClassifier,
     Ranker,
     SemanticParser,
     SequenceLabeler,
-    SGDQNClassifier,
-    TrackingClassifier,
-    WestonWatkinsClassifier,
 )
+from structsvm.tasks.registry import names_of
 
 # ---- what is trained ----------------------------------------------------------------------------
 
@@ -80,10 +77,6 @@ def labeler(**params):
     return SequenceLabeler(random_state=0, **params).fit(*CHAINS)
 
 
-def machine(kind, n_classes=4, **params):
-    return kind(**params).fit(X, Y % n_classes)
-
-
 def path(checkpoint):
     search = PathSearch(SequenceLabeler(random_state=0), C_min=0.01, C_max=1.0, random_state=0, checkpoint=checkpoint)
     return search.fit(*CHAINS).best_estimator_
@@ -98,15 +91,6 @@ TRAINEES = {
     ).fit(*CHAINS),
     "frank-wolfe": lambda c: labeler(C=1.0, solver="frank_wolfe", tol=None, max_iter=15, checkpoint=c),
     "perceptron": lambda c: labeler(solver="perceptron", max_iter=25, checkpoint=c),
-    "kernel larank": lambda c: machine(LaRankClassifier, tol=1e-6, max_iter=25, random_state=0, checkpoint=c),
-    "crammer-singer": lambda c: machine(CrammerSingerClassifier, tol=1e-3, random_state=0, checkpoint=c),
-    "weston-watkins": lambda c: machine(WestonWatkinsClassifier, tol=1e-4, checkpoint=c),
-    "pairs of classes": lambda c: machine(PairwiseClassifier, C=1.0, gamma=0.1, tol=1e-14, checkpoint=c),
-    "kernel perceptron": lambda c: machine(KernelPerceptronClassifier, max_iter=25, random_state=0, checkpoint=c),
-    "lasvm": lambda c: machine(LaSVMClassifier, 2, max_iter=25, random_state=0, checkpoint=c),
-    "huller": lambda c: machine(HullerClassifier, 2, max_iter=25, random_state=0, checkpoint=c),
-    "sgd-qn": lambda c: machine(SGDQNClassifier, max_iter=40, random_state=0, checkpoint=c),
-    "tracking": lambda c: machine(TrackingClassifier, 2, max_iter=25, random_state=0, checkpoint=c),
     "ospas": lambda c: SemanticParser(method="ospas", max_iter=6, refine=1, random_state=0, checkpoint=c).fit(
         HOUSE.sentences, HOUSE.bags
     ),
@@ -139,6 +123,21 @@ TRAINEES |= {
     "losses of a sample": lambda c: MultivariateClassifier("f1", C=0.1, tol=1e-4, random_state=0, checkpoint=c).fit(
         X, Y > 2
     ),
+}
+
+
+def machine(case, c):
+    """A machine of labels, on more rows than those of its case."""
+    return case.make(**case.passes(25, checkpoint=c)).fit(X, Y % len(set(case.y.tolist())))
+
+
+MACHINES = names_of("multiclass") + names_of("binary")
+TRAINEES |= {name: partial(machine, case) for name, case in CASES.items() if case.kind.__name__ in MACHINES}
+FIRST = {case.kind: name for name, case in reversed(CASES.items()) if "checkpoint" in case.shared}
+TRAINEES |= {
+    f"{name}, the case": lambda c, case=CASES[name]: case.fit(**case.passes(15, checkpoint=c))
+    for kind, name in FIRST.items()
+    if kind.__name__ not in MACHINES
 }
 
 # ---- faults -------------------------------------------------------------------------------------
@@ -358,7 +357,7 @@ def check(reference: Reference, folder: Path, *, may_leave: bool, done: bool) ->
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100, help="trials")
+    parser.add_argument("--count", type=int, default=len(TRAINEES), help="trials; default: one of each")
     parser.add_argument("--only", choices=TRAINEES, action="append", help="train these only")
     parser.add_argument("--small", type=Path, help="a folder on a file system of a few MB, to fill")
     options = parser.parse_args()

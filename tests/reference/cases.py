@@ -1,13 +1,14 @@
 """The table of estimators with data for them: what all of them share is tested, and guarded, on each of its cases."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from python_oracles import Multiclass
+from sklearn.base import clone
 
-from structsvm import LaRank, StructuredSVM, tasks
+from structsvm import CuttingPlane, LaRank, StructuredSVM, tasks
 from structsvm._adapter import as_objects
 from structsvm.datasets import (
     make_alignment,
@@ -17,6 +18,7 @@ from structsvm.datasets import (
     make_sequences,
     make_treebank,
 )
+from structsvm.solvers.base import Solver
 from structsvm.structures.trees import parse_tree
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4))
@@ -39,6 +41,11 @@ ORACLE = Multiclass(3, 4)
 PATH, RING = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
 GRAPHS = [(ROWS[3 * k : 3 * k + 3], (PATH, RING)[k % 2]) for k in range(20)]
 NODES = [CLASSES[3 * k : 3 * k + 3] for k in range(20)]
+GRIDS, CELLS = list(ROWS.reshape(10, 2, 3, 4)), list(CLASSES.reshape(10, 2, 3))
+OPEN_TAGS = [[None, *tags[1:]] if k % 3 == 1 else tags for k, tags in enumerate(TAGS)]
+
+# They run until a tolerance is met.
+BATCH = (tasks.CrammerSingerClassifier, tasks.PairwiseClassifier, tasks.WestonWatkinsClassifier)
 
 
 @dataclass
@@ -54,6 +61,22 @@ class Case:
     shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
     rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
     load: dict = field(default_factory=dict)
+    has_names: bool = True  # whether its weights are those of features with names
+
+    @property
+    def has_rows(self):
+        """Whether an example is a row of numbers."""
+        return isinstance(self.X, np.ndarray)
+
+    @property
+    def is_stream(self):
+        return hasattr(self.kind, "partial_fit")
+
+    def passes(self, n, **params):
+        """Parameters for so many passes."""
+        if isinstance(solver := self.params.get("solver"), Solver):
+            return {"solver": clone(solver).set_params(max_iter=n)} | params
+        return {"max_iter": n} | ({"tol": 1e-9} if self.kind in BATCH else {}) | params
 
     def make(self, **params):
         return self.kind(**self.params | params)
@@ -61,12 +84,13 @@ class Case:
     def fit(self, **params):
         return self.make(**params).fit(self.X, self.y)
 
-    def predicted(self, model, inputs=None):
+    def predicted(self, model):
         """What a model says of the data, as something to compare."""
-        inputs = (self.X if self.inputs is None else self.inputs) if inputs is None else inputs
-        if self.kind is tasks.GrammarParser:
-            inputs = [tokens_of(tree) for tree in inputs]
-        return repr([*model.predict(inputs)])
+        return repr([*model.predict(self.questions)])
+
+    @property
+    def questions(self):
+        return self.X if self.inputs is None else self.inputs
 
     def part(self, start, stop):
         return self.X[start:stop], None if self.y is None else self.y[start:stop]
@@ -77,19 +101,46 @@ def tokens_of(tree):
     return (parse_tree(tree) if isinstance(tree, str) else tree).tokens()
 
 
+def tagged(y=TAGS, **params):
+    return Case(tasks.SequenceLabeler, {"random_state": 0} | params, WORDS, y, [["zz", "A", "N"], ["D", "N"]])
+
+
+def arcs(X, y, **params):
+    strange = [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]]
+    return Case(tasks.DependencyParser, {"C": 0.1, "random_state": 0} | params, X, y, strange, has_names=False)
+
+
+def nodes(X, y, strange, **params):
+    return Case(tasks.GraphLabeler, {"C": 0.1, "random_state": 0} | params, X, y, strange, has_names=False)
+
+
+def meanings(n, **params):
+    data = HOUSE.sentences[:n], HOUSE.bags[:n]
+    return Case(tasks.SemanticParser, {"random_state": 0} | params, *data, has_names=False)
+
+
+def concepts(y):
+    params = {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0}
+    return Case(tasks.ConceptLabeler, params, list(zip(SCENES, WORLDS, strict=True)), y, has_names=False)
+
+
 def kernel(kind, y, rounding=0.0, **params):
-    return Case(kind, {"gamma": 0.5} | params, ROWS, y, np.array(["zz", y[0]]), rounding=rounding)
+    strange = np.array(["zz", y[0]])
+    return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, rounding=rounding, has_names=False)
 
 
 CASES = {
-    "sequence": Case(tasks.SequenceLabeler, {"random_state": 0}, WORDS, TAGS, [["zz", "A", "N"], ["D", "N"]]),
-    "greedy": Case(
-        tasks.SequenceLabeler,
-        {"inference": "greedy", "random_state": 0},
-        WORDS,
-        TAGS,
-        [["zz", "A", "N"], ["D", "N"]],
+    "sequence": tagged(),
+    "greedy": tagged(inference="greedy"),
+    "log loss of sequences": tagged(loss="log", C=0.1),
+    "perceptron of sequences": tagged(solver="perceptron"),
+    "cutting plane": tagged(solver="cutting_plane", C=0.1, max_iter=5),
+    "one slack": replace(
+        tagged(solver=CuttingPlane(C=0.1, form="one_slack", max_iter=3, random_state=0), random_state=None),
+        shared=("warm_start", "verbose"),
     ),
+    "open sequences": tagged(OPEN_TAGS, loss="hamming", C=0.1),
+    "open sequences, log loss": tagged(OPEN_TAGS, loss="log", C=0.1),
     "segments": Case(
         tasks.SequenceLabeler,
         {"segments": True, "C": 0.1, "random_state": 0},
@@ -97,40 +148,38 @@ CASES = {
         SPANS,
         [[(0, 1, "zz")], [(1, 2, "N")]],
     ),
-    "grammar": Case(tasks.GrammarParser, {"C": 0.1, "random_state": 0}, TREES, None),
-    "dependency": Case(
-        tasks.DependencyParser,
+    "grammar": Case(
+        tasks.GrammarParser,
         {"C": 0.1, "random_state": 0},
-        SENTENCES,
-        ARCS,
-        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
+        TREES,
+        None,
+        inputs=[tokens_of(tree) for tree in TREES],
     ),
-    "open dependency": Case(
-        tasks.DependencyParser,
-        {"C": 0.1, "projective": True, "random_state": 0},
+    "dependency": arcs(SENTENCES, ARCS),
+    "open dependency": arcs(
         SENTENCES[:6] * 2,
         [[(None, label) for _, label in tree] if k % 3 == 1 else tree for k, tree in enumerate(ARCS[:6] * 2)],
-        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
+        projective=True,
     ),
-    "graph": Case(tasks.GraphLabeler, {"C": 0.1, "random_state": 0}, GRAPHS, NODES, [["zz", "a", "b"], NODES[1]]),
-    "open graph": Case(
-        tasks.GraphLabeler,
-        {"C": 0.1, "random_state": 0},
+    "graph": nodes(GRAPHS, NODES, [["zz", "a", "b"], NODES[1]]),
+    "open graph": nodes(
         GRAPHS,
         [[None, *labels[1:]] if k % 3 == 1 else labels for k, labels in enumerate(NODES)],
         [["zz", "a", "b"], NODES[1]],
     ),
-    "cut": Case(
-        tasks.GraphLabeler,
-        {"method": "cut", "C": 0.1, "random_state": 0},
-        GRAPHS,
-        [TWO[3 * k : 3 * k + 3] for k in range(20)],
-        [["zz", "p", "q"], ["p", "p", "q"]],
+    "cut": nodes(
+        GRAPHS, [TWO[3 * k : 3 * k + 3] for k in range(20)], [["zz", "p", "q"], ["p", "p", "q"]], method="cut"
     ),
+    "grids": nodes(GRIDS, CELLS, [np.full((2, 3), "zz"), CELLS[1]]),
     "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
     "kernel taxonomy": Case(
-        tasks.TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])
+        tasks.TaxonomyClassifier,
+        {"kernel": "rbf", "random_state": 0},
+        ROWS,
+        CLASSES,
+        np.array(["zz", "a"]),
+        has_names=False,
     ),
     "open taxonomy": Case(tasks.TaxonomyClassifier, {"C": 1.0, "random_state": 0}, ROWS, OPEN, as_objects(["zz", "a"])),
     "ambiguous": Case(
@@ -146,21 +195,12 @@ CASES = {
         )
         for loss in ("mean", "max", "log")
     },
-    "semantics": Case(tasks.SemanticParser, {"max_iter": 3, "random_state": 0}, HOUSE.sentences[:20], HOUSE.bags[:20]),
-    **{
-        name: Case(tasks.SemanticParser, {"solver": how, "random_state": 0}, HOUSE.sentences[:8], HOUSE.bags[:8])
-        for name, how in (("perceptron of meanings", "perceptron"), ("open meanings", "larank"))
-    },
-    "ospas": Case(tasks.SemanticParser, {"method": "ospas", "random_state": 0}, HOUSE.sentences, HOUSE.bags),
-    **{
-        name: Case(
-            tasks.ConceptLabeler,
-            {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0},
-            list(zip(SCENES, WORLDS, strict=True)),
-            y,
-        )
-        for name, y in (("concepts", CONCEPTS), ("bags of concepts", list(map(Counter, CONCEPTS))))
-    },
+    "semantics": meanings(20, max_iter=3),
+    "perceptron of meanings": meanings(8, solver="perceptron"),
+    "open meanings": meanings(8, solver="larank"),
+    "ospas": meanings(None, method="ospas"),
+    "concepts": concepts(CONCEPTS),
+    "bags of concepts": concepts(list(map(Counter, CONCEPTS))),
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
     "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
     "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),
@@ -169,6 +209,7 @@ CASES = {
     "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
     "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "sgdqn of classes": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
     "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     **{
         f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
@@ -203,6 +244,7 @@ CASES = {
         (CLASSES == "a") + 2 * (CLASSES == "b"),
         shared=("warm_start", "verbose"),
         load={"oracle": ORACLE},
+        has_names=False,
     ),
 }
 
@@ -222,7 +264,9 @@ CHOICES = {
     "loss of sequences": Case(tasks.SequenceLabeler, {"random_state": 0}, LINES, LINE_TAGS),
     "log loss": Case(tasks.SequenceLabeler, {"loss": "log", "random_state": 0}, LINES, LINE_TAGS),
     "greedy": Case(tasks.SequenceLabeler, {"inference": "greedy", "random_state": 0}, LINES, LINE_TAGS),
-    "grammar": Case(tasks.GrammarParser, {"random_state": 0}, TREEBANK, None),
+    "grammar": Case(
+        tasks.GrammarParser, {"random_state": 0}, TREEBANK, None, inputs=[tokens_of(tree) for tree in TREEBANK]
+    ),
     "graph": Case(tasks.GraphLabeler, {"random_state": 0}, EDGES, list(KINDS[:60].reshape(30, 2))),
     "dependency": Case(tasks.DependencyParser, {"random_state": 0}, TREE_ARCS, None),
     "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, HOMOLOGUES.X, HOMOLOGUES.y),

@@ -86,7 +86,8 @@ def forgeries(array, wanted):
     if wanted.once and len(array) > 1:
         yield np.full_like(array, array[0])
     if wanted.rises_to is not None and array[-1] > 0:
-        yield np.where(np.arange(len(array)) > 0, array[::-1], 0).astype(array.dtype)
+        if len(array) > 2:  # two numbers rise to another end
+            yield np.where(np.arange(len(array)) > 0, array[::-1], 0).astype(array.dtype)
         yield array + 1
     if array.shape and any(isinstance(size, int) for size in wanted.shape):
         yield np.concatenate([array, array], axis=[isinstance(size, int) for size in wanted.shape].index(True))

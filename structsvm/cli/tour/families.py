@@ -1,4 +1,7 @@
-"""One small training per family: data that are simulated, a model, its score on fresh data, one of its outputs."""
+"""One small training per family: data that are simulated, a model, its score on fresh data, one of its outputs.
+
+The family of a task bears the name of its kind.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,22 @@ class Family(NamedTuple):
     draw: Callable[[Any], Any] | None = None
 
 
+FAMILIES: dict[str, Callable[[int], Family]] = {}
+
+
+def family(train: Callable[[int], Family]) -> Callable[[int], Family]:
+    """Enter a function in `FAMILIES`, whose order is that of this file."""
+    FAMILIES[train.__name__] = train
+    return train
+
+
 def families(seed: int) -> Iterator[Family]:
     """Train them, one after the other."""
-    for train in (
-        *(sequence, grammar, dependency, alignment, taxonomy),
-        *(semantics, graph, segments, matching, label_sets),
-        *(ranking, sample, multiclass, binary),
-    ):
+    for train in FAMILIES.values():
         yield train(seed)
 
 
+@family
 def sequence(seed: int) -> Family:
     """Chunks of simulated sentences."""
     from structsvm.datasets import make_sequences
@@ -68,6 +77,7 @@ def chunked(name: str, data: str, result: Any, X_test: Any, y_test: Any, predict
     )
 
 
+@family
 def grammar(seed: int) -> Family:
     """Trees of a simulated treebank."""
     from structsvm.datasets import make_treebank
@@ -82,6 +92,7 @@ def grammar(seed: int) -> Family:
     return Family("parse trees", "150 trees", score, parser.result_, lambda ax: TreeDisplay(found).plot(ax=ax))
 
 
+@family
 def dependency(seed: int) -> Family:
     """Arcs between words."""
     from structsvm.datasets import make_dependency_trees
@@ -99,6 +110,7 @@ def dependency(seed: int) -> Family:
     )
 
 
+@family
 def alignment(seed: int) -> Family:
     """Alignments of simulated homologues."""
     from structsvm.datasets import make_alignment
@@ -111,6 +123,7 @@ def alignment(seed: int) -> Family:
     return Family("alignments", "40 pairs", score, aligner.result_, lambda ax: pictures.alignment(ax, *rows))
 
 
+@family
 def taxonomy(seed: int) -> Family:
     """Documents in a tree of classes."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -130,6 +143,7 @@ def taxonomy(seed: int) -> Family:
     )
 
 
+@family
 def semantics(seed: int) -> Family:
     """Meanings of sentences, from ambiguous ones."""
     from structsvm.datasets import make_ambig_house
@@ -154,6 +168,7 @@ def semantics(seed: int) -> Family:
     )
 
 
+@family
 def graph(seed: int) -> Family:
     """Cells of noisy grids."""
     from structsvm.datasets import make_noisy_grids
@@ -168,6 +183,7 @@ def graph(seed: int) -> Family:
     return Family("graphs", "10 grids", score, labeler.result_, lambda ax: pictures.grids(ax, noisy, found, true))
 
 
+@family
 def segments(seed: int) -> Family:
     """Chunks as wholes."""
     from structsvm.datasets import make_sequences
@@ -179,6 +195,7 @@ def segments(seed: int) -> Family:
     return chunked("segments", "50 sentences", labeler.result_, X_test, y_test, predicted)
 
 
+@family
 def matching(seed: int) -> Family:
     """Points that are seen again, moved and in another order."""
     import numpy as np
@@ -203,7 +220,8 @@ def matching(seed: int) -> Family:
     )
 
 
-def label_sets(seed: int) -> Family:
+@family
+def multilabel(seed: int) -> Family:
     """Labels that go together."""
     from structsvm.datasets import make_label_sets
     from structsvm.tasks import MultilabelClassifier
@@ -221,6 +239,7 @@ def label_sets(seed: int) -> Family:
     )
 
 
+@family
 def ranking(seed: int) -> Family:
     """Rows of queries."""
     from structsvm.datasets import make_rankings
@@ -233,7 +252,8 @@ def ranking(seed: int) -> Family:
     return Family("rankings", "60 queries", score, ranker.result_)
 
 
-def sample(seed: int) -> Family:
+@family
+def multivariate(seed: int) -> Family:
     """Few rows of one class, by the area under their ROC curve."""
     from sklearn.datasets import make_classification
 
@@ -245,6 +265,7 @@ def sample(seed: int) -> Family:
     return Family("losses of samples", "500 rows, 10 % of one class", score, classifier.result_)
 
 
+@family
 def multiclass(seed: int) -> Family:
     """Classes with a kernel."""
     from sklearn.datasets import make_blobs
@@ -257,6 +278,7 @@ def multiclass(seed: int) -> Family:
     return Family("classes, with kernels", "400 points, 6 classes", score, classifier.result_)
 
 
+@family
 def binary(seed: int) -> Family:
     """Two classes in one pass."""
     from structsvm.datasets import make_banana

@@ -285,11 +285,11 @@ def write_graphs(
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import pathlib, tempfile
     >>> from structsvm.structures.graphs.files import write_graphs
-    >>> path = os.path.join(tempfile.mkdtemp(), "graphs.jsonl")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "graphs.jsonl")
     >>> write_graphs(path, [([[1.0], [0.5]], [(0, 1)])], [["R", "B"]])
-    >>> print(open(path).read(), end="")
+    >>> print(path.read_text(), end="")
     {"nodes": [{"features": [1.0], "label": "R"}, {"features": [0.5], "label": "B"}], "edges": [[0, 1]]}
     """
     with new_file(path, "w", encoding="utf-8") as file:

@@ -1,7 +1,10 @@
 """Temperatures: found where the likelihood is highest, from examples that were not trained on."""
 
+import inspect
+
 import numpy as np
 import pytest
+from cases import CASES
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
@@ -9,15 +12,10 @@ import structsvm
 from structsvm.model_file import ModelFileError
 from structsvm.tasks import (
     AmbiguousClassifier,
-    CrammerSingerClassifier,
-    HullerClassifier,
     LaRankClassifier,
-    LaSVMClassifier,
-    PairwiseClassifier,
+    MultilabelClassifier,
     SGDQNClassifier,
     TaxonomyClassifier,
-    TrackingClassifier,
-    WestonWatkinsClassifier,
 )
 from structsvm.tasks.common import calibration
 from structsvm.tasks.common.calibration import (
@@ -29,6 +27,7 @@ from structsvm.tasks.common.calibration import (
     probabilities,
     softmax_loss,
 )
+from structsvm.tasks.registry import names_of
 
 
 def noisy(n, K=3, seed=0, flip=0.15):
@@ -145,44 +144,52 @@ def test_what_is_held_out(n):
 
 # --- classifiers --------------------------------------------------------------------------------------
 
-MODELS = {
-    "taxonomy": lambda: TaxonomyClassifier(random_state=0),
-    "taxonomy, perceptron": lambda: TaxonomyClassifier(solver="perceptron", random_state=0),
-    "taxonomy, cutting planes": lambda: TaxonomyClassifier(solver="cutting_plane", max_iter=20, random_state=0),
-    "taxonomy, kernel": lambda: TaxonomyClassifier(kernel="rbf", random_state=0),
-    "ambiguous": lambda: AmbiguousClassifier(random_state=0),
-    "larank": lambda: LaRankClassifier(random_state=0, probability=True),
-    "crammer singer": lambda: CrammerSingerClassifier(random_state=0, probability=True),
-    "pairwise": lambda: PairwiseClassifier(probability=True),
-    "weston watkins": lambda: WestonWatkinsClassifier(probability=True),
-    "sgdqn": lambda: SGDQNClassifier(alpha=1e-2, random_state=0, probability=True),
+CHOSEN = {"gamma": "auto", "alpha": 1e-2}  # where cases have widths of kernels and regularisers for data of their own
+
+
+def probable(case, **params):
+    """The estimator of a case, with probabilities."""
+    names = inspect.signature(case.kind).parameters
+    usual = {name: value for name, value in CHOSEN.items() if name in names and "kernel" not in case.params}
+    return case.make(**usual | ({"probability": True} if "probability" in names else {}) | params)
+
+
+def n_labels(case):
+    """How many labels a case has: of sets, or labels known in part, three."""
+    return len(np.unique(case.y)) if isinstance(case.y, np.ndarray) and case.y.dtype != object else 3
+
+
+ALL = {
+    name: (case, n_labels(case), {})
+    for name, case in CASES.items()
+    if case.has_rows and case.kind is not MultilabelClassifier and hasattr(probable(case), "predict_proba")
+} | {
+    "taxonomy, perceptron": (CASES["taxonomy"], 3, {"solver": "perceptron"}),
+    "taxonomy, cutting planes": (CASES["taxonomy"], 3, {"solver": "cutting_plane", "max_iter": 20}),
+    "taxonomy of two classes": (CASES["taxonomy"], 2, {}),
 }
-BINARY = {
-    "lasvm": lambda: LaSVMClassifier(random_state=0, probability=True),
-    "huller": lambda: HullerClassifier(random_state=0, probability=True),
-    "tracking": lambda: TrackingClassifier(random_state=0, probability=True),
-    "sgdqn": lambda: SGDQNClassifier(alpha=1e-2, random_state=0, probability=True),
-    "taxonomy": lambda: TaxonomyClassifier(random_state=0),
-}
-ALL = [(make, 3) for make in MODELS.values()] + [(make, 2) for make in BINARY.values()]
-IDS = [*MODELS, *(f"two classes, {name}" for name in BINARY)]
+
+
+def test_machines_of_classes_have_probabilities():
+    names = {case.kind.__name__ for case, _, _ in ALL.values()}
+    assert names >= {*names_of("binary"), *names_of("multiclass"), "TaxonomyClassifier", "AmbiguousClassifier"}
 
 
 @pytest.mark.parametrize("name", ["crammer singer", "weston watkins"])
 def test_machines_without_the_examples_held_out_are_trained_to_their_end(name):
     """Those of a few steps were worse machines, with other biases: their temperature was up to five times the best."""
     (X, y), (X_test, y_test) = noisy(800, 3, seed=2), noisy(2000, 3, seed=1)
-    model = MODELS[name]().fit(X, y)
+    model = probable(CASES[name]).fit(X, y)
     best = fit_temperature(softmax_loss(model.decision_function(X_test), one_hot(y_test, 3)))
     assert 0.8 < model.temperature_ / best < 1.25
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
-@pytest.mark.parametrize(("make", "K"), ALL, ids=IDS)
-def test_probabilities_are_calibrated(make, K, tmp_path):
+@pytest.mark.parametrize(("case", "K", "params"), ALL.values(), ids=ALL.keys())
+def test_probabilities_are_calibrated(case, K, params, tmp_path):
     X, y = noisy(800, K)
     X_test, y_test = noisy(2000, K, seed=1)
-    model = make().fit(X, y)
+    model = probable(case, **params).fit(X, y)
     p = model.predict_proba(X_test)
     assert p.shape == (2000, K) and (p >= 0.0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)

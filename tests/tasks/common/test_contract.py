@@ -13,34 +13,28 @@ from cases import CASES, ROWS
 from sklearn.base import clone
 
 import structsvm
-from structsvm import LaRank, StructuredSVM, tasks
+from structsvm import tasks
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.tasks.common.estimator import CallbackMonitor
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.registry import ESTIMATORS
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
-BATCH = (
-    tasks.CrammerSingerClassifier,
-    tasks.PairwiseClassifier,
-    tasks.WestonWatkinsClassifier,
-)  # which run until a tolerance is met
 PRODUCTS = (tasks.AmbiguousClassifier, tasks.Ranker)  # whose scores are one product of matrices
-STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
+STREAMS = {name: case for name, case in CASES.items() if case.is_stream}
 
 
 def each(cases):
     return pytest.mark.parametrize("case", cases.values(), ids=cases.keys())
 
 
-def passes(case, n, **params):
-    """Parameters for so many passes."""
-    if case.kind is StructuredSVM:
-        return {"solver": LaRank(max_iter=n, random_state=0)} | params
-    return {"max_iter": n} | ({"tol": 1e-9} if case.kind in BATCH else {}) | params
+def test_every_estimator_has_a_case():
+    """But for one that is made of two others."""
+    assert {entry.name for entry in ESTIMATORS} - {case.kind.__name__ for case in CASES.values()} == {"TaggedParser"}
 
 
 @each(CASES)
@@ -86,11 +80,11 @@ def test_classes_have_the_type_of_the_labels(case, dtype, tmp_path):
 # rounds than one.
 @each({name: case for name, case in CASES.items() if not name.startswith(("open", "max loss of bags"))})
 def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
-    whole = case.fit(**passes(case, 3))
-    model = case.fit(**passes(case, 1, warm_start=True))
+    whole = case.fit(**case.passes(3))
+    model = case.fit(**case.passes(1, warm_start=True))
     model.save(tmp_path / "m")
     for again in (model, structsvm.load(tmp_path / "m", **case.load)):
-        again.set_params(**passes(case, 2)).fit(case.X, case.y)
+        again.set_params(**case.passes(2)).fit(case.X, case.y)
         assert again.n_iter_ == whole.n_iter_
         assert case.predicted(again) == case.predicted(whole)
         if case.kind is not tasks.SemanticParser:  # its history is that of the last fit
@@ -237,7 +231,7 @@ def test_prediction_goes_on_during_a_refit(case, monkeypatch):
 
 @each(CASES)
 def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
-    model, end_pass, n = case.make(**passes(case, 50)), CallbackMonitor.end_pass, [0]
+    model, end_pass, n = case.make(**case.passes(50)), CallbackMonitor.end_pass, [0]
 
     def interrupt(self, run):
         n[0] += 1
@@ -255,7 +249,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
 
 @each({name: case for name, case in CASES.items() if "checkpoint" in case.shared})
 def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
-    whole = case.fit(**passes(case, 4))
+    whole = case.fit(**case.passes(4))
     end_pass, n = CallbackMonitor.end_pass, [0]
 
     def kill(self, run):
@@ -265,7 +259,7 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
         return end_pass(self, run)
 
     monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
-    model = case.make(**passes(case, 4, checkpoint=tmp_path / "c", checkpoint_every=2))
+    model = case.make(**case.passes(4, checkpoint=tmp_path / "c", checkpoint_every=2))
     with pytest.raises(SystemExit):
         model.fit(case.X, case.y)
     assert (tmp_path / "c").is_file()
@@ -300,7 +294,7 @@ def test_threads_predict_the_same(case, monkeypatch):
 
 @each({name: case for name, case in CASES.items() if "verbose" in case.shared})
 def test_verbose_shows_a_bar(case, capsys):
-    case.fit(**passes(case, 2))
+    case.fit(**case.passes(2))
     assert capsys.readouterr().err == ""
-    case.fit(**passes(case, 2, verbose=True))
+    case.fit(**case.passes(2, verbose=True))
     assert "training" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import CASES
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -25,6 +26,8 @@ from structsvm.tasks import (
     SGDQNClassifier,
     TaxonomyClassifier,
 )
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
 SENTENCES = [["The", "dog", "barks", "now"], ["A", "cat", "sleeps"], ["The", "cat", "barks"]] * 2
 TAGS = [["D", "N", "V", "A"], ["D", "N", "V"], ["D", "N", "V"]] * 2
@@ -50,22 +53,29 @@ def ranker():
     return Ranker(C=1.0, max_iter=2, random_state=0).fit(rows, grades, qid=qid)
 
 
-FITTED = {
-    "sequence": sequences,
-    "taxonomy": documents,
-    "taxonomy, sparse": lambda: documents(max_weights=10),
-    "ambiguous": lambda: AmbiguousClassifier(C=1.0, random_state=0).fit(X, [{int(y), 7} if y > 0 else {7} for y in Y]),
-    "alignment": lambda: SequenceAligner.from_costs("BLOSUM62", -11, -1, mode="local"),
-    "linear": lambda: SGDQNClassifier(random_state=0).fit(X, Y),
-    "ranking": ranker,
-    "sets of labels": lambda: MultilabelClassifier(C=1.0, random_state=0).fit(*make_label_sets(60, 3, random_state=0)),
-    "grammar": lambda: GrammarParser(C=1.0, max_iter=1, random_state=0).fit(BANK),
+# Cases, and features that these do not have.
+FITTED = {name: case.fit for name, case in CASES.items() if case.has_names} | {
+    "tokens of strings": sequences,
+    "texts": documents,
+    "texts, few weights": lambda: documents(max_weights=10),
+    "costs": lambda: SequenceAligner.from_costs("BLOSUM62", -11, -1, mode="local"),
+    "queries": ranker,
 }
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.has_names])
+def test_weights_without_names(name):
+    case, estimator = CASES[name], CASES[name].fit()
+    for ask in (estimator.top_features, estimator.to_frame, estimator.report):
+        with pytest.raises(TypeError, match=f"{case.kind.__name__} has no weights of named features"):
+            ask()
 
 
 @pytest.mark.parametrize("kind", FITTED)
 def test_weights_by_name(kind):
     pytest.importorskip("pandas")
+    from matplotlib.figure import Figure
+
     estimator = FITTED[kind]()
     table = estimator.model_.weight_table()
     assert table.weights.shape == (len(table.features), len(table.labels))
@@ -81,7 +91,7 @@ def test_weights_by_name(kind):
     assert rows[0][1] == pytest.approx(mine["weight"].iloc[0])
     assert rows[0][0] in str(estimator.report(k=2))
     assert estimator.report(k=2)._repr_html_().count("<table") >= len(tops)
-    display = FeatureDisplay.from_estimator(estimator, k=3)
+    display = FeatureDisplay.from_estimator(estimator, k=3, ax=Figure().subplots())
     assert sorted(np.abs(display.weights)) == pytest.approx(sorted(frame["weight"].abs()[:3]))
     assert display.ax_.get_xlabel() == "weight"
 
@@ -92,10 +102,12 @@ def test_labels_without_weights_are_refused():
         estimator.top_features("n")
     with pytest.raises(ValueError, match=r"Got 'X'$"):
         estimator.report(["X"])
+
+
+def test_a_kernel_machine_explains_nothing():
     machine = LaRankClassifier(C=1.0, kernel="rbf", random_state=0).fit(X, Y)
-    for ask in (machine.top_features, machine.to_frame, machine.report, lambda: machine.explain(X[0])):
-        with pytest.raises(TypeError, match="LaRankClassifier"):
-            ask()
+    with pytest.raises(TypeError, match="LaRankClassifier"):
+        machine.explain(X[0])
 
 
 def test_the_names_of_sklearn_crfsuite():
@@ -126,7 +138,7 @@ def test_what_speaks_for_a_labelling(settings):
 
 
 def test_what_speaks_for_alignments_trees_and_nodes():
-    aligner = FITTED["alignment"]()
+    aligner = FITTED["costs"]()
     (_, high), (_, low) = aligner.predict_kbest(ALIGNED.X[:1], 2)[0]
     found = aligner.explain(ALIGNED.X[0])
     assert found.margin == pytest.approx(high - low)

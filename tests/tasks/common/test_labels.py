@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import CASES
 
-from structsvm import tasks
 from structsvm.tasks import LaRankClassifier, PairwiseClassifier
 from structsvm.tasks.common.labels import (
     Labels,
@@ -79,14 +79,16 @@ def test_a_stream_keeps_its_labels():
 
 
 @pytest.mark.parametrize(
-    ("make", "X", "y"),
+    ("name", "y"),
     [
-        (tasks.SequenceLabeler, [["p"], ["q"]], [[{"A", None}], ["B"]]),
-        (tasks.AmbiguousClassifier, np.eye(3), [{"A", None}, {"A"}, {"B"}]),
-        (tasks.MultilabelClassifier, np.eye(3), [{"A", None}, {"A"}, {"B"}]),
-        (tasks.GraphLabeler, [(np.eye(2), [(0, 1)])], [[{"A", None}, "B"]]),
+        ("sequence", [[{"D", None}, "A", "N"]]),
+        ("ambiguous", [{"a", None}]),
+        ("multilabel, none", [{"a", None}]),
+        ("graph", [[{"a", None}, "b", "c"]]),
+        ("grids", [[[{"a", None}, "b", "c"], ["a", "b", "c"]]]),
     ],
 )
-def test_no_set_holds_none(make, X, y):
+def test_no_set_holds_none(name, y):
+    case = CASES[name]
     with pytest.raises(ValueError, match="None"):
-        make(C=1.0).fit(X, y)
+        case.make(C=1.0).fit(case.X, [*y, *case.y[1:]])

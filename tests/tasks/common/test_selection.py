@@ -94,9 +94,7 @@ def test_a_warm_start_goes_on_with_the_choice(case, monkeypatch):
 
 @each
 def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
-    runs_on = any(name in str(case.kind) for name in ("Singer", "Watkins", "Pairwise"))
-    passes = {"max_iter": 4} | ({"tol": 1e-9} if runs_on else {})
-    whole = case.fit(**passes)
+    whole = case.fit(**case.passes(4))
     end_pass, n = CallbackMonitor.end_pass, [0]
 
     def kill(self, run):
@@ -106,7 +104,7 @@ def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
         return end_pass(self, run)
 
     monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
-    model = case.make(checkpoint=tmp_path / "c", **passes)
+    model = case.make(**case.passes(4, checkpoint=tmp_path / "c"))
     with pytest.raises(SystemExit):
         model.fit(case.X, case.y)
     monkeypatch.undo()

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import CASES
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
@@ -19,9 +20,7 @@ from structsvm.tasks import (
     MultilabelClassifier,
     MultivariateClassifier,
     Ranker,
-    SGDQNClassifier,
     TaxonomyClassifier,
-    TrackingClassifier,
 )
 from structsvm.tasks.common.selection import LEAST, total_variance
 from structsvm.tasks.common.units import UNITS, Units, units_of
@@ -31,6 +30,9 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6)).astype(np.float32)
 y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(300, 3)), axis=1)
 X_test = rng.normal(size=(200, 6)).astype(np.float32)
+LINEAR = list(
+    {case.kind: None for case in CASES.values() if case.kind.__module__.startswith("structsvm.tasks.linear.")}
+)
 FACTORS = 10.0 ** rng.uniform(-3.0, 3.0, 6)
 
 
@@ -78,7 +80,7 @@ def test_columns_far_from_0_are_constant_only_by_rounding():
         assert Units.of_rows(constant).scale[0] == 1.0 and total_variance(constant) > 0.9 * offset**2
 
 
-@pytest.mark.parametrize("estimator", [SGDQNClassifier(random_state=0), TrackingClassifier(random_state=0)])
+@pytest.mark.parametrize("estimator", [kind(random_state=0) for kind in LINEAR], ids=repr)
 @pytest.mark.parametrize(("offset", "factor"), [(0.0, 1e-6), (0.0, 1e4), (1e3, 1.0)])
 def test_a_common_unit_or_offset_makes_no_difference(estimator, offset, factor):
     """Nearest neighbours see neither; with columns as given accuracy was that of chance."""
@@ -170,7 +172,7 @@ def test_where_columns_are_as_given():
     assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
 
 
-@pytest.mark.parametrize("kind", [SGDQNClassifier, TrackingClassifier])
+@pytest.mark.parametrize("kind", LINEAR)
 def test_machines_of_a_stream(kind, tmp_path):
     """Whatever the units and the means; coefficients are of the columns as given, and the stream keeps the units."""
     signs, near = X.sum(axis=1) > 0.0, X.astype(np.float64) * FACTORS[::-1]
