@@ -14,8 +14,8 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import INFERENCES, OracleError, sign_constrained
 from structsvm.checksum import checksum
-from structsvm.protocol import INFERENCES, OracleError, sign_constrained
 
 cdef fused real:
     float

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.protocol import INFERENCES
+from structsvm.adapter import INFERENCES
 
 if TYPE_CHECKING:
     from structsvm.model_file import ModelFile

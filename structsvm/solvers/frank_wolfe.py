@@ -10,10 +10,10 @@ import numpy as np
 
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import FLAG, Interval, Options
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers.online import OnlineSolver
 
 
-class FrankWolfe(DualSolver):
+class FrankWolfe(OnlineSolver):
     """Frank-Wolfe on one example at a time, with the optimal step length and an exact gap after each pass.
 
     Parameters
@@ -62,7 +62,7 @@ class FrankWolfe(DualSolver):
     penalty = "linear"
     usual_passes = 20  # then, with `tol`, steps are corrective
 
-    _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
+    _constraints = {name: allowed for name, allowed in OnlineSolver._constraints.items() if name != "penalty"} | {
         "sampling": Options("uniform", "gap"),
         "n_cached": Interval(Integral, 0, 2**31 - 1, closed="both"),
         "deterministic": FLAG,

@@ -10,14 +10,14 @@ import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.parameters import FLAG, N_REPROCESS, Interval, Options
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers.online import OnlineSolver
 
 # Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
 # after `usual_passes`.
 LEAST_GAIN = 0.02
 
 
-class LaRank(DualSolver):
+class LaRank(OnlineSolver):
     """LaRank (Bordes and others 2007; thesis, chapter 5).
 
     Minimises ``1/2 |w|^2 + C sum_i xi_i`` (or ``C/2 sum_i xi_i^2``) subject to the constraints of the chosen
@@ -76,7 +76,7 @@ class LaRank(DualSolver):
 
     usual_passes = 20
 
-    _constraints = DualSolver._constraints | {
+    _constraints = OnlineSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
         "n_reprocess": N_REPROCESS,

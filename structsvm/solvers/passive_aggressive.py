@@ -9,10 +9,10 @@ import numpy as np
 
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.parameters import FLAG
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers.online import OnlineSolver
 
 
-class PassiveAggressive(DualSolver):
+class PassiveAggressive(OnlineSolver):
     """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
 
     One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support vectors are visited from
@@ -34,7 +34,7 @@ class PassiveAggressive(DualSolver):
     1
     """
 
-    _constraints = DualSolver._constraints | {"deterministic": FLAG}
+    _constraints = OnlineSolver._constraints | {"deterministic": FLAG}
 
     def __init__(
         self,

@@ -25,11 +25,12 @@ from structsvm.features.sparse import SparseRows
 from structsvm.model_file import under
 from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
-from structsvm.oracles.graph import INFERENCE, GraphOracle
+from structsvm.oracles.graph import GraphOracle
 from structsvm.parameters import checked_k
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
+from structsvm.structures.graphs.methods import INFERENCE
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
     check_classes,

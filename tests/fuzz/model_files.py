@@ -23,10 +23,10 @@ from stored_data import decoded
 
 import structsvm
 from structsvm import LaRank, LatentSVM
+from structsvm.adapter import OracleError
 from structsvm.datasets import make_concept_world, make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.protocol import OracleError
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
