@@ -8,6 +8,17 @@ RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
 INFERENCES: tuple[str, ...]
 
+class Sections:
+    @property
+    def bounds(self) -> NDArray[np.int64] | None: ...
+    def __init__(
+        self,
+        bounds: NDArray[np.int64] | None = None,
+        leave: Callable[[int, int], object] | None = None,
+        enter: Callable[[], object] | None = None,
+    ) -> None: ...
+    def enter(self) -> int: ...
+
 class BoundProblem:
     n_before: int
     @property
@@ -41,9 +52,7 @@ class Problem(BoundProblem):
     @property
     def groups(self) -> NDArray[np.int64] | None: ...
     @property
-    def sections(self) -> NDArray[np.int64] | None: ...
-    @property
-    def enter(self) -> Callable[[], object] | None: ...
+    def sections(self) -> Sections: ...
     def __init__(
         self,
         n_samples: int,
