@@ -1,5 +1,5 @@
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -8,6 +8,7 @@ RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
 INFERENCES: tuple[str, ...]
 
+@final
 class Sections:
     @property
     def bounds(self) -> NDArray[np.int64] | None: ...
