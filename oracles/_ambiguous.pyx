@@ -41,15 +41,15 @@ cdef extern from "bags.h" nogil:
     double bags_corner(const double* score, int64_t K, const int32_t* bag, int64_t m, bags_item* items,
                        int32_t* count, int64_t* pairs)
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*dense_products_d)(const double* W, int64_t width, const double* x, int64_t n, double* out) noexcept nogil
-        double (*dense_dot_d)(const double* w, const double* x, int64_t width) noexcept nogil
-        void (*dense_add_d)(double* w, const double* x, double amount, int64_t width) noexcept nogil
-        double (*dense_exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+cdef extern from "dense.h" nogil:
+    ctypedef struct dense_double_kernels:
+        void (*products)(const double* W, int64_t width, const double* x, int64_t n, double* out) noexcept nogil
+        double (*dot)(const double* w, const double* x, int64_t width) noexcept nogil
+        void (*add)(double* w, const double* x, double amount, int64_t width) noexcept nogil
+        double (*exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
+    const dense_double_kernels* dense_double_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const dense_double_kernels* KERNELS = dense_double_kernels_of(kernel_set(), poll)
 
 cdef enum BagLoss:
     PAIRWISE
@@ -233,12 +233,12 @@ cdef class AmbiguousProblem(Problem):
             return
         for k in range(self.K):
             if self.amount[k] != 0.0:
-                KERNELS.dense_add_d(w + k * self.width, self.values + i * self.width, self.amount[k], self.width)
+                KERNELS.add(w + k * self.width, self.values + i * self.width, self.amount[k], self.width)
 
     cdef void fill(self, Py_ssize_t i, const double* w) noexcept nogil:
         self.at_hand = i
         if self.indptr == NULL:
-            KERNELS.dense_products_d(w, self.width, self.values + i * self.width, self.score.shape[0], &self.score[0])
+            KERNELS.products(w, self.width, self.values + i * self.width, self.score.shape[0], &self.score[0])
             return
         bags_scores(w, self.K, self.indices + self.indptr[i], self.values + self.indptr[i],
                     self.indptr[i + 1] - self.indptr[i], &self.score[0])
@@ -256,7 +256,7 @@ cdef class AmbiguousProblem(Problem):
         for c in range(n):
             for e in range(0, cuts[c].n_words, 2):
                 k = cuts[c].words[e]
-                self.score[k] = KERNELS.dense_dot_d(w + k * self.width, self.values + i * self.width, self.width)
+                self.score[k] = KERNELS.dot(w + k * self.width, self.values + i * self.width, self.width)
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """Algorithm 23, line 2: the corner that attains the loss L_w(x, Y)."""
@@ -355,7 +355,7 @@ cdef class AmbiguousProblem(Problem):
         if self.indptr == NULL:
             for k in range(0, cut.n_words, 2):
                 amount = coef * cut.scale * cut.words[k + 1]
-                KERNELS.dense_add_d(w + cut.words[k] * self.width, self.values + i * self.width, amount, self.width)
+                KERNELS.add(w + cut.words[k] * self.width, self.values + i * self.width, amount, self.width)
             return
         for e in range(self.indptr[i], self.indptr[i + 1]):
             row = w + self.indices[e] * self.K
@@ -496,7 +496,7 @@ cdef class AmbiguousProblem(Problem):
             self.chances[k] = <float>self.score[k]
         for k in range(self.K, self.chances.shape[0]):
             self.chances[k] = -INFINITY
-        total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
+        total = KERNELS.exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
         for e in range(first, end):
             high = max(high, self.score[self.bag_labels[e]] + log(self.weight[e]))
         for e in range(first, end):

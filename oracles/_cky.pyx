@@ -34,7 +34,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.checksum import checksum
 from structsvm.structures.grammar import pair_tables
 
-cdef extern from "kernels.h" nogil:
+cdef extern from "cky_sums.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED, CKY_VECTORS
     ctypedef struct cky_vector:
         pass
@@ -88,7 +88,7 @@ cdef extern from "kernels.h" nogil:
         int32_t* chain_top
     ctypedef struct cky_sums:
         pass
-    ctypedef struct kernels:
+    ctypedef struct cky_kernels:
         int (*inside)(cky_chart* h) except -1 nogil
         int (*sums_inside)(cky_chart* h, cky_sums* f, double* log_sum) except -1 nogil
         int (*sums_outside)(cky_chart* h, cky_sums* f, double log_sum, double* psi) except -1 nogil
@@ -97,7 +97,7 @@ cdef extern from "kernels.h" nogil:
     void cky_sums_free(cky_sums* f)
     void cky_look(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
     int64_t cky_support(const cky_chart* h, int32_t* mark, int32_t stamp, int32_t* out)
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    const cky_kernels* cky_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
     int64_t cky_worth(const cky_chart* h, int64_t word, int64_t k)
     void cky_multiply_back(const cky_chart* h, const double* seen, double* psi)
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
@@ -160,7 +160,7 @@ cdef extern from "cky_expected.h" nogil:
 cdef extern from "stdlib.h" nogil:
     void qsort(void* base, size_t nmemb, size_t size, int (*compar)(const void*, const void*) noexcept nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const cky_kernels* KERNELS = cky_kernels_of(kernel_set(), poll)
 
 cdef enum:
     NODE_WORDS = 6          # numbers of a cky_node

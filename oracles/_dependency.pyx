@@ -20,7 +20,7 @@ from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 
-cdef extern from "kernels.h" nogil:
+cdef extern from "dependency.h" nogil:
     enum: ARCS_DISTANCES, ARCS_MOST_BETWEEN
     ctypedef struct arcs_vector:
         int32_t size
@@ -76,7 +76,7 @@ cdef extern from "kernels.h" nogil:
     int64_t arborescence_size(int64_t n)
     int64_t arborescence_sums_size(int64_t n)
     uint32_t arcs_mix(uint32_t key, uint32_t code)
-    ctypedef struct kernels:
+    ctypedef struct dependency_kernels:
         void (*arcs_look)(const arcs_model* a, arcs_sentence* s) noexcept nogil
         int (*arcs_fill)(const arcs_model* a, const float* W, arcs_sentence* s, const int32_t* heads,
                          const int32_t* labels) except -1 nogil
@@ -105,9 +105,9 @@ cdef extern from "kernels.h" nogil:
                                  float* best) except -1 nogil
         int (*arborescence_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
                                  double* arcs) except -1 nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    const dependency_kernels* dependency_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const dependency_kernels* KERNELS = dependency_kernels_of(kernel_set(), poll)
 
 cdef fused real:
     float

@@ -23,6 +23,8 @@ from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
+from structsvm.protocol import checked_weights
+from structsvm.structures.graphs.methods import Marginals, names_of, obey, weakest
 
 cdef extern from "polytope.h" nogil:
     ctypedef struct graph_scores:
@@ -158,7 +160,6 @@ cdef class GraphDecoder:
     cdef bint has_sums
 
     def __init__(self, oracle, graphs, plans=None):
-        from structsvm.oracles.graph import names_of
         cdef Py_ssize_t i
         cdef Memory memory = Memory()
         self.memory = memory
@@ -385,7 +386,6 @@ cdef class GraphDecoder:
             return self.infer(i, whole, fractional, excess)
         self.infer(i, False, fractional, excess)
         with gil:
-            from structsvm.oracles.graph import obey
             found = obey(self, i, whole, fractional[0] or excess[0] > 0.0, self.standing if self.is_partial else None)
             if found is not None:
                 fractional[0], excess[0] = found, 0.0
@@ -470,7 +470,6 @@ cdef class GraphDecoder:
     # ---- in Python --------------------------------------------------------------------------------------
 
     def _weights(self, w):
-        from structsvm.protocol import checked_weights
         return checked_weights(w, self.oracle.n_features, np.float64)
 
     def _filled(self, Py_ssize_t i, ndarray w):
@@ -656,7 +655,6 @@ cdef class GraphProblem(Problem):
     cdef bint is_dirty                      # Ctrl-C may have left sums in the vector
 
     def __init__(self, oracle, graphs, labels, allowed=None, plans=None, *, rescaling="margin", penalty="linear"):
-        from structsvm.oracles.graph import weakest
         cdef GraphDecoder decoder = GraphDecoder(oracle, graphs, plans)
         cdef int64_t n, most
         super().__init__(len(graphs), oracle.n_features, rescaling=rescaling, penalty=penalty,
@@ -908,7 +906,6 @@ cdef class GraphProblem(Problem):
 
     def most_violated(self, Py_ssize_t i, w):
         """The labelling behind ``separate(i, w)``, or its `Marginals`."""
-        from structsvm.oracles.graph import Marginals
         cdef ndarray weights = self._check_weights(w)
         cdef bint fractional = False
         cdef double excess

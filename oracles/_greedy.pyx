@@ -16,20 +16,20 @@ from structsvm.structures._labels cimport LabelDecoder
 
 from structsvm.checksum import checksum
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*greedy_score)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
-                             const int32_t* index, const float* values, int64_t n, const int32_t* labels,
-                             int64_t t, const float* init, int64_t first_pair, const int32_t* pair_index,
-                             const float* pair_values, int64_t n_pairs, int32_t* rows, float* out) noexcept nogil
-        int64_t (*greedy_decode)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
-                                 const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
-                                 const float* init, int64_t init_step, const float* mask, int64_t first_pair,
-                                 const int64_t* pair_indptr, const int32_t* pair_indices, const float* pair_values,
-                                 int32_t* rows, float* out, float* scores, int32_t* labels) except -2 nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+cdef extern from "greedy.h" nogil:
+    ctypedef struct greedy_kernels:
+        void (*score)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                      const int32_t* index, const float* values, int64_t n, const int32_t* labels,
+                      int64_t t, const float* init, int64_t first_pair, const int32_t* pair_index,
+                      const float* pair_values, int64_t n_pairs, int32_t* rows, float* out) noexcept nogil
+        int64_t (*decode)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                          const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
+                          const float* init, int64_t init_step, const float* mask, int64_t first_pair,
+                          const int64_t* pair_indptr, const int32_t* pair_indices, const float* pair_values,
+                          int32_t* rows, float* out, float* scores, int32_t* labels) except -2 nogil
+    const greedy_kernels* greedy_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const greedy_kernels* KERNELS = greedy_kernels_of(kernel_set(), poll)
 
 cdef fused real:
     float
@@ -63,7 +63,7 @@ cdef class GreedyDecoder(LabelDecoder):
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
                           int32_t* out) except -2 nogil:
         cdef Py_ssize_t t = self.offsets[i]
-        return KERNELS.greedy_decode(
+        return KERNELS.decode(
             w, self.stride, self.K, self.order, self.n_emission, self.indptr + t, self.indices, self.values,
             self.offsets[i + 1] - t, init, init_step, &self.mask[0] if self.mask.shape[0] > 0 else NULL,
             self.first_bigram, NULL if self.pair_indptr == NULL else self.pair_indptr + t, self.pair_indices,
@@ -226,7 +226,7 @@ cdef class GreedyProblem(Problem):
         if self.chain.n_bigrams > 0:
             b = self.chain.pair_indptr[i]
             n_pairs = self.chain.pair_indptr[i + 1] - b
-        KERNELS.greedy_score(
+        KERNELS.score(
             w, self.chain.stride, self.chain.K, self.chain.order, self.chain.n_emission,
             self.chain.indices + a, NULL if self.chain.values == NULL else self.chain.values + a,
             self.chain.indptr[i + 1] - a, &self.gold[i] - self.place[i], self.place[i],

@@ -67,14 +67,12 @@ cdef extern from "hybrid.h" nogil:
         double* Ck
         int64_t n_weights, n_values
         double total
+    ctypedef struct hybrid_kernels:
+        int (*fill)(hybrid_chart* h, int best) except -1 nogil
+        int (*spread)(hybrid_chart* h) except -1 nogil
+    const hybrid_kernels* hybrid_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        int (*hybrid_fill)(hybrid_chart* h, int best) except -1 nogil
-        int (*hybrid_spread)(hybrid_chart* h) except -1 nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
-
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const hybrid_kernels* KERNELS = hybrid_kernels_of(kernel_set(), poll)
 
 cdef enum:
     MOST_SLOTS = 8
@@ -488,7 +486,7 @@ cdef class Chart:
         self.bind(sentence, forest, losses)
         with nogil:
             self.look_up(&w[0])
-            KERNELS.hybrid_fill(&self.h, best)
+            KERNELS.fill(&self.h, best)
         return self.log_total()
 
     cdef double log_total(self):
@@ -502,7 +500,7 @@ cdef class Chart:
         expectation = np.zeros(self.layout.n_features)
         cdef double[::1] out = expectation
         with nogil:
-            KERNELS.hybrid_spread(&self.h)
+            KERNELS.spread(&self.h)
             self.scatter(1.0, &out[0], NULL, NULL, NULL)
         return value, expectation
 
@@ -521,14 +519,14 @@ cdef class Chart:
         cdef int32_t[::1] touched = learner.touched
         cdef unsigned char[::1] mark = learner.mark
         with nogil:
-            KERNELS.hybrid_spread(&self.h)
+            KERNELS.spread(&self.h)
             self.scatter(weight, &gradient[0], &touched[0], &learner.n_touched, &mark[0])
         second = self.log_sum(sentence, free, learner.weights)
         if second == -INFINITY:
             learner.drop()
             return second
         with nogil:
-            KERNELS.hybrid_spread(&self.h)
+            KERNELS.spread(&self.h)
             self.scatter(-weight, &gradient[0], &touched[0], &learner.n_touched, &mark[0])
         first = min(first - second, 0.0)
         learner.step(rate, 1.0 if doubt == 0.0 else exp(first) / (exp(first) + doubt))

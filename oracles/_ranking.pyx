@@ -34,13 +34,13 @@ from structsvm.execution._stop cimport poll
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows, padded
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*dense_products_d)(const double* W, int64_t width, const double* x, int64_t n, double* out) noexcept nogil
-        void (*dense_add_d)(double* w, const double* x, double amount, int64_t width) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+cdef extern from "dense.h" nogil:
+    ctypedef struct dense_double_kernels:
+        void (*products)(const double* W, int64_t width, const double* x, int64_t n, double* out) noexcept nogil
+        void (*add)(double* w, const double* x, double amount, int64_t width) noexcept nogil
+    const dense_double_kernels* dense_double_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const dense_double_kernels* KERNELS = dense_double_kernels_of(kernel_set(), poll)
 
 cdef enum GroupLoss:
     ERROR
@@ -227,8 +227,8 @@ cdef class GroupProblem(Problem):
                 self.padded_weights[e] = w[e]
             step = 4 + 4 * (PART // self.width)
             while r < end:
-                KERNELS.dense_products_d(self.values + r * self.width, self.width, &self.padded_weights[0],
-                                         min(step, end - r), &self.score[r - first])
+                KERNELS.products(self.values + r * self.width, self.width, &self.padded_weights[0],
+                                 min(step, end - r), &self.score[r - first])
                 r += step
                 poll(step * self.width // 4)
             return 0
@@ -257,7 +257,7 @@ cdef class GroupProblem(Problem):
             if amount == 0.0:
                 continue
             if self.indptr == NULL:
-                KERNELS.dense_add_d(&self.vector[0], self.values + r * self.width, amount, self.width)
+                KERNELS.add(&self.vector[0], self.values + r * self.width, amount, self.width)
             else:
                 for e in range(self.indptr[r], self.indptr[r + 1]):
                     self.vector[self.indices[e]] += amount * self.values[e]

@@ -22,7 +22,19 @@ from structsvm.checksum import checksum
 from structsvm.structures.alignments import FREE
 from structsvm.protocol import UnsupportedFormulation
 
-cdef extern from "kernels.h" nogil:
+cdef extern from "align_sums.h" nogil:
+    ctypedef struct align_sum:
+        double log, mean
+    ctypedef struct align_sums:
+        pass
+
+cdef extern from "align_striped.h" nogil:
+    ctypedef struct striped_task:
+        int64_t mode, m, open, extend, least
+        int16_t* profile
+        int16_t* columns
+
+cdef extern from "align.h" nogil:
     enum:
         ALIGN_GLOBAL
         ALIGN_LOCAL
@@ -52,27 +64,19 @@ cdef extern from "kernels.h" nogil:
         double* rows
         double* kept
         double* triangle
-    ctypedef struct align_sum:
-        double log, mean
-    ctypedef struct align_sums:
-        pass
-    ctypedef struct striped_task:
-        int64_t mode, m, open, extend, least
-        int16_t* profile
-        int16_t* columns
-    ctypedef struct kernels:
-        void (*align_profile)(striped_task* s, const int32_t* x, const double* pair, int64_t side,
-                              int64_t off) noexcept nogil
-        int (*align_striped)(const striped_task* s, const int32_t* z, int64_t n, double* score) except -1 nogil
-        int (*align_log_sum)(const align_task* s, double beta, align_sums* rows, align_sum* found) except -1 nogil
-        int (*align_forward)(const align_task* s, align_end* ends) except -1 nogil
-        int (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
-                          int64_t* at, align_end* detour) except -1 nogil
-        int (*align_table)(const align_task* s, double* table) except -1 nogil
-        int (*align_is_hit)(const align_task* s, int64_t i, int64_t j) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    ctypedef struct align_kernels:
+        void (*profile)(striped_task* s, const int32_t* x, const double* pair, int64_t side,
+                        int64_t off) noexcept nogil
+        int (*striped)(const striped_task* s, const int32_t* z, int64_t n, double* score) except -1 nogil
+        int (*log_sum)(const align_task* s, double beta, align_sums* rows, align_sum* found) except -1 nogil
+        int (*forward)(const align_task* s, align_end* ends) except -1 nogil
+        int (*walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
+                    int64_t* at, align_end* detour) except -1 nogil
+        int (*table)(const align_task* s, double* table) except -1 nogil
+        int (*is_hit)(const align_task* s, int64_t i, int64_t j) noexcept nogil
+    const align_kernels* align_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const align_kernels* KERNELS = align_kernels_of(kernel_set(), poll)
 
 cdef uint8_t IS_FREE = FREE
 
@@ -253,14 +257,14 @@ cdef class Aligner:
         """The best score of all; `ends` holds that of each layer and where it is."""
         cdef Py_ssize_t h
         cdef double best = -INFINITY
-        KERNELS.align_forward(&self.task, &self.ends[0])
+        KERNELS.forward(&self.task, &self.ends[0])
         for h in range(self.task.layers):
             best = max(best, self.ends[h].score)
         return best
 
     cdef int64_t walk(self, align_end* end, int64_t layer, int64_t at) except -1 nogil:
         """Fill the path before position `at` by the way back from an end, which becomes the start."""
-        KERNELS.align_walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
+        KERNELS.walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
         return at
 
     cdef int64_t count_hits(self, const align_end* start, int64_t at, int64_t stop) noexcept nogil:
@@ -270,7 +274,7 @@ cdef class Aligner:
             i += self.path[k] != ALIGN_SKIP_Z
             j += self.path[k] != ALIGN_SKIP_X
             if self.path[k] == ALIGN_PAIR:
-                hits += KERNELS.align_is_hit(&self.task, i, j)
+                hits += KERNELS.is_hit(&self.task, i, j)
         return hits
 
     cdef double tally(self, Py_ssize_t x, Py_ssize_t z, int64_t i, int64_t j, const uint8_t* operations, int64_t count,
@@ -410,9 +414,9 @@ cdef class Aligner:
                 if whole and self.fits(m, n):
                     if x != before:
                         self.striped.m, before = m, x
-                        KERNELS.align_profile(&self.striped, &self.symbols[0] + self.offsets[x], &self.pair[0],
-                                              self.side, self.least_pair)
-                    KERNELS.align_striped(&self.striped, &self.symbols[0] + self.offsets[z], n, &out[k])
+                        KERNELS.profile(&self.striped, &self.symbols[0] + self.offsets[x], &self.pair[0],
+                                        self.side, self.least_pair)
+                    KERNELS.striped(&self.striped, &self.symbols[0] + self.offsets[z], n, &out[k])
                     self.n_striped += 1
                 else:
                     self.load(x, z)
@@ -562,7 +566,7 @@ cdef class Aligner:
                              "bytes; only the best alignment can be had")
         cdef double[:, :, ::1] table = np.empty((3, m + 1, n + 1))
         with nogil:
-            KERNELS.align_table(&self.task, &table[0, 0, 0])
+            KERNELS.table(&self.task, &table[0, 0, 0])
         a, b = self.strings[x], self.strings[z]
         pair = np.asarray(self.pair).reshape(self.side, -1)
         gaps = np.asarray(self.gaps)
@@ -584,7 +588,7 @@ cdef class Aligner:
         cdef double score
         if known is None:
             with nogil:
-                KERNELS.align_log_sum(&self.task, beta, room, &found)
+                KERNELS.log_sum(&self.task, beta, room, &found)
             return found.log, found.mean
         self.check_known(x, z, known)
         total.log = total.mean = 0.0
@@ -592,7 +596,7 @@ cdef class Aligner:
             self.cut(&known[0], known.shape[0])
             for part in range(self.n_parts):
                 if self.turn_to(part, n, low, high):
-                    KERNELS.align_log_sum(&self.task, beta, room, &found)
+                    KERNELS.log_sum(&self.task, beta, room, &found)
                     total.log += found.log
                     total.mean += found.mean
                 if part + 1 < self.n_parts:
@@ -929,7 +933,7 @@ cdef class AlignmentProblem(ReferenceProblem):
         self.aligner.forward()
         s.barred.state = -1
         end = self.aligner.ends[0]
-        KERNELS.align_walk(s, &gold_end, 0, &self.codes[0] + first, &self.aligner.path[0], &at, &detour)
+        KERNELS.walk(s, &gold_end, 0, &self.codes[0] + first, &self.aligner.path[0], &at, &detour)
         if end.score == -INFINITY and detour.score == -INFINITY:
             return False
         self.at = self.stop

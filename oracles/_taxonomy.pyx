@@ -36,28 +36,26 @@ from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 from structsvm.structures._lattice import NODE_LOSSES
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
-                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
-        void (*dense_products)(const float* W, int64_t width, const float* x, int64_t n, float* out) noexcept nogil
-        double (*dense_dot)(const float* w, const float* x, int64_t width) noexcept nogil
-        void (*dense_add)(float* w, const float* x, float amount, int64_t width) noexcept nogil
-        void (*dense_accumulate)(double* w, const float* x, double amount, int64_t width) noexcept nogil
-        void (*dense_positions)(const float* U, const float* bias, const int32_t* base, const int32_t* first,
-                                const int32_t* attribute, const float* value, int64_t n_positions,
-                                float* S) noexcept nogil
-        int64_t (*dense_violator)(const double* scores, const float* losses, int64_t n,
-                                  double true_score) noexcept nogil
-        double (*dense_exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
-        void (*dense_tops)(const float* S, const int32_t* position, const float* scale, int64_t n_outputs,
-                           int32_t* out) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
-
 cdef extern from "dense.h" nogil:
     enum: DENSE_TILE
+    ctypedef struct dense_kernels:
+        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
+                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
+        void (*products)(const float* W, int64_t width, const float* x, int64_t n, float* out) noexcept nogil
+        double (*dot)(const float* w, const float* x, int64_t width) noexcept nogil
+        void (*add)(float* w, const float* x, float amount, int64_t width) noexcept nogil
+        void (*accumulate)(double* w, const float* x, double amount, int64_t width) noexcept nogil
+        void (*positions)(const float* U, const float* bias, const int32_t* base, const int32_t* first,
+                          const int32_t* attribute, const float* value, int64_t n_positions,
+                          float* S) noexcept nogil
+        int64_t (*violator)(const double* scores, const float* losses, int64_t n,
+                            double true_score) noexcept nogil
+        double (*exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
+        void (*tops)(const float* S, const int32_t* position, const float* scale, int64_t n_outputs,
+                     int32_t* out) noexcept nogil
+    const dense_kernels* dense_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const dense_kernels* KERNELS = dense_kernels_of(kernel_set(), poll)
 
 # Up to so many outputs, the losses of each pair are stored.
 cdef Py_ssize_t TABLED = 2048
@@ -379,7 +377,7 @@ cdef class TaxonomyDecoder(Scorer):
         self.add_to(i, a, m, n, w)
 
     cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
-        cdef double total = self.squares[i] * KERNELS.dense_dot(m, m, self.stride)
+        cdef double total = self.squares[i] * KERNELS.dot(m, m, self.stride)
         cdef Py_ssize_t e, r
         cdef int64_t p
         for e in range(self.split[i], self.indptr[i + 1]):
@@ -399,13 +397,13 @@ cdef class TaxonomyDecoder(Scorer):
     cdef void add_all(self, Py_ssize_t i, const float* m, double amount, float* w) noexcept nogil:
         cdef Py_ssize_t e
         for e in range(self.indptr[i], self.split[i]):
-            KERNELS.dense_add(w + self.indices[e] * self.stride, m, <float>(amount * self.x(e)), self.stride)
+            KERNELS.add(w + self.indices[e] * self.stride, m, <float>(amount * self.x(e)), self.stride)
         self.add_listed(i, m, amount, w)
 
     cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
         cdef Py_ssize_t e
         for e in range(self.indptr[i], self.split[i]):
-            KERNELS.dense_accumulate(w + self.indices[e] * self.stride, m, amount * self.x(e), self.stride)
+            KERNELS.accumulate(w + self.indices[e] * self.stride, m, amount * self.x(e), self.stride)
         self.add_listed(i, m, amount, w)
 
     def decode(self, w):
@@ -473,8 +471,8 @@ cdef class DenseDecoder:
         cdef const float* biases = NULL if bias.shape[0] == 0 else &bias[0]
         with nogil:
             poll(DENSE_TILE * (programme.n_attributes * d // 16 + programme.n_positions))
-            KERNELS.dense_positions(products, biases, &programme.base[0], &programme.first[0],
-                                    attribute, value, programme.n_positions, &s[0, 0])
+            KERNELS.positions(products, biases, &programme.base[0], &programme.first[0],
+                              attribute, value, programme.n_positions, &s[0, 0])
 
     def decode(self, w):
         """The best output of every document: int32 array (n_samples,)."""
@@ -484,8 +482,8 @@ cdef class DenseDecoder:
         out = np.empty(len(self.documents), dtype=np.int32)
         for part, s in self.tiles(w):
             with nogil:
-                KERNELS.dense_tops(&s[0, 0], &programme.position[0], &programme.scale[0], programme.n_outputs,
-                                   &tops[0])
+                KERNELS.tops(&s[0, 0], &programme.position[0], &programme.scale[0], programme.n_outputs,
+                             &tops[0])
             out[part] = tops[:part.stop - part.start]
         return out
 
@@ -518,7 +516,7 @@ cdef class DenseScorer(Scorer):
         return (0.0625 * self.width + 1.0) * self.u.shape[0]
 
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
-        KERNELS.dense_products(w, self.width, &self.rows[i, 0], self.u.shape[0], &self.u[0])
+        KERNELS.products(w, self.width, &self.rows[i, 0], self.u.shape[0], &self.u[0])
         self.attributes.scores(&self.u[0], &self.s[0])
 
     cdef void fetch(self, Py_ssize_t i) noexcept nogil:
@@ -527,7 +525,7 @@ cdef class DenseScorer(Scorer):
             prefetch(&self.rows[i, f])
 
     cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
-        return KERNELS.dense_dot(w + a * self.width, &self.rows[i, 0], self.width)
+        return KERNELS.dot(w + a * self.width, &self.rows[i, 0], self.width)
 
     cdef double mass(self, Py_ssize_t i, int32_t a) noexcept nogil:
         return self.squares[i]
@@ -535,28 +533,28 @@ cdef class DenseScorer(Scorer):
     cdef void add(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, float* w) noexcept nogil:
         cdef Py_ssize_t t
         for t in range(n):
-            KERNELS.dense_add(w + a[t] * self.width, &self.rows[i, 0], <float>m[t], self.width)
+            KERNELS.add(w + a[t] * self.width, &self.rows[i, 0], <float>m[t], self.width)
 
     cdef void accumulate(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n,
                          double* w) noexcept nogil:
         cdef Py_ssize_t t
         for t in range(n):
-            KERNELS.dense_accumulate(w + a[t] * self.width, &self.rows[i, 0], m[t], self.width)
+            KERNELS.accumulate(w + a[t] * self.width, &self.rows[i, 0], m[t], self.width)
 
     cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
-        return self.squares[i] * KERNELS.dense_dot(m, m, self.u.shape[0])
+        return self.squares[i] * KERNELS.dot(m, m, self.u.shape[0])
 
     cdef void add_all(self, Py_ssize_t i, const float* m, double amount, float* w) noexcept nogil:
         cdef int32_t a
         for a in range(<int32_t>self.attributes.n_attributes):
             if m[a] != 0.0:
-                KERNELS.dense_add(w + a * self.width, &self.rows[i, 0], <float>(amount * m[a]), self.width)
+                KERNELS.add(w + a * self.width, &self.rows[i, 0], <float>(amount * m[a]), self.width)
 
     cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
         cdef int32_t a
         for a in range(<int32_t>self.attributes.n_attributes):
             if m[a] != 0.0:
-                KERNELS.dense_accumulate(w + a * self.width, &self.rows[i, 0], amount * m[a], self.width)
+                KERNELS.accumulate(w + a * self.width, &self.rows[i, 0], amount * m[a], self.width)
 
 
 cdef class TaxonomyProblem(Problem):
@@ -722,7 +720,7 @@ cdef class TaxonomyProblem(Problem):
         cut.alpha = cut.b = violation[0] = 0.0
         cut.scale = 1.0
         if self.rescaling == RESCALE_MARGIN and self.penalty == PENALTY_LINEAR:
-            top = KERNELS.dense_violator(&self.scores[0], losses, self.attributes.n_outputs, true_score)
+            top = KERNELS.violator(&self.scores[0], losses, self.attributes.n_outputs, true_score)
         if top == -2:
             top = self.violator(g, losses, violation)
         if top < 0:
@@ -778,7 +776,7 @@ cdef class TaxonomyProblem(Problem):
             self.chances[k] = <float>self.scores[k]
         for k in range(n, self.chances.shape[0]):
             self.chances[k] = -INFINITY
-        total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
+        total = KERNELS.exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
         if g >= 0:
             high = self.scores[g]
         else:

@@ -32,7 +32,7 @@ from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 from structsvm.checksum import checksum
 from structsvm.protocol import UnsupportedFormulation
 
-cdef extern from "kernels.h" nogil:
+cdef extern from "chain.h" nogil:
     ctypedef struct chain_scores:
         int64_t K, stride, G, P, step, shift, each
         const float* A
@@ -43,8 +43,7 @@ cdef extern from "kernels.h" nogil:
         float* tops
         float* turned
         int32_t has_tables
-    ctypedef struct kernels:
-        const char* name
+    ctypedef struct chain_kernels:
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
                       const int32_t* indices, const float* values, int64_t T, float* rows,
                       float* tables) except -1 nogil
@@ -62,9 +61,9 @@ cdef extern from "kernels.h" nogil:
                       float* work, float* moments, int64_t n_edges, int has_end, double* out) except -1 nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    const chain_kernels* chain_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const chain_kernels* KERNELS = chain_kernels_of(kernel_set(), poll)
 
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.

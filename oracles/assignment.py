@@ -19,11 +19,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from structsvm._problem import Problem
+from structsvm.adapter import OracleError
 from structsvm.execution.aside import aside
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
 from structsvm.parameters import checked_k
-from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling, checked_weights
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
 __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
 

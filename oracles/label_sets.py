@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
+from structsvm.adapter import Inference
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._label_sets import SET_LOSSES, LabelSetProblem
-from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
+from structsvm.protocol import Oracle, Penalty, Rescaling
 
 __all__ = ["LabelSetOracle"]
 

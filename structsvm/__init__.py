@@ -21,7 +21,7 @@ _HOMES = {
     "LatentSVM": "structsvm.solvers",
     "ModelFileError": "structsvm.model_file",
     "Oracle": "structsvm.protocol",
-    "OracleError": "structsvm.protocol",
+    "OracleError": "structsvm.adapter",
     "PassiveAggressive": "structsvm.solvers",
     "PathSearch": "structsvm.solvers.path",
     "Perceptron": "structsvm.solvers",
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from structsvm import tasks as tasks
     from structsvm import testing as testing
     from structsvm._warnings import AdviceWarning as AdviceWarning
+    from structsvm.adapter import OracleError as OracleError
     from structsvm.estimator import StructuredSVM as StructuredSVM
     from structsvm.estimator import load as load
     from structsvm.execution._processor import instruction_set as instruction_set
     from structsvm.model_file import ModelFileError as ModelFileError
     from structsvm.protocol import Oracle as Oracle
-    from structsvm.protocol import OracleError as OracleError
     from structsvm.protocol import UnsupportedFormulation as UnsupportedFormulation
     from structsvm.result import ConvergenceWarning as ConvergenceWarning
     from structsvm.result import Result as Result

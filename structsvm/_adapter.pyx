@@ -20,8 +20,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport look
 
-from structsvm.adapter import check_numbers, checked_expect, feature_arrays, fingerprint
-from structsvm.protocol import OracleError
+from structsvm.adapter import OracleError, check_numbers, checked_expect, feature_arrays, fingerprint
 
 _RESCALING_NAMES = {0: None, 1: "margin", 2: "slack"}
 

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -7,6 +7,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
 INFERENCES: tuple[str, ...]
+
+@final
+class Sections:
+    @property
+    def bounds(self) -> NDArray[np.int64] | None: ...
+    def __init__(
+        self,
+        bounds: NDArray[np.int64] | None = None,
+        leave: Callable[[int, int], object] | None = None,
+        enter: Callable[[], object] | None = None,
+    ) -> None: ...
+    def enter(self) -> int: ...
 
 class BoundProblem:
     n_before: int
@@ -43,9 +55,7 @@ class Problem(BoundProblem):
     @property
     def groups(self) -> NDArray[np.int64] | None: ...
     @property
-    def sections(self) -> NDArray[np.int64] | None: ...
-    @property
-    def enter(self) -> Callable[[], object] | None: ...
+    def sections(self) -> Sections: ...
     def __init__(
         self,
         n_samples: int,

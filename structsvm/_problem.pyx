@@ -5,6 +5,7 @@ n float64 values followed by their n int32 feature indices, ascending (so 3 n wo
 with a tighter encoding overrides all of them.
 """
 
+from cython cimport final
 from libc.math cimport isfinite, sqrt
 from libc.string cimport memcmp, memcpy
 
@@ -14,15 +15,15 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import INFERENCES, OracleError, sign_constrained
 from structsvm.checksum import checksum
-from structsvm.protocol import INFERENCES, OracleError, sign_constrained
 
 cdef fused real:
     float
     double
 
 cdef enum:
-    NO_SECTION = -1
+    NO_SECTION = -1     # is being visited
 
 RESCALINGS = {None: RESCALE_NONE, "margin": RESCALE_MARGIN, "slack": RESCALE_SLACK}
 PENALTIES = {"linear": PENALTY_LINEAR, "quadratic": PENALTY_QUADRATIC, None: PENALTY_HARD}
@@ -77,6 +78,68 @@ cdef void add_moments(const float32_t* m, double coef, real* w, Py_ssize_t n) no
     cdef Py_ssize_t k
     for k in range(n):
         w[k] += <real>(coef * m[k])
+
+
+@final
+cdef class Sections:
+    """Runs of examples that are visited one after the other, so that memory of the others may be released.
+
+    Parameters
+    ----------
+    bounds, leave, enter : see `Problem.in_sections`
+        None: all examples are one section, of which nothing is released.
+
+    Attributes
+    ----------
+    bounds : int64 array or None
+    """
+
+    def __init__(self, bounds=None, leave=None, enter=None):
+        self.bounds = None if bounds is None else np.ascontiguousarray(bounds, dtype=np.int64)
+        self.ends = np.zeros(0, dtype=np.int64) if bounds is None else self.bounds
+        self.current, self.on_leave, self.on_enter = NO_SECTION, leave, enter
+
+    def __reduce__(self):
+        return Sections, (self.bounds, self.on_leave, self.on_enter)
+
+    cdef Sections part(self, Py_ssize_t start, Py_ssize_t stop):
+        """The sections of examples start .. stop - 1 alone, as a shard has them."""
+        if self.bounds is None:
+            return Sections()
+        leave = self.on_leave
+        bounds = np.unique(np.clip(self.bounds, start, stop)) - start
+        return Sections(bounds, lambda a, b: leave(start + a, start + b), self.on_enter)
+
+    cpdef int enter(self) except -1:
+        if self.on_enter is not None:
+            self.on_enter()
+        return 0
+
+    cdef int visited(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t s = self.current
+        if self.ends.shape[0] < 2:
+            return 0
+        if s == NO_SECTION or not self.ends[s] <= i < self.ends[s + 1]:
+            self.leave_current()    # before its end, in a round of a part of each
+            s = 0
+            while self.ends[s + 1] <= i:
+                s += 1
+            self.current = s
+        if i + 1 == self.ends[s + 1]:
+            self.leave_current()
+        return 0
+
+    cdef int leave_current(self) except -1 nogil:
+        cdef Py_ssize_t s = self.current
+        if s != NO_SECTION:
+            self.current = NO_SECTION
+            with gil:
+                self.leave(self.ends[s], self.ends[s + 1])
+        return 0
+
+    cdef int leave(self, Py_ssize_t start, Py_ssize_t stop) except -1:
+        self.on_leave(start, stop)
+        return 0
 
 
 cdef class BoundProblem:
@@ -165,7 +228,7 @@ cdef class Problem(BoundProblem):
         self.weight_dtype = np.dtype(weight_dtype)
         self.single = self.weight_dtype == np.float32
         self.groups = groups
-        self.section_bounds = np.zeros(0, dtype=np.int64)
+        self.sections = Sections()
         self.rescaling = RESCALINGS[rescaling]
         self.penalty = PENALTIES[penalty]
 
@@ -196,11 +259,8 @@ cdef class Problem(BoundProblem):
 
     def shard(self, Py_ssize_t start, Py_ssize_t stop):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
-        part = rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
-        if self.sections is not None:
-            leave = self.leave
-            part.in_sections(np.unique(np.clip(self.sections, start, stop)) - start,
-                             lambda a, b: leave(start + a, start + b), self.enter)
+        cdef Problem part = rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
+        part.sections = self.sections.part(start, stop)
         return part
 
     def in_sections(self, bounds, leave, enter=None):
@@ -216,36 +276,7 @@ cdef class Problem(BoundProblem):
         enter : callable, optional
             Called without arguments before sections are visited: they may be checked.
         """
-        self.sections = np.ascontiguousarray(bounds, dtype=np.int64)
-        self.section_bounds, self.section, self.leave = self.sections, NO_SECTION, leave
-        self.enter = enter
-
-    cdef int swept(self, Py_ssize_t i) except -1 nogil:
-        cdef Py_ssize_t s = self.section
-        if self.section_bounds.shape[0] < 2:
-            return 0
-        if s == NO_SECTION or not self.section_bounds[s] <= i < self.section_bounds[s + 1]:
-            self.leave_section()    # before its end, in a round of a part of each
-            s = 0
-            while self.section_bounds[s + 1] <= i:
-                s += 1
-            self.section = s
-        if i + 1 == self.section_bounds[s + 1]:
-            self.leave_section()
-        return 0
-
-    cdef int leave_section(self) except -1 nogil:
-        cdef Py_ssize_t s = self.section
-        if s != NO_SECTION:
-            self.section = NO_SECTION
-            with gil:
-                self.leave(self.section_bounds[s], self.section_bounds[s + 1])
-        return 0
-
-    cdef int enter_section(self) except -1:
-        if self.enter is not None:
-            self.enter()
-        return 0
+        self.sections = Sections(bounds, leave, enter)
 
     def __reduce__(self):
         return rebuild, (type(self), self.examples(0, self.n_samples), self.formulation, self.first)
@@ -441,7 +472,8 @@ cdef class Problem(BoundProblem):
         self._check_example(i)
         self.lend(weights)
         self.c_separate(i, array_data(weights), &cut, &violation)
-        self.c_accumulate(i, &cut, 1.0, <float64_t*>array_data(psi))
+        if cut.n_words > 0:
+            self.c_accumulate(i, &cut, 1.0, <float64_t*>array_data(psi))
         return cut.b, psi
 
     def separated_norm(self, Py_ssize_t i, w):

@@ -5,13 +5,54 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.checksum import checksum
-from structsvm.protocol import OracleError
+
+Inference = Literal["exact", "relaxed", "approximate"]
+
+INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
+
+
+class OracleError(ValueError):
+    """An oracle returned something that breaks the protocol; the message names class, method and example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.assignment import AssignmentOracle
+    >>> AssignmentOracle(1).joint_feature(np.array([[[1.0]]]), [None])
+    Traceback (most recent call last):
+        ...
+    structsvm.adapter.OracleError: an output is one right node, or -1, per left node; one that is known in ...
+    """
+
+
+def sign_constrained(nonnegative: ArrayLike | None, n_features: int, owner: str) -> NDArray[np.int64] | None:
+    """Return the ascending indices of the weights that must be >= 0, or None if there are none.
+
+    Raises `OracleError` that names the class `owner` unless `nonnegative` is None, a mask or indices in range.
+    """
+    if nonnegative is None:
+        return None
+    array = np.asarray(nonnegative)
+    if array.dtype == np.bool_ and array.shape == (n_features,):
+        array = np.flatnonzero(array)
+    elif array.ndim == 1 and array.dtype.kind in "iu":
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < n_features:
+            raise OracleError(
+                f"{owner}.nonnegative has indices in {array.min()}..{array.max()}, expected 0..{n_features - 1} "
+                f"(n_features is {n_features})"
+            )
+    elif array.size:
+        raise OracleError(
+            f"{owner}.nonnegative must be None, a bool mask of shape ({n_features},), or integer indices of features; "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    return np.unique(array).astype(np.int64) if array.size else None
 
 
 def by_place(examples: Any) -> Any:

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm._adapter import PythonProblem
+from structsvm._problem import Problem
 from structsvm._warnings import warn
-
-if TYPE_CHECKING:
-    from structsvm._problem import Problem
+from structsvm.adapter import INFERENCES, Inference
 
 Rescaling = Literal["margin", "slack"]
 Penalty = Literal["linear", "quadratic"]
-Inference = Literal["exact", "relaxed", "approximate"]
-
-INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
 
 
 class UnsupportedFormulation(ValueError):
@@ -36,20 +33,6 @@ class UnsupportedFormulation(ValueError):
     Traceback (most recent call last):
         ...
     structsvm.protocol.UnsupportedFormulation: rescaling='slack' needs loss-augmented inference that ...
-    """
-
-
-class OracleError(ValueError):
-    """An oracle returned something that breaks the protocol; the message names class, method and example.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles.assignment import AssignmentOracle
-    >>> AssignmentOracle(1).joint_feature(np.array([[[1.0]]]), [None])
-    Traceback (most recent call last):
-        ...
-    structsvm.protocol.OracleError: an output is one right node, or -1, per left node; one that is known in ...
     """
 
 
@@ -210,8 +193,6 @@ class Oracle(ABC):
         ValueError
             If X or Y is no sequence.
         """
-        from structsvm._adapter import PythonProblem
-
         self.check_formulation(rescaling, penalty)
         for name, given in (("X", X), ("Y", Y)):
             if not hasattr(given, "__len__"):
@@ -240,30 +221,6 @@ def _inference_of_flag(name: str, flag: Any) -> Inference:
     inference: Inference = "exact" if flag else "approximate"
     warn(f"{name}.is_exact = {flag} is deprecated: set inference = {inference!r}", DeprecationWarning)
     return inference
-
-
-def sign_constrained(nonnegative: ArrayLike | None, n_features: int, owner: str) -> NDArray[np.int64] | None:
-    """Return the ascending indices of the weights that must be >= 0, or None if there are none.
-
-    Raises `OracleError` that names the class `owner` unless `nonnegative` is None, a mask or indices in range.
-    """
-    if nonnegative is None:
-        return None
-    array = np.asarray(nonnegative)
-    if array.dtype == np.bool_ and array.shape == (n_features,):
-        array = np.flatnonzero(array)
-    elif array.ndim == 1 and array.dtype.kind in "iu":
-        if array.size and not 0 <= int(array.min()) <= int(array.max()) < n_features:
-            raise OracleError(
-                f"{owner}.nonnegative has indices in {array.min()}..{array.max()}, expected 0..{n_features - 1} "
-                f"(n_features is {n_features})"
-            )
-    elif array.size:
-        raise OracleError(
-            f"{owner}.nonnegative must be None, a bool mask of shape ({n_features},), or integer indices of features; "
-            f"got {array.dtype} of shape {array.shape}"
-        )
-    return np.unique(array).astype(np.int64) if array.size else None
 
 
 def checked_weights(w: Any, n_features: int, dtype: Any, *, finite: bool = False) -> NDArray[Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.adapter import INFERENCES
 from structsvm.model_file import under
-from structsvm.protocol import INFERENCES
 
 Arrays = Mapping[str, NDArray[Any]]
 

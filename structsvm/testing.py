@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from structsvm._problem import Problem
 from structsvm._warnings import warn
-from structsvm.adapter import by_place, checked_expect, sparse_feature
-from structsvm.protocol import INFERENCES, Oracle, OracleError, Penalty, Rescaling, sign_constrained
+from structsvm.adapter import INFERENCES, OracleError, by_place, checked_expect, sign_constrained, sparse_feature
+from structsvm.protocol import Oracle, Penalty, Rescaling
 
 __all__ = ["check_oracle"]
 

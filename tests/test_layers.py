@@ -1,4 +1,4 @@
-"""The rooms: what each holds, and that compiled modules import and cimport downwards only.
+"""The rooms: what each holds; compiled modules import and cimport downwards only, and no module in a circle.
 
 The order of the layers stands in pyproject.toml, where import-linter reads it for the modules in Python.
 """
@@ -6,6 +6,7 @@ The order of the layers stands in pyproject.toml, where import-linter reads it f
 import ast
 import re
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,76 @@ def test_every_room_has_a_layer():
     for name in {module_of(room) for room in ROOMS} - set(PACKAGES.values()):
         parts = name.split(".")
         assert listed & {".".join(parts[:n]) for n in range(2, len(parts) + 1)}, name
+
+
+# ---- circles -----------------------------------------------------------------------------------
+
+NAMED = re.compile(r"^ *from +([\w.]+) +c?import +(\([^)]*\)|.*)|^ *c?import +([\w.]+)", re.MULTILINE)
+INCLUDE = re.compile(r'^ *#include "([\w.]+)"', re.MULTILINE)
+
+
+def python_imports(node):
+    """``(module, names)`` of each import of a tree, also of those within functions, but not under TYPE_CHECKING."""
+    if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        children = node.orelse
+    else:
+        children = ast.iter_child_nodes(node)
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, []) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield node.module, [alias.name for alias in node.names]
+    for child in children:
+        yield from python_imports(child)
+
+
+def cython_imports(source):
+    for module, names, other in NAMED.findall(source):
+        yield module or other, re.findall(r"\w+", names)
+
+
+def imports_of_modules(files):
+    """``{module: the modules that it imports}``, of sources by their path; a .pxd and its .pyx are one module."""
+    modules = {path: module_of(path).removesuffix(".__init__") for path in files}
+    known, graph = set(modules.values()), {}
+    for path, source in files.items():
+        found = python_imports(ast.parse(source)) if path.suffix == ".py" else cython_imports(source)
+        own = graph.setdefault(modules[path], set())
+        for module, names in found:
+            own |= {f"{module}.{name}" if f"{module}.{name}" in known else module for name in names or [""]} & known
+        own.discard(modules[path])
+    return graph
+
+
+def circle(graph):
+    """The members of a circle, the first one again at the end; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_modules_import_one_another_in_no_circle():
+    assert circle(imports_of_modules({path: path.read_text(encoding="utf-8") for path in FILES})) == []
+
+
+def test_headers_include_one_another_in_no_circle():
+    paths = [path for top in PACKAGES for path in (ROOT / top).rglob("*.[ch]")]
+    names = {path.name for path in paths}
+    assert len(names) == len(paths) > 40
+    graph = {path.name: set(INCLUDE.findall(path.read_text(encoding="utf-8"))) for path in paths}
+    assert set().union(*graph.values()) <= names
+    assert circle(graph) == []
+    assert set().union(*graph.values()) & {name for name in names if name.endswith(".c")} == set()
+
+
+def test_which_circles_are_found():
+    a, b, c = (ROOT / "structsvm" / name for name in ("a.py", "_b.pyx", "room/c.py"))
+    lazy = "def f():\n    from structsvm.room import c\n"
+    files = {a: "from structsvm._b import x\n", b: lazy, c: "import structsvm.a\n"}
+    assert set(circle(imports_of_modules(files))) == {"structsvm.a", "structsvm._b", "structsvm.room.c"}
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import structsvm.a\nelse:\n    import math\n"
+    assert circle(imports_of_modules(files | {c: typed})) == []
+    cython = imports_of_modules({b: "from structsvm.room cimport (\n    c,\n    other as d,\n)\n", c: ""})
+    assert cython["structsvm._b"] == {"structsvm.room.c"}
+    assert circle({"a.h": {"b.h"}, "b.h": {"a.h"}})

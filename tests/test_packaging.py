@@ -157,10 +157,9 @@ def folder_of(package):
     return Path(importlib.import_module(package).__file__).parent
 
 
-def test_type_information_and_headers_are_installed():
+def test_type_information_and_declarations_are_installed():
     for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_typedefs.pxd", "dual/__init__.pxd", "dual/_dual.pxd"):
         assert (folder_of("structsvm") / name).is_file()
-    assert (folder_of("structsvm.oracles") / "simd" / "rows.h").is_file()
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -268,13 +267,19 @@ def compile_module(source, folder):
     return target
 
 
+def compiled(source):
+    """The module of a .pyx file, compiled beside it."""
+    spec = importlib.util.spec_from_file_location(source.stem, compile_module(source, source.parent))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.slow
 def test_an_oracle_compiled_by_another_project(tmp_path):
     source = tmp_path / "other_project.pyx"
     source.write_text(OTHER_PROJECT)
-    spec = importlib.util.spec_from_file_location("other_project", compile_module(source, tmp_path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = compiled(source)
     assert issubclass(module.SignProblem, Problem)
 
     rng = np.random.default_rng(0)
@@ -289,6 +294,125 @@ def test_an_oracle_compiled_by_another_project(tmp_path):
     dual = state.settle()
     assert 0.0 < dual <= state.primal()
     assert np.mean(np.sign(x @ state.weights) == y) > 0.9
+
+
+VERB = re.compile(r"^    cdef (\S+) (c_\w+)\(self(.*?)\) (?:except|noexcept)", re.MULTILINE | re.DOTALL)
+
+
+def contract():
+    """``(type, verb, parameters)`` of the verbs of the C contract, in their order."""
+    source = (folder_of("structsvm") / "_problem.pxd").read_text(encoding="utf-8")
+    return [(kind, verb, " ".join(parameters.split())) for kind, verb, parameters in VERB.findall(source)]
+
+
+def counting(verbs):
+    """Source of a subclass of the example's problem that counts the calls of each verb, from threads as well."""
+    lines = [f"cdef long[{len(verbs)}] CALLS", "", "cdef class CountingProblem(ClassProblem):"]
+    for k, (kind, verb, parameters) in enumerate(verbs):
+        names = [parameter.split()[-1].lstrip("*") for parameter in parameters.split(",")[1:]]
+        error = "noexcept" if verb in ("c_valid", "c_cost", "c_moments") or kind == "void" else "except? -1"
+        error = "except -1" if kind == "int" or verb == "c_retarget" else error
+        call = f"ClassProblem.{verb}({', '.join(['self', *names])})"
+        lines += [f"    cdef {kind} {verb}(self{parameters}) {error} nogil:", f"        CALLS[{k}] += 1"]
+        lines += [f"        {call if kind == 'void' else f'return {call}'}"]
+    lines += ["def calls():", f"    return [CALLS[k] for k in range({len(verbs)})]", ""]
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def every_verb(tmp_path_factory):
+    """The example of a compiled oracle that has all verbs, and a problem that counts their calls."""
+    source = tmp_path_factory.mktemp("every_verb") / "every_verb.pyx"
+    text = (ROOT / "examples" / source.name).read_text(encoding="utf-8")
+    text = text.replace("        return ClassProblem(X, y", "        return CountingProblem(X, y")
+    text = text.replace("= ClassProblem(self.X", "= CountingProblem(self.X")
+    source.write_text(text + "\n\n" + counting(contract()))
+    return compiled(source)
+
+
+def classes_of_rows(rng):
+    y = rng.integers(0, 4, 60)
+    return rng.normal(size=(60, 3)) + 1.5 * np.eye(4, 3)[y], y
+
+
+def in_python(module):
+    """The example's oracle through its Python methods."""
+    return type("InPython", (module.Classes,), {"bind": structsvm.Oracle.bind})(4, 3)
+
+
+def trained(oracle, X, Y, solver):
+    return structsvm.StructuredSVM(oracle, solver).fit(list(X), list(Y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rescaling", "penalty"), [("margin", "linear"), ("slack", "quadratic"), ("margin", None)])
+def test_every_verb_learns_what_its_python_learns(every_verb, rescaling, penalty):
+    X, y = classes_of_rows(np.random.default_rng(0))
+    if penalty is None:
+        X = X + 20.0 * np.eye(4, 3)[y] - 10.0 * (y == 3)[:, None]
+    oracle, obvious = every_verb.Classes(4, 3), in_python(every_verb)
+    structsvm.testing.check_oracle(oracle, list(X), list(y))
+    how = {"C": 0.3, "tol": 1e-3, "max_iter": 500, "random_state": 0, "rescaling": rescaling, "penalty": penalty}
+    solvers = [structsvm.LaRank(**how), structsvm.CuttingPlane(**how)]
+    if penalty == "linear":
+        solvers += [structsvm.CuttingPlane(form="one_slack", **how)]
+        solvers += [structsvm.LaRank(deterministic=False, n_jobs=2, **how)]
+        del how["penalty"]
+        solvers += [structsvm.FrankWolfe(**how)]
+    results = [trained(oracle, X, y, solver).result_ for solver in solvers]
+    results.append(trained(obvious, X, y, solvers[0]).result_)
+    assert max(r.dual for r in results) <= min(r.primal for r in results) * (1.0 + 1e-9)
+    assert max(r.relative_gap for r in results) <= 1e-3
+
+
+@pytest.mark.slow
+def test_every_verb_has_the_expectations_of_all_classes(every_verb):
+    rng = np.random.default_rng(0)
+    X, y = classes_of_rows(rng)
+    problem = every_verb.Classes(4, 3).bind(X, y)
+    for i, w in enumerate(rng.normal(size=(10, 12))):
+        scores = w.reshape(4, 3) @ X[i]
+        p = np.exp(scores) / np.exp(scores).sum()
+        loss, entropy, gradient = problem.expect(i, w)
+        assert loss == pytest.approx(-np.log(p[y[i]])) and entropy == pytest.approx(-p @ np.log(p))
+        np.testing.assert_allclose(gradient, np.outer(p - np.eye(4)[y[i]], X[i]).ravel(), atol=1e-6)
+    field = trained(every_verb.Classes(4, 3), X, y, structsvm.solvers.ConditionalLikelihood(C=1.0, tol=1e-4))
+    scores = X @ field.coef_.reshape(4, 3).T
+    losses = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(60), y]
+    assert field.result_.primal == pytest.approx(0.5 * field.coef_ @ field.coef_ + losses.sum(), rel=1e-5)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    gradient = field.coef_ + ((p - np.eye(4)[y]).T @ X).ravel()
+    assert np.abs(gradient).max() < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("online", [False, True])
+def test_every_verb_learns_from_sets_of_classes(every_verb, online):
+    rng = np.random.default_rng(0)
+    X, y = classes_of_rows(rng)
+    sets = [{int(k), int(other)} for k, other in zip(y, rng.integers(0, 4, 60), strict=True)]
+    problem = every_verb.Classes(4, 3).bind(X, sets)
+    w = rng.normal(size=12)
+    scores = X @ w.reshape(4, 3).T
+    found = [problem.complete(i, w).tolist() for i in range(60)]
+    assert found == [[max(known, key=lambda k: scores[i, k])] for i, known in enumerate(sets)]
+    solver = structsvm.LatentSVM(structsvm.LaRank(C=0.3, tol=1e-3, random_state=0), online=online)
+    results = [trained(o, X, sets, solver).result_ for o in (every_verb.Classes(4, 3), in_python(every_verb))]
+    assert results[0].status == results[1].status == "converged"
+    assert results[0].primal == pytest.approx(results[1].primal, rel=2e-3)
+    assert results[0].primal >= results[1].dual * (1.0 - 1e-9)
+
+
+@pytest.mark.slow
+def test_every_verb_is_called(every_verb, tmp_path):
+    """After the trainings above: by solvers, but for what a resumed one checks and the norm of a constraint."""
+    X, y = classes_of_rows(np.random.default_rng(0))
+    for max_iter in (2, 4):
+        solver = structsvm.LaRank(C=0.3, max_iter=max_iter, random_state=0, checkpoint=tmp_path / "state")
+        trained(every_verb.Classes(4, 3), X, y, solver)
+    calls = dict(zip([verb for _, verb, _ in contract()], every_verb.calls(), strict=True))
+    assert len(calls) == 20
+    assert [verb for verb, n in calls.items() if n == 0] == []
 
 
 # ---- sdist and installed files ------------------------------------------------------------------
@@ -335,7 +459,7 @@ def test_sdist_has_all_and_no_litter(checkout, tmp_path):
         names = {member.name for member in archive if member.isfile()}
     assert all(name.startswith(top) for name in names)
     assert {name.removeprefix(top) for name in names} == tracked | {"PKG-INFO"}
-    assert {"LICENSE", "README.md", "meson.build", "build-aux/translate.py", "oracles/simd/kernels.c"} <= tracked
+    assert {"LICENSE", "README.md", "meson.build", "build-aux/translate.py", "oracles/simd/chain_kernels.c"} <= tracked
     status = subprocess.run(["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True)
     assert status.stdout == "", "the build leaves something in the sources"
 
@@ -356,7 +480,7 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, installed):
     wanted = {CYTHONS_OWN.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX")}
     for folder, package in PACKAGES.items():
         for name in files_of(checkout / folder):
-            if name.endswith((".py", ".pyi", ".pxd", "py.typed", "simd/rows.h")):
+            if name.endswith((".py", ".pyi", ".pxd", "py.typed")):
                 wanted.add(f"{package}/{name}")
             elif name.endswith(".pyx"):
                 wanted.add(f"{package}/{name[:-4]}{sysconfig.get_config_var('EXT_SUFFIX')}")

@@ -26,6 +26,7 @@
 #define STRUCTSVM_ALIGN_H
 
 #include "rows.h"
+#include "sets.h"
 #include "stop.h"
 
 enum { ALIGN_MARGIN = 8 };  /* cells of a diagonal that are none: beside it, and to the end of a vector */
@@ -55,6 +56,24 @@ typedef struct {
     double *kept;           /* two diagonals a block of `width` cells; NULL: only the score is wanted */
     double *triangle;       /* block + 2 diagonals of block + ALIGN_MARGIN cells */
 } align_task;
+
+/* Of align_sums.h and align_striped.h. */
+struct align_sum;
+struct align_sums;
+struct striped_task;
+
+typedef struct {
+    int (*forward)(const align_task *s, align_end *ends);
+    int (*walk)(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path, int64_t *at,
+                align_end *detour);
+    int (*table)(const align_task *s, double *table);
+    int (*is_hit)(const align_task *s, int64_t i, int64_t j);
+    int (*log_sum)(const align_task *s, double beta, struct align_sums *rows, struct align_sum *found);
+    void (*profile)(struct striped_task *s, const int32_t *x, const double *pair, int64_t side, int64_t off);
+    int (*striped)(const struct striped_task *s, const int32_t *z, int64_t n, double *score);
+} align_kernels;
+
+KERNELS_OF(align);
 
 /* Pointers to a diagonal's cells, by i; those of layer h are `stride` further each. H comes behind the states. */
 typedef struct {

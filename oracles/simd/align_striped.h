@@ -28,7 +28,7 @@ enum { STRIPED_LANES = 8 };
 typedef int16_t striped_v __attribute__((vector_size(2 * STRIPED_LANES), aligned(2), may_alias));
 typedef int16_t striped_i __attribute__((vector_size(2 * STRIPED_LANES)));
 
-typedef struct {
+typedef struct striped_task {
     int64_t mode, m, count, open, extend;
     int64_t least;          /* no value of H, X or Z that matters is less */
     int16_t *profile;       /* by symbol, `count` vectors */

@@ -11,8 +11,8 @@
 
 #include "align.h"
 
-typedef struct { double log, mean; } align_sum;
-typedef struct { align_sum of[3]; } align_sums;      /* by state */
+typedef struct align_sum { double log, mean; } align_sum;
+typedef struct align_sums { align_sum of[3]; } align_sums;      /* by state */
 
 static align_sum align_total(const align_sum *ways, int count) {
     double top = -INFINITY, total = 0.0, mean = 0.0;

@@ -18,10 +18,10 @@
 #define STRUCTSVM_CHAIN_H
 
 #include "rows.h"
+#include "sets.h"
 #include "stop.h"
 
 #define CHAIN_SHORT 3   /* tokens for which tables made of A do not pay */
-#define CHAIN_AHEAD 16384   /* bytes of weights */
 
 typedef struct {
     int64_t K, stride, G, P;
@@ -37,34 +37,24 @@ typedef struct {
     int32_t has_tables;     /* whether these are A's */
 } chain_scores;
 
-/* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
-ROWS_INLINE int chain_are_whole(const int64_t *indptr, const int32_t *indices) {
-    int64_t n = indptr[1] - indptr[0];
-    for (int t = 0; t < ROWS_MANY; t++)
-        if (indptr[t + 1] - indptr[t] != n || !rows_is_whole(indices + indptr[t], n)) return 0;
-    return 1;
-}
+typedef struct {
+    int (*tables)(const chain_scores *s, const float *A, const float *W, const int64_t *indptr, const int32_t *indices,
+                  const float *values, int64_t T, float *rows, float *tables);
+    int (*best)(chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V, float *sums, int32_t *path,
+                float *score);
+    int (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap, float *V,
+                 float *best);
+    void (*count_path)(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap, int64_t d, const float *V,
+                       float *sums, int32_t *path);
+    int64_t (*kbest)(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score, int64_t *back,
+                     int64_t *heads, int32_t *paths, float *totals);
+    int (*max_marginals)(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out);
+    int (*expect)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *R, float *tops,
+                  float *work, float *moments, int64_t n_edges, int has_end, double *out);
+    double (*token_dot)(const int32_t *ia, const float *va, int64_t na, const int32_t *ib, const float *vb, int64_t nb);
+} chain_kernels;
 
-/* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. Rows lie anywhere in memory:
- * those of the next token, and of CHAIN_AHEAD bytes at least, are asked for before they are needed. */
-static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
-                                   const int32_t *indices, const float *values, int64_t T,
-                                   const float *init, int64_t init_step, float *E) {
-    int64_t ahead = CHAIN_AHEAD / (stride * (int64_t)sizeof(float)), asked = indptr[T > 0];
-    for (int64_t t = 0; t < T; t++) {
-        int64_t a = indptr[t], b = indptr[t + 1];
-        if (values != NULL && t + ROWS_MANY <= T && chain_are_whole(indptr + t, indices)) {
-            rows_sum_many(W, stride, values + a, b - a, init + t * init_step, init_step, E + t * stride);
-            t += ROWS_MANY - 1;
-            asked = indptr[t + 1];
-            continue;
-        }
-        int64_t next = indptr[t + 1 < T ? t + 2 : T], until = b + ahead < next ? next : b + ahead;
-        for (; asked < until && asked < indptr[T]; asked++) rows_prefetch(W + indices[asked] * stride, stride);
-        rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
-                 init + t * init_step, E + t * stride);
-    }
-}
+KERNELS_OF(chain);
 
 /* Tables of tokens 1 .. T - 1: the scores A that all tokens have, and the weights W of their attributes, K rows each, by
  * the label before. `rows` is room for K rows. */

@@ -17,11 +17,6 @@
 #include "chain.h"
 #include "exponentials.h"
 
-#include <float.h>
-
-/* Lowest finite score: it stands for -inf where -inf would be subtracted from -inf, or multiplied by 0. */
-#define CHAIN_LOWEST -FLT_MAX
-
 enum { CHAIN_PART = 256 };  /* tokens whose transitions are summed apart: long float sums would stand still */
 
 /* out[c] = log sum_a exp(before[a] + A[a][c]), for nv vectors; the greatest term is taken out of the sum. */
@@ -30,7 +25,7 @@ ROWS_INLINE void chain_logsum_part(const float *before, int64_t step, const floa
     rows_part m[3 * PARTS], sum[3 * PARTS];
     EACH_PART
     for (int k = 0; k < nv * PARTS; k++) {
-        m[k] = part_all(CHAIN_LOWEST);
+        m[k] = part_all(ROWS_LOWEST);
         sum[k] = part_all(0.0f);
     }
     for (int64_t a = 0; a < P; a++) {
@@ -79,10 +74,6 @@ ROWS_INLINE float chain_alpha(const chain_scores *s, const float *R, const float
     return top;
 }
 
-ROWS_INLINE float chain_total(rows_v a) {
-    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
-}
-
 /* Work of a token in the units of stop.h: some ten instructions for each vector of exponentials. */
 ROWS_INLINE int64_t chain_expect_work(const chain_scores *s) { return 4 * chain_work(s) + s->stride; }
 
@@ -107,16 +98,16 @@ static __attribute__((noinline)) double chain_backward(const chain_scores *s, in
                 EACH_PART
                 for (int k = 0; k < PARTS; k++) {
                     int64_t c = j + k * PART;
-                    rows_part r = rows_part_max(*(const rows_part *)(R + g * stride + c), part_all(CHAIN_LOWEST));
+                    rows_part r = rows_part_max(*(const rows_part *)(R + g * stride + c), part_all(ROWS_LOWEST));
                     rows_part y = alpha[from] + *(const rows_part *)(A + c) - r;
                     rows_part p = *(const rows_part *)(now + g * stride + c) * part_exp(y);
                     *(rows_part *)(out + c) += p;
                     total[k] += p;
-                    bits[k] -= p * rows_part_max(y, part_all(CHAIN_LOWEST));
+                    bits[k] -= p * rows_part_max(y, part_all(ROWS_LOWEST));
                 }
             }
-            all += before[from] = chain_total(rows_of(total));
-            entropy += chain_total(rows_of(bits));
+            all += before[from] = rows_total(rows_of(total));
+            entropy += rows_total(rows_of(bits));
         }
     /* They add up to 1 but for rounding, which 100,000 tokens would pile up. */
     for (int64_t q = 0; q < block; q += LANES) *(rows_v *)(before + q) *= rows_all((float)(1.0 / all));
@@ -165,7 +156,7 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
         best = later[q] > best ? later[q] : best;
     }
     for (int64_t q = 0; q < block; q += PART) *(rows_part *)(now + q) = part_exp(*(rows_part *)(later + q) - best);
-    for (int64_t q = 0; q < block; q += LANES) sum += chain_total(*(rows_v *)(now + q));
+    for (int64_t q = 0; q < block; q += LANES) sum += rows_total(*(rows_v *)(now + q));
     double last = best + log(sum);
     out[0] = log_sum + last;
     if (gold != NULL) {
@@ -219,65 +210,6 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
     }
     out[2] = entropy;
     return stop_poll(done);
-}
-
-/* sum_t x_t m_t over the tokens' features: rows[k] is the sum of the feature list[k]; returns how many there are. slot
- * holds a number for each feature, -1 between two calls, and the numbers of the features of this list after one. */
-static int64_t chain_spread(const int64_t *indptr, const int32_t *indices, const float *values, int64_t T, int64_t stride,
-                            const float *moments, int32_t *slot, int32_t *list, float *rows) {
-    int64_t n = 0;
-    for (int64_t t = 0; t < T; t++) {
-        const float *m = moments + t * stride;
-        for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
-            float *row;
-            if (slot[indices[e]] < 0) {
-                slot[indices[e]] = (int32_t)n;
-                list[n] = indices[e];
-                row = rows + n++ * stride;
-                memset(row, 0, stride * sizeof(float));
-            } else {
-                row = rows + slot[indices[e]] * stride;
-            }
-            rows_v x = rows_all(values == NULL ? 1.0f : values[e]);
-            for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(m + c);
-        }
-    }
-    for (int64_t k = 0; k < n; k++) slot[list[k]] = -1;
-    return n;
-}
-
-/* <a, b> of n floats, n a multiple of 8; -inf in a counts as a large number, for b is 0 there. */
-static double chain_dot(const float *a, const float *b, int64_t n) {
-    double total = 0.0;
-    for (int64_t c = 0; c < n;) {
-        rows_v sum = rows_all(0.0f);
-        for (int64_t end = c + 8 * LANES < n ? c + 8 * LANES : n; c < end; c += LANES)
-            sum += rows_max(*(const rows_v *)(a + c), rows_all(CHAIN_LOWEST)) * *(const rows_v *)(b + c);
-        total += chain_total(sum);
-    }
-    return total;
-}
-
-/* W[list[k]] += coef * rows[k]; without a list, W[k]. */
-static void chain_add_rows(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef) {
-    rows_v x = rows_all(coef);
-    for (int64_t k = 0; k < n; k++) {
-        float *row = W + (list == NULL ? k : list[k]) * stride;
-        if (list != NULL && k + 8 < n) rows_prefetch(W + list[k + 8] * stride, stride);
-        for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(rows + k * stride + c);
-    }
-}
-
-/* The same in double. */
-static void chain_add_rows_exactly(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows,
-                                   double coef) {
-    typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
-    for (int64_t k = 0; k < n; k++) {
-        double *row = W + (list == NULL ? k : list[k]) * stride;
-        if (list != NULL && k + 8 < n) rows_prefetch((const float *)(W + list[k + 8] * stride), 2 * stride);
-        for (int64_t c = 0; c < stride; c += LANES)
-            *(wide *)(row + c) += coef * __builtin_convertvector(*(const rows_v *)(rows + k * stride + c), wide);
-    }
 }
 
 #endif

@@ -43,6 +43,7 @@
 #include <string.h>
 
 #include "maxima.h"
+#include "sets.h"
 #include "stop.h"
 
 enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* the last: see stop.h */
@@ -146,6 +147,16 @@ typedef struct {
     int64_t n_edges;
     double *v, *c, *sum;            /* scratch: of nodes, chains, categories */
 } cky_chart;
+
+struct cky_sums; /* of cky_sums.h */
+
+typedef struct {
+    int (*inside)(cky_chart *h);
+    int (*sums_inside)(cky_chart *h, struct cky_sums *f, double *log_sum);
+    int (*sums_outside)(cky_chart *h, struct cky_sums *f, double log_sum, double *psi);
+} cky_kernels;
+
+KERNELS_OF(cky);
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
 

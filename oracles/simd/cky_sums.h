@@ -21,7 +21,7 @@
 #include "cky.h"
 #include "maxima.h"
 
-typedef struct {
+typedef struct cky_sums {
     size_t room_sum, room_chance, room_base, room_link, room_seen;
     double *sum, *chance;       /* rows, as h->value */
     double *base;               /* as h->base */

@@ -9,10 +9,38 @@
 
 #include "exponentials.h"
 #include "rows.h"
+#include "sets.h"
 
 typedef double dense_d __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float dense_4f __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int64_t dense_4i __attribute__((vector_size(32)));
+
+/* Rows of floats, and the scores of documents. */
+typedef struct {
+    void (*fill)(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices, const float *values,
+                 int64_t T, const float *init, int64_t init_step, float *E);
+    void (*products)(const float *W, int64_t width, const float *x, int64_t n, float *out);
+    double (*dot)(const float *w, const float *x, int64_t width);
+    void (*add)(float *w, const float *x, float amount, int64_t width);
+    void (*accumulate)(double *w, const float *x, double amount, int64_t width);
+    void (*positions)(const float *U, const float *bias, const int32_t *base, const int32_t *first,
+                      const int32_t *attribute, const float *value, int64_t n_positions, float *S);
+    int64_t (*violator)(const double *scores, const float *losses, int64_t n, double true_score);
+    double (*exponentials)(float *s, int64_t n, double *top, double *mean);
+    void (*tops)(const float *S, const int32_t *position, const float *scale, int64_t n_outputs, int32_t *out);
+} dense_kernels;
+
+KERNELS_OF(dense);
+
+/* Rows of doubles. */
+typedef struct {
+    void (*products)(const double *W, int64_t width, const double *x, int64_t n, double *out);
+    double (*dot)(const double *w, const double *x, int64_t width);
+    void (*add)(double *w, const double *x, double amount, int64_t width);
+    double (*exponentials)(float *s, int64_t n, double *top, double *mean);
+} dense_double_kernels;
+
+KERNELS_OF(dense_double);
 
 /* The sums of the lanes of 4 vectors, each as two halves: lane k and lane 4 + k belong to vector k. */
 ROWS_INLINE rows_v dense_halves(rows_v a, rows_v b, rows_v c, rows_v d) {

@@ -3,7 +3,21 @@
 #define STRUCTSVM_GREEDY_H
 
 #include "rows.h"
+#include "sets.h"
 #include "stop.h"
+
+typedef struct {
+    void (*score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first, const int32_t *index,
+                  const float *values, int64_t n, const int32_t *labels, int64_t t, const float *init,
+                  int64_t first_pair, const int32_t *pair_index, const float *pair_values, int64_t n_pairs,
+                  int32_t *rows, float *out);
+    int64_t (*decode)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first, const int64_t *indptr,
+                      const int32_t *indices, const float *values, int64_t T, const float *init, int64_t init_step,
+                      const float *mask, int64_t first_pair, const int64_t *pair_indptr, const int32_t *pair_indices,
+                      const float *pair_values, int32_t *rows, float *out, float *scores, int32_t *labels);
+} greedy_kernels;
+
+KERNELS_OF(greedy);
 
 /* The rows of the labels before token t: lag s stands at (s - 1) (K + 1) + label, label K before the start. */
 ROWS_INLINE void greedy_history(const int32_t *labels, int64_t t, int64_t order, int64_t K, int64_t first, int32_t *rows) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "maxima.h"
+#include "sets.h"
 #include "stop.h"
 
 #define HYBRID_INLINE static inline __attribute__((always_inline))
@@ -34,6 +35,13 @@ typedef struct {
     int64_t n_weights, n_values;
     double total;
 } hybrid_chart;
+
+typedef struct {
+    int (*fill)(hybrid_chart *h, int best);
+    int (*spread)(hybrid_chart *h);
+} hybrid_kernels;
+
+KERNELS_OF(hybrid);
 
 #define HYBRID_AT(row) (*(hybrid_v *)(row))
 #define HYBRID_READ(row) (*(const hybrid_v *)(row))

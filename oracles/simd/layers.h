@@ -7,6 +7,15 @@
 #define STRUCTSVM_LAYERS_H
 
 #include "rows.h"
+#include "sets.h"
+
+typedef struct {
+    void (*add)(const float *W, int64_t stride, const float *x, int64_t m, float *out);
+    void (*back)(const float *W, int64_t stride, const float *y, int64_t m, float *out);
+    void (*move)(float *W, int64_t stride, const float *x, int64_t m, const float *y, float step);
+} layers_kernels;
+
+KERNELS_OF(layers);
 
 /* out += sum_a x_a W_a, four rows at a time. */
 static void layer_add(const float *W, int64_t stride, const float *x, int64_t m, float *out) {

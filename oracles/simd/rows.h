@@ -4,11 +4,12 @@
  * a row is whole vectors and never needs a tail. Plain C loops over rows do not vectorise well (the
  * compiler cannot know that rows do not overlap the accumulators); vector types do, on every target:
  * where registers are 128 bits wide the compiler splits each operation in two. The files that use
- * this header are compiled once per instruction set (see kernels.h).
+ * this header are compiled once per instruction set (see sets.h).
  */
 #ifndef STRUCTSVM_ROWS_H
 #define STRUCTSVM_ROWS_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,10 @@
 #include "maxima.h"
 
 #define LANES 8
+
+/* Lowest finite score: it stands for -inf where -inf would be subtracted from -inf, or multiplied by 0. */
+#define ROWS_LOWEST -FLT_MAX
+#define ROWS_AHEAD 16384    /* bytes of weights that are asked for before they are needed */
 
 #define ROWS_INLINE static inline __attribute__((always_inline))
 
@@ -68,6 +73,10 @@ ROWS_INLINE rows_v rows_all(float x) {
 }
 
 ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) { return maxima_of_8f(a, b); }
+
+ROWS_INLINE float rows_total(rows_v a) {
+    return ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
+}
 
 /* The greatest lane. */
 ROWS_INLINE float rows_top(rows_v a) {
@@ -165,6 +174,34 @@ static __attribute__((noinline)) void rows_sum_many(const float *W, int64_t stri
     for (; c + 3 * LANES <= stride; c += 3 * LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 3);
     if (stride - c == 2 * LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 2);
     if (stride - c == LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 1);
+}
+
+/* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
+ROWS_INLINE int rows_are_whole(const int64_t *indptr, const int32_t *indices) {
+    int64_t n = indptr[1] - indptr[0];
+    for (int t = 0; t < ROWS_MANY; t++)
+        if (indptr[t + 1] - indptr[t] != n || !rows_is_whole(indices + indptr[t], n)) return 0;
+    return 1;
+}
+
+/* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. Rows lie anywhere in memory:
+ * those of the next token, and of ROWS_AHEAD bytes at least, are asked for before they are needed. */
+static void rows_fill(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices, const float *values,
+                      int64_t T, const float *init, int64_t init_step, float *E) {
+    int64_t ahead = ROWS_AHEAD / (stride * (int64_t)sizeof(float)), asked = indptr[T > 0];
+    for (int64_t t = 0; t < T; t++) {
+        int64_t a = indptr[t], b = indptr[t + 1];
+        if (values != NULL && t + ROWS_MANY <= T && rows_are_whole(indptr + t, indices)) {
+            rows_sum_many(W, stride, values + a, b - a, init + t * init_step, init_step, E + t * stride);
+            t += ROWS_MANY - 1;
+            asked = indptr[t + 1];
+            continue;
+        }
+        int64_t next = indptr[t + 1 < T ? t + 2 : T], until = b + ahead < next ? next : b + ahead;
+        for (; asked < until && asked < indptr[T]; asked++) rows_prefetch(W + indices[asked] * stride, stride);
+        rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
+                 init + t * init_step, E + t * stride);
+    }
 }
 
 /* a[j] + b[j] of the vector that begins at j; b may be NULL. */

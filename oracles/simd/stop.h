@@ -9,7 +9,7 @@
 
 enum { STOP_PART = 1 << 16 };   /* units of work, about a nanosecond each, between two polls */
 
-extern int (*stop_poll)(int64_t work);
+extern __attribute__((visibility("hidden"))) int (*stop_poll)(int64_t work);
 
 static inline __attribute__((always_inline)) int stop_count(int64_t *work, int64_t more) {
     *work += more;

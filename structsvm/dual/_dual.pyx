@@ -709,14 +709,14 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         if self.averaging == AVERAGE_NONE:
             return 0
-        self.problem.enter_section()
+        self.problem.sections.enter()
         for i in range(self.problem.n_samples):
             for k in range(self.sets[i].n):
                 if self.sets[i].cuts[k].drift != 0.0:
                     self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
                     self.sets[i].cuts[k].drift = 0.0
                     poll(<int64_t>self.problem.c_cost(i))
-            self.problem.swept(i)
+            self.problem.sections.visited(i)
         return 0
 
     def restart_average(self):
@@ -833,11 +833,11 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         cdef WorkingSet* s
         cdef double linear = 0.0, ridge = 0.0
-        self.problem.enter_section()
+        self.problem.sections.enter()
         with nogil:
             for i in range(start, stop):
                 s = &self.sets[i]
-                self.problem.swept(i)
+                self.problem.sections.visited(i)
                 if s.n == 0:
                     continue
                 self.add_up(i)
@@ -856,7 +856,7 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t i, k
         cdef WorkingSet* s
         self.problem.lend(weights)
-        self.problem.enter_section()
+        self.problem.sections.enter()
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
             if s.n > 0:
@@ -865,7 +865,7 @@ cdef class DualState(WeightState):
                 for k in range(s.n):
                     worst[i] = max(worst[i], s.cuts[k].b - self.slope[k])
                 poll(<int64_t>self.problem.c_cost(i))
-            self.problem.swept(i)
+            self.problem.sections.visited(i)
         return np.asarray(worst)
 
     def primal(self, w=None, violation=None):

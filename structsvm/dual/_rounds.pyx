@@ -20,7 +20,7 @@ cdef ndarray lent(Problem problem, weights):
     """The weights in the problem's type; the caller keeps the array alive while it uses the address."""
     weights = problem._check_weights(weights)
     problem.lend(weights)
-    problem.enter_section()
+    problem.sections.enter()
     return weights
 
 
@@ -78,7 +78,7 @@ def violations(Problem problem not None, weights, Py_ssize_t start=0, stop=None)
     with nogil:
         for i in range(start, end):
             separate(problem, i, w, &cut, &out[i - start])
-            problem.swept(i)
+            problem.sections.visited(i)
     return np.asarray(out)
 
 
@@ -111,7 +111,7 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
                     terms[k, 0] = cut.b
                     terms[k, 1] = cut.scale
                 bounds[k + 1] = words.size
-                problem.swept(start + k)
+                problem.sections.visited(start + k)
         out = copy_of(&words)
     finally:
         free(words.at)
@@ -128,7 +128,7 @@ def losses(Problem problem not None, weights, Py_ssize_t start=0, stop=None):
     with nogil:
         for i in range(start, end):
             expect(problem, i, w, NULL, &out[i - start], &entropy)
-            problem.swept(i)
+            problem.sections.visited(i)
     return np.asarray(out)
 
 

@@ -225,7 +225,7 @@ cdef class WeightState(State):
 
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None, on=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
-        self.sections = problem.sections
+        self.sections = problem.sections.bounds
         self.weights = zeros(problem.n_features, problem.weight_dtype) if on is None else on
         self.is_lent = on is not None
         problem.lend(self.weights)
@@ -251,9 +251,9 @@ cdef class WeightState(State):
 
     cdef int enter_section(self, Py_ssize_t a, Py_ssize_t b) except -1:
         if self.entered[1] > self.entered[0]:
-            self.problem.leave(self.entered[0], self.entered[1])
+            self.problem.sections.leave(self.entered[0], self.entered[1])
         self.entered[0], self.entered[1] = a, b
-        return self.problem.enter_section()
+        return self.problem.sections.enter()
 
     cdef void project(self) noexcept nogil:
         """Best multipliers of the weights that must be >= 0, which then are, if w has changed since the last time."""

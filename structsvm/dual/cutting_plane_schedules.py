@@ -61,8 +61,7 @@ class RoundSchedule(ABC):
 
     def start_pass(self, n_before: int = 0) -> None:
         self.next = 0
-        if self.rounds.problem.enter is not None:
-            self.rounds.problem.enter()
+        self.rounds.problem.sections.enter()
 
     def run(self, seconds: Any) -> bool:
         """One round, whatever the time (Ctrl-C works, and leaves a consistent state)."""

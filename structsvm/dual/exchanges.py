@@ -86,7 +86,7 @@ class SharedState(DualState):
         self.C, self.connect, self.cluster = C, connect, None
         n_parts = 1 if len(n_threads) == 1 else N_PARTS * len(n_threads)
         self.order = self.places = None
-        if n_parts > 1 and problem.sections is None and hasattr(problem, "examples_at"):
+        if n_parts > 1 and problem.sections.bounds is None and hasattr(problem, "examples_at"):
             self.order = np.random.default_rng(0).permutation(problem.n_samples)
             self.places = np.argsort(self.order)
         spans = list(pairwise(equal_shares(self._in_order(costs(problem)), problem.groups, n_parts)))

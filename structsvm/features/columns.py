@@ -22,7 +22,17 @@ from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_ro
 from structsvm.features._strings import Interner, take_strings
 from structsvm.features._tokens import distinct
 from structsvm.features.ranges import take_ranges
-from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
+from structsvm.features.sources import (
+    ColumnFileError,
+    DamagedFileError,
+    load_bytes,
+    name_of,
+    no_tokens,
+    stream_bytes,
+    unfolds_to_more,
+)
+from structsvm.features.tables.conllu import conllu_columns
+from structsvm.features.tables.frames import frame_columns
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 
@@ -30,19 +40,6 @@ BOM = b"\xef\xbb\xbf"
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 TABLES = b"PAR1\x15", b"ARROW1\0", b"\xff\xff\xff\xff"  # how Parquet and Arrow files begin
 BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
-
-
-class ColumnFileError(ValueError):
-    """A column file that cannot be used; the message names file and line.
-
-    Examples
-    --------
-    >>> from structsvm.features.columns import read_columns
-    >>> read_columns(["the DT B-NP", "cat NN"])
-    Traceback (most recent call last):
-        ...
-    structsvm.features.columns.ColumnFileError: <lines>:2: expected 3 columns, found 2
-    """
 
 
 # ------------------------------------------------------------------------ columns
@@ -306,9 +303,8 @@ class Columns:
             For a column that is not there, values that are not strings (names sequence, token and column), lists of
             different lengths, a sequence in two runs.
         """
-        from structsvm.features.tables.frames import frame_columns
-
-        return frame_columns(frame, columns, sequence, names or {})
+        offsets, ids, strings = frame_columns(frame, columns, sequence, names or {})
+        return cls(offsets, ids, tuple(Vocabulary(*arrays) for arrays in strings), "<frame>")
 
     @classmethod
     def from_conllu(cls, source: Any, columns: Sequence[str] = ("form", "upos")) -> Columns:
@@ -327,9 +323,7 @@ class Columns:
         ColumnFileError
             For a column that is not there and lines that are not CoNLL-U (names file and line).
         """
-        from structsvm.features.tables.conllu import conllu_columns
-
-        return conllu_columns(source, columns)
+        return cls.from_sequences(*conllu_columns(source, columns))
 
 
 def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:
@@ -454,11 +448,6 @@ class ColumnPieces:
     def parse(self, piece: tuple[bytes, int, str]) -> Columns:
         data, line, name = piece
         return _parsed(data, name, line, self.n_columns)
-
-
-def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
-    """The error for a file without tokens, with blank lines or with nothing."""
-    return ColumnFileError(f"{name}: no tokens ({'only blank lines' if is_blank else 'the file is empty'})")
 
 
 def _parsed(data: bytes, name: str, line: int = 1, n_columns: int = 0, *, is_text: bool = False) -> Columns:

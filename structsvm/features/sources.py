@@ -17,6 +17,24 @@ class DamagedFileError(ValueError):
     """Compressed data that are damaged, or unfold to too much; the message names the file."""
 
 
+class ColumnFileError(ValueError):
+    """A column file that cannot be used; the message names file and line.
+
+    Examples
+    --------
+    >>> from structsvm.features.columns import read_columns
+    >>> read_columns(["the DT B-NP", "cat NN"])
+    Traceback (most recent call last):
+        ...
+    structsvm.features.sources.ColumnFileError: <lines>:2: expected 3 columns, found 2
+    """
+
+
+def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
+    """The error for a file without tokens, with blank lines or with nothing."""
+    return ColumnFileError(f"{name}: no tokens ({'only blank lines' if is_blank else 'the file is empty'})")
+
+
 def name_of(source: Any) -> str:
     """What messages call a source."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "<lines>"))

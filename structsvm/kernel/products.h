@@ -4,7 +4,7 @@
  * in a large block, and as k(z, x). So a row that a cache has dropped comes back as it was, which a BLAS does not
  * promise (its order of summation depends on shapes and threads).
  *
- * products.c is compiled once per instruction set, as oracles/simd/kernels.c is; `products_of` returns one.
+ * products.c is compiled once per instruction set, as oracles/simd/chain_kernels.c is; `products_of` returns one.
  */
 #ifndef STRUCTSVM_PRODUCTS_H
 #define STRUCTSVM_PRODUCTS_H

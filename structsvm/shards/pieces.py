@@ -10,7 +10,7 @@ from typing import Any
 
 from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns
 from structsvm.features.sources import unfolding_limit, unfolds_to_more
-from structsvm.features.tables.frames import frame_columns, frame_keys
+from structsvm.features.tables.frames import frame_keys
 
 # How files begin: Parquet, Arrow's files, and Arrow's streams of messages.
 PARQUET, ARROW, MESSAGES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -153,7 +153,7 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
             if not batch.num_rows:
                 continue
             if sequence is None:
-                yield frame_columns(pa.Table.from_batches([batch]), columns, None, names)
+                yield Columns.from_dataframe(pa.Table.from_batches([batch]), columns, names=names)
                 first += batch.num_rows
                 continue
             held.append(batch)  # the last sequence of a batch may go on in the next one
@@ -181,4 +181,4 @@ def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -
     for key in found & done:
         raise ValueError(f"sequence {key!r:.40} of column {sequence!r} goes on after others; sort the table")
     done |= found
-    yield frame_columns(rows, columns, sequence, names)
+    yield Columns.from_dataframe(rows, columns, sequence=sequence, names=names)

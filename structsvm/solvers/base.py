@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
-from structsvm._warnings import AdviceWarning, warn
+from structsvm._warnings import warn
 from structsvm.checkpoint import Checkpoint
 from structsvm.dual._dual import DualState
-from structsvm.dual.exchanges import ExchangeSchedule, MemberRounds, SharedState, on_workers, why_rounds
 from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import FLAG, NONE, Options, Parameters, declared, parameter, seed_from
 from structsvm.progress import Monitor, Monitors
 from structsvm.result import ConvergenceWarning
-from structsvm.shards.spread import cluster_client
-from structsvm.solvers.run import DualRun, Run, SharedRun
+from structsvm.solvers.run import DualRun, Run
 
 # Maximum number of passes if only `tol` ends training.
 MOST_PASSES = 1000
@@ -268,10 +266,16 @@ class DualSolver(Solver):
         return {"rescaling": self.rescaling, "penalty": self.penalty}
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
-        client = None if self.deterministic else cluster_client()
-        why = None if client is None else why_rounds(problem, client)
-        if why is not None:
-            return self._in_rounds(why).start(problem, sample_weight=sample_weight, base=base)
+        C = self.costs(problem, sample_weight)
+        rounds = Rounds(problem, self.n_jobs)
+        state = self.state_on(problem, C, base)
+        schedule = self.schedule_of(state, rounds, C)
+        if isinstance(schedule, ThreadedSchedule):
+            rounds.copies = list(schedule.problems)
+        return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
+
+    def costs(self, problem: Any, sample_weight: Any) -> NDArray[np.float64]:
+        """Each example's C: array (n_samples,). Raises ValueError unless the weights are finite and >= 0."""
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
@@ -280,30 +284,7 @@ class DualSolver(Solver):
                     f"sample_weight must be {len(C)} finite numbers >= 0, one per example, got shape {weight.shape}"
                 )
             C *= weight
-        rounds: Any
-        if client is not None:
-            state = SharedState(problem, C, self, **on_workers(client), **self._state_options(base))
-            rounds = MemberRounds(state)
-            schedule = ExchangeSchedule(state, self.schedule_on(state, rounds, C))
-            return SharedRun(self, problem, state, schedule, rounds, C=C)
-        rounds = Rounds(problem, self.n_jobs)
-        state = self.state_on(problem, C, base)
-        schedule = self.schedule_of(state, rounds, C)
-        if isinstance(schedule, ThreadedSchedule):
-            rounds.copies = list(schedule.problems)
-        return self.run_type_on(problem)(self, problem, state, schedule, rounds, C=C)
-
-    def _in_rounds(self, why: str) -> DualSolver:
-        """The solver in rounds of the same problem; says so."""
-        from structsvm.solvers.cutting_plane import CuttingPlane
-
-        warn(
-            f"{type(self).__name__} trains by the rounds of CuttingPlane on this cluster: {why}. The optimum is the "
-            "same; solver=CuttingPlane(...) does so everywhere",
-            AdviceWarning,
-        )
-        shared = {name: getattr(self, name) for name in ("C", "rescaling", "penalty", "tol", "random_state", "n_jobs")}
-        return CuttingPlane(**shared)
+        return C
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
         """The type of runs on a problem."""

@@ -19,11 +19,12 @@ from structsvm.parameters import (
     declared,
     parameter,
 )
-from structsvm.solvers.base import RESCALING, Deterministic, DualSolver
+from structsvm.solvers.base import RESCALING, Deterministic
+from structsvm.solvers.online import OnlineSolver
 
 
 @declared
-class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
+class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     """Frank-Wolfe on one example at a time, with the optimal step length and an exact gap after each pass.
 
     Parameters

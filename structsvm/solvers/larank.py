@@ -18,7 +18,8 @@ from structsvm.parameters import (
     declared,
     parameter,
 )
-from structsvm.solvers.base import PENALTY, RESCALING, Deterministic, DualSolver
+from structsvm.solvers.base import PENALTY, RESCALING, Deterministic
+from structsvm.solvers.online import OnlineSolver
 
 # Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
 # after `usual_passes`.
@@ -26,7 +27,7 @@ LEAST_GAIN = 0.02
 
 
 @declared
-class LaRank(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
+class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     """LaRank (Bordes and others 2007; thesis, chapter 5).
 
     Minimises ``1/2 |w|^2 + C sum_i xi_i`` (or ``C/2 sum_i xi_i^2``) subject to the constraints of the chosen

@@ -6,11 +6,12 @@ from typing import Any
 
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.parameters import COUNT, FLAG, NONE, POSITIVE, Checkpoints, Jobs, Seed, declared, parameter
-from structsvm.solvers.base import PENALTY, RESCALING, Deterministic, DualSolver
+from structsvm.solvers.base import PENALTY, RESCALING, Deterministic
+from structsvm.solvers.online import OnlineSolver
 
 
 @declared
-class PassiveAggressive(Seed, Jobs, Deterministic, Checkpoints, DualSolver):
+class PassiveAggressive(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
 
     One ProcessNew per example: LaRank with n_R = 0. As there, only examples without support vectors are visited from

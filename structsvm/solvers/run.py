@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.adapter import OracleError
 from structsvm.checkpoint import COUNTS, STATES, as_array, check_formulation, counters, formulation_array, kind_of
 from structsvm.dual._threads import costs
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import LostError
 from structsvm.dual.members import Held
-from structsvm.protocol import OracleError
 from structsvm.result import History, Result, relative_gap
 from structsvm.stored_values import Array, Table, optional
 

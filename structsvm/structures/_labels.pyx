@@ -21,8 +21,8 @@ from structsvm.execution._stop cimport poll
 
 from structsvm.features._tokens import steps
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
+cdef extern from "labels.h" nogil:
+    ctypedef struct labels_kernels:
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
         int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
@@ -33,9 +33,9 @@ cdef extern from "kernels.h" nogil:
                          float coef) noexcept nogil
         void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
                                  double coef) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+    const labels_kernels* labels_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const labels_kernels* KERNELS = labels_kernels_of(kernel_set(), poll)
 
 cdef Py_ssize_t TOKENS = 256    # whose rows are summed between two polls
 

@@ -33,15 +33,15 @@ from structsvm.execution._stop cimport poll
 
 from structsvm.dual._weights import checked_array, checked_counters, checked_random
 
-cdef extern from "kernels.h" nogil:
-    ctypedef struct kernels:
-        void (*layer_add)(const float* W, int64_t stride, const float* x, int64_t m, float* out) noexcept nogil
-        void (*layer_back)(const float* W, int64_t stride, const float* y, int64_t m, float* out) noexcept nogil
-        void (*layer_move)(float* W, int64_t stride, const float* x, int64_t m, const float* y,
-                           float step) noexcept nogil
-    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+cdef extern from "layers.h" nogil:
+    ctypedef struct layers_kernels:
+        void (*add)(const float* W, int64_t stride, const float* x, int64_t m, float* out) noexcept nogil
+        void (*back)(const float* W, int64_t stride, const float* y, int64_t m, float* out) noexcept nogil
+        void (*move)(float* W, int64_t stride, const float* x, int64_t m, const float* y,
+                     float step) noexcept nogil
+    const layers_kernels* layers_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+cdef const layers_kernels* KERNELS = layers_kernels_of(kernel_set(), poll)
 
 cdef enum Strategy:
     ORDER_FREE      # the word whose best label is worth most
@@ -247,8 +247,8 @@ cdef class Network:
             memcpy(self.g + i * self.S, self.g_bias, self.S * sizeof(float))
             memset(self.r + i * (self.e + 1), 0, (self.e + 1) * sizeof(float))
             for k in range(2 * self.v + 1):
-                KERNELS.layer_add(self.g_words + k * self.d * self.S, self.S, self.word(i + k - self.v), self.d,
-                                  self.g + i * self.S)
+                KERNELS.add(self.g_words + k * self.d * self.S, self.S, self.word(i + k - self.v), self.d,
+                            self.g + i * self.S)
             self.rate(i)
         poll(self.T * ((2 * self.v + 1) * self.d * self.S + self.T * 3 * self.e * self.S) // 8)
         return 0
@@ -264,13 +264,13 @@ cdef class Network:
         cdef float* proj = self.proj + i * self.m * self.n_names
         cdef float value, highest = -INFINITY
         memset(q, 0, (self.e + 1) * sizeof(float))
-        KERNELS.layer_back(self.h_layer, self.S, self.g + i * self.S, self.e + 1, q)
+        KERNELS.back(self.h_layer, self.S, self.g + i * self.S, self.e + 1, q)
         memset(proj, 0, self.m * self.n_names * sizeof(float))
         memset(self.part, 0, self.D * sizeof(float))
         for b in range(self.m):
             for k in range(self.d):
                 self.part[k] = q[b * self.d + k] + r[b * self.d + k]
-            KERNELS.layer_back(self.names, self.D, self.part, self.n_names, proj + b * self.n_names)
+            KERNELS.back(self.names, self.D, self.part, self.n_names, proj + b * self.n_names)
         self.best[i] = 0
         for t in range(self.K if self.bag == NULL else self.T):
             k = t if self.bag == NULL else self.bag[t]
@@ -306,7 +306,7 @@ cdef class Network:
             memcpy(full + b * self.d, self.names + self.world[k * self.m + b] * self.D, self.d * sizeof(float))
         full[self.e] = 1.0
         memset(self.h + s * self.S, 0, self.S * sizeof(float))
-        KERNELS.layer_add(self.h_layer, self.S, full, self.e + 1, self.h + s * self.S)
+        KERNELS.add(self.h_layer, self.S, full, self.e + 1, self.h + s * self.S)
         return s
 
     cdef void put(self, Py_ssize_t j, Py_ssize_t k) noexcept nogil:
@@ -318,10 +318,10 @@ cdef class Network:
         s = self.stand(k)
         for i in range(max(0, j - self.v), min(self.T, j + self.v + 1)):
             if self.label[i] < 0:
-                KERNELS.layer_add(self.g_names + (j - i + self.v) * self.e * self.S, self.S,
-                                  self.full + s * (self.e + 1), self.e, self.g + i * self.S)
-                KERNELS.layer_back(self.g_names + (i - j + self.v) * self.e * self.S, self.S, self.h + s * self.S,
-                                   self.e, self.r + i * (self.e + 1))
+                KERNELS.add(self.g_names + (j - i + self.v) * self.e * self.S, self.S,
+                            self.full + s * (self.e + 1), self.e, self.g + i * self.S)
+                KERNELS.back(self.g_names + (i - j + self.v) * self.e * self.S, self.S, self.h + s * self.S,
+                             self.e, self.r + i * (self.e + 1))
                 self.rate(i)
 
     cdef void leave(self) noexcept nogil:
@@ -384,8 +384,8 @@ cdef class Network:
         memset(self.d_h, 0, self.n_slots * S * sizeof(float))
         for z in range(n):
             i, s, c = self.pair_word[z], self.slot[self.pair_label[z]], <float>self.coef[z]
-            KERNELS.layer_move(self.d_g + i * S, S, &c, 1, self.h + s * S, 1.0)
-            KERNELS.layer_move(self.d_h + s * S, S, &c, 1, self.g + i * S, 1.0)
+            KERNELS.move(self.d_g + i * S, S, &c, 1, self.h + s * S, 1.0)
+            KERNELS.move(self.d_h + s * S, S, &c, 1, self.g + i * S, 1.0)
             for a in range(e):
                 self.total[i * e + a] += c * self.full[s * wide + a]
                 self.d_full[s * wide + a] += c * self.r[i * wide + a]
@@ -394,36 +394,36 @@ cdef class Network:
             if not self.is_touched(i, n):
                 continue
             for k in range(2 * v + 1):
-                KERNELS.layer_back(self.g_words + k * self.d * S, S, self.d_g + i * S, self.d,
-                                   self.d_word + (i + k) * self.D)
+                KERNELS.back(self.g_words + k * self.d * S, S, self.d_g + i * S, self.d,
+                             self.d_word + (i + k) * self.D)
             if self.strategy != INDEPENDENT:
                 for o in range(max(0, i - v), min(T, i + v + 1)):
                     if self.label[o] >= 0:
                         s = self.slot[self.label[o]]
-                        KERNELS.layer_back(self.g_names + (o - i + v) * e * S, S, self.d_g + i * S, e,
-                                           self.d_full + s * wide)
-                        KERNELS.layer_add(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
-                                          self.d_h + s * S)
+                        KERNELS.back(self.g_names + (o - i + v) * e * S, S, self.d_g + i * S, e,
+                                     self.d_full + s * wide)
+                        KERNELS.add(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
+                                    self.d_h + s * S)
         for s in range(self.n_slots):
-            KERNELS.layer_back(self.h_layer, S, self.d_h + s * S, e, self.d_full + s * wide)
+            KERNELS.back(self.h_layer, S, self.d_h + s * S, e, self.d_full + s * wide)
         for i in range(T):
             if not self.is_touched(i, n):
                 continue
             c = 1.0
-            KERNELS.layer_move(self.g_bias, S, &c, 1, self.d_g + i * S, step)
+            KERNELS.move(self.g_bias, S, &c, 1, self.d_g + i * S, step)
             for k in range(2 * v + 1):
-                KERNELS.layer_move(self.g_words + k * self.d * S, S, self.word(i + k - v), self.d, self.d_g + i * S,
-                                   step)
+                KERNELS.move(self.g_words + k * self.d * S, S, self.word(i + k - v), self.d, self.d_g + i * S,
+                             step)
             if self.strategy != INDEPENDENT:
                 for o in range(max(0, i - v), min(T, i + v + 1)):
                     if self.label[o] >= 0:
                         s = self.slot[self.label[o]]
-                        KERNELS.layer_move(self.g_names + (o - i + v) * e * S, S, self.full + s * wide, e,
-                                           self.d_g + i * S, step)
-                        KERNELS.layer_move(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
-                                           self.h + s * S, step)
+                        KERNELS.move(self.g_names + (o - i + v) * e * S, S, self.full + s * wide, e,
+                                     self.d_g + i * S, step)
+                        KERNELS.move(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
+                                     self.h + s * S, step)
         for s in range(self.n_slots):
-            KERNELS.layer_move(self.h_layer, S, self.full + s * wide, wide, self.d_h + s * S, step)
+            KERNELS.move(self.h_layer, S, self.full + s * wide, wide, self.d_h + s * S, step)
         for p in range(-v, T + v):
             row = self.word(p)
             if row != self.words:  # what is not known stays 0

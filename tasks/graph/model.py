@@ -22,10 +22,11 @@ from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
 from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
-from structsvm.oracles.graph import INFERENCE, GraphOracle
+from structsvm.oracles.graph import GraphOracle
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.structures.graphs.data import Graphs
+from structsvm.structures.graphs.methods import INFERENCE
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (

@@ -28,7 +28,7 @@ from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
 
-class KernelTaxonomyModel(TaxonomyModel, MachineModel):
+class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
     """Taxonomy, labels, and a kernel machine."""
 
     record = TAXONOMY | {"machine": MACHINE}

@@ -70,7 +70,7 @@ class DocumentCalibration(LabelCalibration):
         return solver.start(model.oracle.bind(*data, **solver.formulation()))
 
 
-class LinearTaxonomyModel(TaxonomyModel):
+class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     """Taxonomy, labels, and weights.
 
     Attributes

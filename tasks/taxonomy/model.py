@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class TaxonomyModel(TaskModel):
 
     Attributes
     ----------
+    forms : dict
+        The subclasses, by whether they score by a kernel machine.
     taxonomy : Taxonomy
         The whole one. That of `targets` is what lies above the labels.
     labels : ndarray
@@ -74,6 +76,11 @@ class TaxonomyModel(TaskModel):
 
     kind = "taxonomy"
     estimator = "TaxonomyClassifier"
+    forms: ClassVar[dict[bool, type[TaxonomyModel]]] = {}
+
+    def __init_subclass__(cls, *, has_machine: bool) -> None:
+        super().__init_subclass__()
+        cls.forms[has_machine] = cls
 
     def __init__(
         self, taxonomy: Any, labels: Any, *, leaf_only: Any, intercept: Any, loss: Any, attributes: Any
@@ -267,10 +274,7 @@ class TaxonomyModel(TaskModel):
 
     @classmethod
     def kind_in(cls, header: dict[str, Any]) -> type[TaxonomyModel]:
-        from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
-        from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
-
-        return KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
+        return cls.forms["machine" in header]
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:

@@ -25,9 +25,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import structsvm
 from structsvm import LaRank, LatentSVM
+from structsvm.adapter import OracleError
 from structsvm.datasets import make_concept_world, make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
-from structsvm.protocol import OracleError
 from structsvm.stored_values import Record
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from python_oracles import Data, alphas_of
 
 from structsvm import ConvergenceWarning, CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron
+from structsvm.adapter import OracleError
 from structsvm.dual import parallel
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.protocol import OracleError
 from structsvm.result import relative_gap
 from structsvm.solvers import run as runs
 

@@ -1,5 +1,8 @@
 """The bound problem: arguments, sparse cuts, formulations."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from dual_reference import constraint
@@ -7,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_oracles import FORMS, Data, alphas_of
 
+import structsvm
 from structsvm import LaRank
 from structsvm._problem import Problem
 from structsvm.oracles.greedy import GreedyOracle
@@ -113,3 +117,44 @@ def test_large_cuts():
         for b, psi in cuts[i]:
             assert any(b == bb and np.array_equal(psi, pp) for bb, pp in constraints[i])
     assert run.dual <= run.primal * (1 + 1e-12)
+
+
+# ---- the C contract and its page ----------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = ["must", "for more than a margin", "for speed, with a default"]
+VERB = re.compile(r"^    cdef \S+ (c_\w+)\(self, (.*?)\) (?:except|noexcept)", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\| `(c_\w+)\((.*?)\)` \|(.*)\|(.*)\|$", re.MULTILINE)
+
+
+def declared():
+    """``{block: [(verb, names of its parameters)]}`` of the declarations."""
+    source = Path(structsvm.__file__).with_name("_problem.pxd").read_text(encoding="utf-8")
+    parts = re.split(r"^    # ==== (.*) ====$", source.partition("cdef class Problem(")[2], flags=re.MULTILINE)
+    return {
+        block: [
+            (verb, ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters.split(",")))
+            for verb, parameters in VERB.findall(text)
+        ]
+        for block, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def test_the_page_lists_the_verbs_of_each_block():
+    page = (ROOT / "docs" / "oracles.md").read_text(encoding="utf-8").partition("\n## The C contract\n")[2]
+    sections = re.split(r"^###? (.*)$", page, flags=re.MULTILINE)
+    listed = {
+        title.lower(): [(verb, parameters) for verb, parameters, *_ in ROW.findall(text)]
+        for title, text in zip(sections[1::2], sections[2::2], strict=True)
+    }
+    assert declared() == {block: listed[block] for block in BLOCKS}
+    assert sum(map(len, listed.values())) == sum(map(len, declared().values())) == 20
+    assert all(after.strip() for *_, after in ROW.findall(page))
+
+
+def test_each_verb_is_declared_with_what_holds_before_and_after():
+    source = Path(structsvm.__file__).with_name("_problem.pxd").read_text(encoding="utf-8")
+    verbs = source.partition("    # ==== must ====\n")[2].split("\n\n")
+    for text in verbs:
+        if VERB.search(text):
+            assert len(VERB.findall(text)) == 1 and "# Before: " in text and "After: " in text, text

@@ -6,16 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from structsvm.features.columns import ColumnFileError, Columns, no_tokens
-from structsvm.features.sources import load_text, name_of
+from structsvm.features.sources import ColumnFileError, load_text, name_of, no_tokens
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _GLOBAL = "# global.columns ="
 _WORD, _OTHER = re.compile(r"[1-9][0-9]*"), re.compile(r"[0-9]+[-.][0-9]+")
 
 
-def conllu_columns(source: Any, columns: Sequence[str]) -> Columns:
-    """The columns of these names; see `Columns.from_conllu`."""
+def conllu_columns(source: Any, columns: Sequence[str]) -> tuple[list[list[tuple[str, ...]]], str]:
+    """The sequences of these columns, and the name of the source; see `Columns.from_conllu`."""
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     text, name = load_text(source, ColumnFileError)
@@ -49,4 +48,4 @@ def conllu_columns(source: Any, columns: Sequence[str]) -> Columns:
         sequences.pop()
     if not sequences:
         raise no_tokens(name_of(source), is_blank=bool(text))
-    return Columns.from_sequences(sequences, name)
+    return sequences, name

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._strings import Interner
-from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
+from structsvm.features.sources import ColumnFileError
 
 METADATA = b"huggingface"  # the key in an Arrow schema under which Hugging Face keeps the types of columns
 
 
 def frame_columns(
     frame: Any, columns: Sequence[str] | None, sequence: str | None, names: Mapping[str, Sequence[str]]
-) -> Columns:
-    """The columns of a frame; see `Columns.from_dataframe`."""
+) -> tuple[NDArray[np.int64], NDArray[np.int32], list[Any]]:
+    """Offsets of sequences, ids of tokens, and the strings of each column; see `Columns.from_dataframe`."""
     if isinstance(columns, str):
         raise ValueError(f"The 'columns' parameter must be a list of names, got {columns!r:.80}")
     table, named = _opened(frame)
@@ -36,12 +36,12 @@ def frame_columns(
     else:
         offsets = _runs(_keys(table, sequence), sequence)
     ids = np.empty((int(offsets[-1]), len(chosen)), dtype=np.int32)
-    vocabularies = []
+    strings = []
     for j, column in enumerate(chosen):
         interner = Interner()
         ids[:, j] = interner.intern(_strings(values[column], column, named.get(column), offsets))
-        vocabularies.append(Vocabulary(*interner.to_arrays()))
-    return Columns(offsets, ids, tuple(vocabularies), "<frame>")
+        strings.append(interner.to_arrays())
+    return offsets, ids, strings
 
 
 def frame_keys(frame: Any, sequence: str) -> list[Any]:

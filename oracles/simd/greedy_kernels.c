@@ -1,0 +1,3 @@
+#include "greedy.h"
+
+KERNELS(greedy) = {.score = greedy_score, .decode = greedy_decode};

@@ -1,0 +1,3 @@
+#include "hybrid.h"
+
+KERNELS(hybrid) = {.fill = hybrid_fill, .spread = hybrid_spread};

@@ -1,0 +1,3 @@
+#include "stop.h"
+
+int (*stop_poll)(int64_t work);
