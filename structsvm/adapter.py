@@ -1,4 +1,4 @@
-"""What oracles written in Python are given and return, checked and brought into one form."""
+"""Arguments and results of oracles written in Python, checked and brought into one form."""
 
 from __future__ import annotations
 

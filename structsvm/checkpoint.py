@@ -22,7 +22,7 @@ from structsvm.parameters import plain
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, Table, checked_arrays, optional
 
-# What may differ between the run that wrote a checkpoint and the one that resumes from it.
+# Parameters that may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "checkpoint_every"}
 
 
@@ -41,7 +41,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         Passes between two files.
     """
 
-    kind = "checkpoint"  # of the file
+    kind = "checkpoint"  # the file's
     last: int  # the pass after which the run ends
     about: dict[str, Any]
 
@@ -75,7 +75,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         """Raise ModelFileError, naming what differs, unless a file's header has these values."""
         for what, value in wanted.items():
             found = header.get(what)
-            if what == "problem" and isinstance(found, list) and len(found) == 4:  # of 0.1.0, without the structure
+            if what == "problem" and isinstance(found, list) and len(found) == 4:  # 0.1.0: without the structure
                 value = value[:4]
             if found != value:
                 raise ModelFileError(
@@ -107,7 +107,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
 
 
 def describe(run: Any) -> dict[str, Any]:
-    """What distinguishes the run from those that cannot resume from its state."""
+    """Parameters and sizes that distinguish the run from those that cannot resume from its state."""
     solver = run.solver
     parameters = {name: plain(v) for name, v in solver.get_params().items() if name.rpartition("__")[2] not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
@@ -256,7 +256,7 @@ def _counters(n: int) -> Table:
     return {"random": Array("u8", (4,)), "counters": Array("i8", (n,), within=COUNTS)}
 
 
-# What `Run` adds; the last arrays are those of `LatentSVM` and of bags.
+# Arrays of `Run`; the last ones belong to `LatentSVM` and to bags.
 RUN: Table = {
     "run": Array("f8", (4,), finite=False),
     "formulation": Array("u1", ("bytes of formulation",)),
@@ -272,7 +272,7 @@ RUN: Table = {
         "latent_online": Array("i8", (1,)),
     }),
 }  # fmt: skip
-# What w is solved around; and what states of bags had in 0.1.0.
+# The weights that w is solved around; and arrays of bags in 0.1.0.
 _AROUND: Table = optional({
     "base": Array("f8", ("n_features",)),
     "completed": Array("f8", ("n_features",)),

@@ -1,4 +1,4 @@
-"""What a user writes for a new structure: an oracle, with three required and three optional methods on plain objects.
+"""The contract of a new structure: an oracle, with three required and three optional methods on plain objects.
 
 These docstrings are the whole contract; `structsvm.testing.check_oracle` tests it on data.
 """
@@ -234,7 +234,7 @@ class Oracle(ABC):
 
 
 def _inference_of_flag(name: str, flag: Any) -> Inference:
-    """What `is_exact = flag` stands for. Raises TypeError for what is not a bool."""
+    """The inference that `is_exact = flag` stands for. Raises TypeError unless the flag is a bool."""
     if not isinstance(flag, (bool, np.bool_)):
         raise TypeError(f"{name}.is_exact is {flag!r:.80}: set inference to one of {', '.join(INFERENCES)} instead")
     inference: Inference = "exact" if flag else "approximate"

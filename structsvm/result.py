@@ -1,4 +1,4 @@
-"""What a solver returns: objectives, counts, a stop reason, and the history of the run."""
+"""The result of a solver: objectives, counts, a stop reason, and the history of the run."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Result:
 
 
 def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[str, NDArray[Any]]:
-    """What a model file stores of a run beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
+    """Arrays of a run in a model file, beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
     arrays: dict[str, NDArray[Any]] = (
         {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
     )

@@ -1,4 +1,4 @@
-"""What model files may contain: tables of their arrays, and the counts and names of their headers.
+"""Permitted contents of model files: tables of their arrays, and the counts and names of their headers.
 
 A file may contain anything, and compiled code relies on what its arrays contain. The table of a model kind has an entry
 per array::
@@ -30,7 +30,7 @@ __all__ = ["Array", "checked_arrays", "csr", "optional", "stored_count", "stored
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What an array may contain.
+    """Permitted values of an array.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def checked_arrays(arrays: Mapping[str, NDArray[Any]], table: Table, **sizes: in
 
 
 def _problem(array: Any, wanted: Array, sizes: dict[str, int], others: Mapping[str, Any]) -> str | None:
-    """What is wrong with an array, or None; `sizes` get the names that it defines."""
+    """Describe what is wrong with an array, or return None; `sizes` get the names that it defines."""
     if array.dtype not in [np.dtype(code) for code in wanted.dtype.split()]:
         return f"has dtype {array.dtype}, expected {' or '.join(wanted.dtype.split())}"
     if array.ndim != len(wanted.shape):

@@ -328,7 +328,7 @@ class _Trial:
                 )
 
     def sum_of(self, verb: str, w: NDArray[np.float64], *known: Any) -> tuple[float, Feature]:
-        """What `expect` returns, or `expect_known` with what is known."""
+        """Result of `expect`, or of `expect_known` with what is known."""
         given = w.copy()
         answer = getattr(self.oracle, verb)(self.x, *known, given)
         log_sum, expectation = checked_expect(answer, self.oracle.n_features, lambda: self.where(verb))

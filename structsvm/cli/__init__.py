@@ -73,7 +73,7 @@ class Friendly(Suggesting):
             drop_errors()
         try:
             return super().main(*args, **kwargs)
-        except OSError as error:  # of --help, which no command invokes
+        except OSError as error:  # --help, which no command invokes
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             click.echo(f"Error: {error}", err=True)
             sys.exit(1)
@@ -85,7 +85,7 @@ class Friendly(Suggesting):
             # The reader (head, say) has closed the pipe; keep the interpreter from flushing into it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except (ValueError, OSError, OverflowError, ImportError) as error:  # of the last kind: an extra is missing
+        except (ValueError, OSError, OverflowError, ImportError) as error:  # the last kind: an extra is missing
             raise click.ClickException(" ".join(str(error).splitlines())) from error
         except MemoryError as error:
             raise click.ClickException(f"not enough memory ({error})") from error
@@ -230,7 +230,7 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -
 
 
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
-    """What `inspect --json` prints of a model; without weights if features have no names."""
+    """Contents that `inspect --json` prints of a model; without weights if features have no names."""
     found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
     found["params"] = {name: plain(value) for name, value in model.params.items()}
     found["result"] = None

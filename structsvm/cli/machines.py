@@ -1,4 +1,4 @@
-"""What the commands of classifiers on files in svmlight format share: the kernel, training, reading, scores."""
+"""The kernel, training, reading and scores of the commands of classifiers on files in svmlight format."""
 
 from __future__ import annotations
 

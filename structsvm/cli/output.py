@@ -1,4 +1,4 @@
-"""What commands read and write: standard input, files that appear whole or not at all, scores, weights, pictures."""
+"""Input and output of commands: standard input, files that appear whole or not at all, scores, weights, pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from structsvm.parameters import did_you_mean
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
-    """Of names: the error about another tells the one that was probably meant."""
+    """A choice among names: the error about an unknown name suggests the one that was probably meant."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:

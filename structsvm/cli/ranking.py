@@ -18,7 +18,7 @@ from structsvm.structures.queries import query_bounds, read_queries, read_sizes
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
 
-PLACES = 20  # that a picture has at most
+PLACES = 20  # most places in a picture
 
 
 def queries(path: str, query: str | None, model: Any = None) -> Any:

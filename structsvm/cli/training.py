@@ -1,4 +1,4 @@
-"""What the commands that train share: options, messages, the training itself, and the exit status."""
+"""Options, messages, the training itself and the exit status of the commands that train."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def optional(name: Any, kind: Any, text: str) -> Any:
 
 @dataclass
 class InShards:
-    """What the options `SHARDS` say of a training file; true if training is to go from shard to shard."""
+    """The options `SHARDS` of a training file; true if training is to go from shard to shard."""
 
     path: str
     folder: str | None
@@ -232,7 +232,7 @@ class Training:
         """Train a model as `TaskModel.train` does, with a bar on terminals; returns the exit status of `end`."""
         model.params = params
         choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
-        solver = model.completing(solver, data)  # which knows its passes
+        solver = model.completing(solver, data)  # the solver now knows its passes
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with out.brief_warnings(self.quiet):

@@ -21,14 +21,14 @@ from structsvm.dual._dual import DualState
 from structsvm.dual._threads import Exchange, Part, costs, gather
 from structsvm.dual.parallel import parallel_map
 
-# Of a slice: at its end the threads wait for each other.
+# The shortest slice: at its end the threads wait for each other.
 LEAST_SECONDS = 0.5
 # Runs of examples that a thread gets, if there are enough.
 RUNS = 256
 
 
 class ThreadedSchedule:
-    """What `structsvm.dual._schedules.Schedule` is to one thread.
+    """The counterpart of `structsvm.dual._schedules.Schedule` for several threads.
 
     Parameters
     ----------

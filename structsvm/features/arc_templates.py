@@ -18,7 +18,7 @@ _DISTANCE = {"dir": 1, "dist": 2}
 
 
 class Template(NamedTuple):
-    """What one template sees: (offset, column) of the head and of the word below, a distance, a column in between."""
+    """A template: (offset, column) of the head and of the word below, a distance, a column in between."""
 
     head: tuple[tuple[int, int], ...]
     below: tuple[tuple[int, int], ...]
@@ -121,9 +121,10 @@ class ArcTemplates:
             self.arrays["vectors"] = np.array(of_vectors, dtype=np.int32)
 
     def _read_vector(self, text: str) -> tuple[int, ...] | None:
-        """What a template of vectors sees, None of another one.
+        """Parse a template of vectors; None if `text` is another one.
 
-        Whether the head, the offset, the first number among the codes, how many, and whether each direction has rows.
+        Returns whether it sees the head, the offset, the first number among the codes, how many, and whether each
+        direction has rows.
         """
         parts = text.split()
         found = [part for part in map(_PART.fullmatch, parts) if part and part[3] in self.vectors]
@@ -162,7 +163,7 @@ class ArcTemplates:
 
 
 class PairTemplate(NamedTuple):
-    """What a template of pairs sees: (offset, column) of each of its words; bits for labels and sides."""
+    """A template of pairs: (offset, column) of each of its words; bits for labels and sides."""
 
     words: tuple[tuple[tuple[int, int], ...], ...]
     sees: int

@@ -1,4 +1,4 @@
-"""What templates see of words: codes of strings, shapes of forms, columns of the user's, vectors and their clusters."""
+"""Columns that templates see of words: codes of strings, shapes of forms, the user's, vectors and their clusters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from structsvm.stored_values import stored_count
 
 LONGEST_SHAPE = 6
-MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # of the user's own
-# What a user's callable makes of a sentence: of each word a value, or one per column. Values are str or 1-D arrays.
+MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # limits of the user's own columns
+# The result of a user's callable for a sentence: per word a value, or one per column. Values are str or 1-D arrays.
 OwnFeatures = Callable[[list[str]], Sequence[Any]]
 
 
@@ -65,7 +65,7 @@ class OwnColumns:
         return OwnColumns(features, self.sizes)
 
     def to_json(self) -> dict[str, Any]:
-        """What the header of a model file tells of them: their number, and the sizes of vectors, if there are any."""
+        """The entries of a model file's header: their number, and the sizes of vectors, if there are any."""
         sizes = list(self.sizes or ())
         return {"own": len(sizes)} | ({"own_sizes": sizes} if any(sizes) else {})
 

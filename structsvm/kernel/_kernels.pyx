@@ -157,7 +157,7 @@ cdef class Rows:
 
 
 cdef const products* chosen_products() noexcept:
-    """Those of the instruction set in use: linked into this module alone."""
+    """Products of the instruction set in use: linked into this module alone."""
     return products_of(kernel_set())
 
 

@@ -174,12 +174,12 @@ cdef class GradientDescent(State):
     cdef Loss loss
     cdef Method method
     cdef bint intercept, average, estimate
-    cdef Py_ssize_t width               # of the weights of a machine
+    cdef Py_ssize_t width               # weights of a machine
     cdef Py_ssize_t due                 # visits since the last regularisation step
     cdef double r
     cdef int32_t[::1] y
     cdef double[::1] weight
-    cdef object arrays                  # what the pointers below point into
+    cdef object arrays                  # the arrays that the pointers below point into
     cdef void* w                        # (n_machines, width)
     cdef void* h
     cdef void* B
@@ -188,7 +188,7 @@ cdef class GradientDescent(State):
     cdef const int64_t* order
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at
-    cdef readonly int64_t work      # of a visit, in the units of `poll`
+    cdef readonly int64_t work      # work of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,

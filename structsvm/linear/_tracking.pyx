@@ -144,7 +144,7 @@ cdef class TrackingState(State):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
         words, numbers = checked_random(state), checked_array(state, "numbers", np.float64, (3, None))
         weights = checked_array(state, "weights", np.float64, (2, self.w.shape[0]))
-        steps = checked_array(state, "steps", np.int64, (None,))  # of 0.1.0, without the visits
+        steps = checked_array(state, "steps", np.int64, (None,))  # 0.1.0: without the visits
         gains = checked_array(state, "gains", np.float64, (2,))
         n = numbers.shape[1]
         if n > self.n_samples:

@@ -1,4 +1,4 @@
-"""What training sets in files have in common: encoded examples, the ids of their labels, an index, bounds of shards."""
+"""Training sets in files: encoded examples, the ids of their labels, an index, bounds of shards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BOUNDS = {
 }
 
 DEFAULT_MEMORY = 2**28
-TOKEN_BYTES = 500  # what a token takes while it is counted or encoded
+TOKEN_BYTES = 500  # room of a token while it is counted or encoded
 MOST = 2**60  # bytes, or entries of a file
 PIECE = 1 << 20  # entries of a file that are copied at once
 

@@ -214,11 +214,11 @@ class _Text:
             ids.release(a * width, b * width)
 
 
-# What is done with each source, here or on a worker.
+# Steps for each source, here or on a worker.
 
 
 def _column_names(source: Any) -> list[str] | None:
-    """Those of a table; None of other sources, and of a table without rows."""
+    """Column names of a table; None for other sources, and for a table without rows."""
     first = next(arrow_batches(source, 1) or iter(()), None)
     return None if first is None else list(first.schema.names)
 

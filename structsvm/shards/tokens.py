@@ -58,7 +58,7 @@ class StoredTokens(Tokens):
             vector.check()
 
     def checksums_now(self, *, locally: bool = False) -> NDArray[np.int64]:
-        """Of each shard as its files are now; computed on the workers of the cluster, if there is one, or `locally`."""
+        """Checksum of each shard as its files are now; computed on the cluster, if there is one, or `locally`."""
         self.check_files()
         runs = list(pairwise(self.bounds.tolist()))
         arrays = self.offsets, *([vector.array for vector in vectors] for vectors in (self.by_token, self.by_entry))

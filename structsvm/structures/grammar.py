@@ -455,7 +455,7 @@ class _Compiler:
         grammar = self.grammar
         if key not in self.intermediates:
             self.intermediates[key] = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
-            # Those of exact grammars are no feature's, and have no name.
+            # Intermediate symbols of exact grammars are no feature's, and have no name.
             self.names.append("" if grammar.h is None else f"<{' '.join(map(str, (f'{key[0]}|', *key[1])))}>")
         number = self.intermediates[key]
         return number, self.names[number - len(grammar.nodes) - len(grammar.terminals)]

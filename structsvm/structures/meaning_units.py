@@ -18,7 +18,7 @@ MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
 
 
 class Unit(NamedTuple):
-    """What a node of a hybrid tree says.
+    """The label of a node of a hybrid tree.
 
     `name` is a relation, or the text of a leaf; `places` has the slot of each argument: equal arguments share one. A
     leaf has None there, or nothing if it is a relation without arguments.

@@ -152,7 +152,7 @@ def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
 
 
 class Symbol(NamedTuple):
-    """What a word may mean: a relation with `arity` arguments, or a constant (arity None).
+    """A meaning of a word: a relation with `arity` arguments, or a constant (arity None).
 
     Examples
     --------
@@ -245,7 +245,7 @@ class MeaningGrammar:
         self.by_symbol: dict[Symbol, list[tuple[str, Meaning]]] = defaultdict(
             list
         )  # symbol at the root -> (category, pattern)
-        # Of right-hand sides in prefix order: symbol or category -> what may follow; at the end, the left-hand sides.
+        # Right-hand sides in prefix order: symbol or category -> what may follow; at the end, the left-hand sides.
         self._patterns: dict[Any, Any] = {}
         # category -> categories derived from it by unit productions
         self.units: dict[str, set[str]] = defaultdict(set)

@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 class Template(NamedTuple):
-    """What one template sees."""
+    """The columns that one template sees."""
 
     parts: tuple[_Part, ...]
     length: bool
@@ -64,7 +64,7 @@ class Template(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Of spans, of splits, of rules' splits, of rests of rules: templates are in this order."""
+        """Group of the template: spans, splits, rules' splits, rests of rules. Templates are in this order."""
         is_split = bool(self.parts) and self.parts[0].side == "split"
         return (2 if is_split else 3) if self.rule else int(is_split)
 
@@ -81,7 +81,7 @@ class Template(NamedTuple):
 
     @property
     def group(self) -> int:
-        """What it depends on, as in cky.h."""
+        """The part of a span that it depends on, as in cky.h."""
         sides = {part.side for part in self.parts}
         if self.sees_all or len(sides) == 2:
             return 4
@@ -240,7 +240,7 @@ class SpanTemplates:
         return Template(tuple(parts), **flags)
 
     def keys(self, words: NDArray[np.int32], offsets: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
-        """What templates see at each position of sentences: begins, ends, splits and rules, side by side.
+        """Keys that templates see at each position of sentences: begins, ends, splits and rules, side by side.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class SpanTemplates:
     def numbers(
         self, keys: NDArray[np.uint32], first: int | None, last: int | None, split: int | None = None
     ) -> NDArray[np.float64]:
-        """What each row of numbers counts for a node whose span begins and ends with these words; for its split."""
+        """Counts of each row of numbers for a node whose span begins and ends with these words; for its split."""
         found = np.zeros(self.n_number_rows)
         for side, offset, column, size, row in self.of_vectors.tolist():
             word = (first, last, split)[side]

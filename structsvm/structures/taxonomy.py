@@ -22,7 +22,7 @@ from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
 __all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
 
-PATH_SEPARATOR = " > "  # of rows of levels that are joined to names
+PATH_SEPARATOR = " > "  # separates the levels of a row that are joined to a name
 
 Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
 

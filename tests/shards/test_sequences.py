@@ -246,7 +246,7 @@ class TestSources:
         (tmp_path / "wide").write_text("a b c A\n")
         for sources, error, message in (
             ([], ValueError, "there are no files"),
-            ([folder / "train.conll", data], TypeError, "of several sources each is a path, got Columns"),
+            ([folder / "train.conll", data], TypeError, "several sources must be paths, got Columns"),
             ([folder / "train.conll", tmp_path / "none"], FileNotFoundError, "none"),
             ([folder / "train.conll", tmp_path / "wide"], ColumnFileError, r"wide: expected 3 columns, found 4"),
         ):

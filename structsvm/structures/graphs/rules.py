@@ -60,7 +60,7 @@ class Rules(NamedTuple):
         return None
 
     def within(self, nodes: NDArray[np.int64]) -> Rules:
-        """Those that speak of these nodes alone, which are numbered in this order."""
+        """The rules about these nodes alone, which are numbered in this order."""
         place = {node: k for k, node in enumerate(nodes.tolist())}
         return Rules(
             self.graph,
