@@ -348,7 +348,7 @@ class CKYOracle(Oracle):
         at least e^-3 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
-        parsed: list[Any] = []  # of the batch at work, the next one last
+        parsed: list[Any] = []  # trees of the batch at work, the next one last
         numbers = [self.grammar.sentence(x) for x in X]
         known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
         made = self.grammar.decode if cost is None else self.grammar.tree_of

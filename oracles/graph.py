@@ -20,7 +20,7 @@ from structsvm.structures.graphs.elimination import Elimination, eliminate, is_f
 INTERACTIONS = ("none", "potts", "associative", "symmetric", "full")
 METHODS = ("auto", "junction", "cut", "relaxed", "expansion")
 
-# What a method guarantees; the oracle guarantees the weakest over all graphs.
+# Guarantee of each method; the oracle guarantees the weakest over all graphs.
 INFERENCE = {"tree": "exact", "junction": "exact", "cut": "exact", "relaxed": "relaxed", "expansion": "approximate"}
 WEAKEST = ("exact", "relaxed", "approximate")
 

@@ -45,7 +45,7 @@ MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
 FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
 # Maximum number of words of a copied name.
 LONGEST_COPY = 3
-# Of all units, slots and attributes: weights are dense.
+# All units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
 MOST_PARTIAL = 200_000
@@ -179,7 +179,7 @@ class HybridTrees(Oracle):
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
-        # Of each kind that words may be: a name of it, and how its names are written.
+        # Kinds that words may be: a name of each, and how its names are written.
         self._examples = {kind: units.members[kind][0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}}
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
@@ -411,7 +411,7 @@ class HybridTrees(Oracle):
         n, right, others = counts
         if self.loss_name == "hamming":
             return n - right + others / (n_words + 1)
-        # What is true once may be there several times.
+        # An item that is true once may be there several times.
         return 1.0 - 2.0 * min(right, n_true) / (n_true + n) + others / (2 * n_true * (n_words + 1))
 
     def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse:
@@ -532,7 +532,7 @@ class HybridTrees(Oracle):
         fillings: list[tuple[int, Any]],
         steps: Any,
     ) -> Parse:
-        """What `_search` has found, as an output."""
+        """The output that `_search` has found."""
         owners: list[Any] = [None] * (len(encoded[0]) - 1)
         for (_, unit), (_, _, words) in zip(fillings, found.nodes, strict=True):
             for t in words:
@@ -588,7 +588,7 @@ class HybridTrees(Oracle):
 
     @cached_property
     def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
-        """Of each block of the layout where it begins, what its rows are of, and what its columns say."""
+        """Blocks of the layout: where each begins, the names of its rows, and the names of its columns."""
         lay, units = self.layout, self.units
         kinds = [unit.name for unit in units.units]
         kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
@@ -611,7 +611,7 @@ class HybridTrees(Oracle):
         ]
 
     def feature_name(self, k: int) -> tuple[str, str]:
-        """What a weight is of: a feature, and the unit, names or argument that has it."""
+        """Name of a weight: a feature, and the unit, names or argument that has it."""
         first, rows, columns = [block for block in self._blocks if block[0] <= k and block[2]][-1]
         row, column = divmod(k - first, len(columns))
         return columns[column], rows[row]
@@ -729,8 +729,7 @@ class HybridTrees(Oracle):
         nodes: list[tuple[str, int, list[int]]] = []
         fillings: list[tuple[int, Any]] = []
         following = iter(steps)
-        # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, the slot it
-        # fills.
+        # Nodes on the way down: unit or copy, words, arguments by slot, items still to come, and the slot to fill.
         open_nodes: list[tuple[Any, list[int], dict[int, Meaning], list[Any], int]] = []
         slot = ROOT
         while True:

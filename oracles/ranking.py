@@ -163,7 +163,7 @@ class RankingOracle(Oracle):
         return Groups(as_rows(rows, self.n_input_features), bounds), np.concatenate([*Y, np.zeros(0)])
 
     def about(self, grades: Any, bounds: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """What the losses compute from grades.
+        """Tables that the losses compute from grades.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class RankingOracle(Oracle):
         in_order = grades[order]
         is_new = np.ones(len(order), dtype=bool)
         is_new[1:] = (in_order[1:] != in_order[:-1]) | (group[1:] != group[:-1])
-        starts = np.flatnonzero(is_new)  # of runs of one grade
+        starts = np.flatnonzero(is_new)  # runs of one grade
         lengths, of_run = np.diff(np.append(starts, len(order))), np.cumsum(is_new) - 1
         n_positive = np.bincount(group, weights=grades > 0.0, minlength=n_groups).astype(np.int64)
         n_negative = sizes - n_positive
@@ -250,6 +250,6 @@ class RankingOracle(Oracle):
         norm = self.about(grades, np.array([0, len(grades)]))[4][0]
         if norm == 0.0:
             return 0.0
-        # Of one column, the scores: the loss of plain inference at w = 1.
+        # One column, the scores: the loss of plain inference at w = 1.
         problem = RankingOracle(1, self.loss_name, self.k).bind([scores[:, None]], [grades], rescaling=None)
         return float(problem.separate(0, np.ones(1))[0])

@@ -1,4 +1,4 @@
-"""What a sentence may be about: the leaves of meanings that its words call, spell or, by a phrase, say."""
+"""Leaves of meanings that a sentence may be about: those that its words call, spell or, by a phrase, say."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Copy(NamedTuple):
 
 
 class Lexicon:
-    """Which leaves may be meant in a sentence: those called by a word, or written there, and those of `always`.
+    """The leaves that may be meant in a sentence: those called by a word, or written there, and those of `always`.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class Lexicon:
                 self.written["".join(unit.words)].append(number)
         self.phrases = phrases or {}
         self.longest_phrase = max(map(len, self.phrases), default=0)
-        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
+        # Phrase -> the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
         self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
-        # Of each such attribute the kinds or the leaf that it speaks for.
+        # Attribute of a phrase's words -> the kinds or the leaf that it speaks for.
         self.listed: dict[str, list[int]] = {}
         if len(self.new) > MOST_KINDS:
             raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
@@ -157,7 +157,7 @@ class Lexicon:
                     yield i, j, phrase
 
     def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
-        """Of the words in phrases the attributes that say so."""
+        """Attributes of the words in phrases, by word: what the phrase says."""
         found: dict[int, list[str]] = defaultdict(list)
         for i, j, phrase in self.phrases_in(words):
             for t in range(i, j):
@@ -172,7 +172,7 @@ class Lexicon:
                 yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
 
     def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
-        """Of each leaf the words that it is written with in some sentences."""
+        """Words that each leaf is written with in some sentences."""
         found: dict[int, set[str]] = defaultdict(set)
         for words in sentences:
             for i, j, leaf in self.written_in(words):
