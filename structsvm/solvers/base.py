@@ -1,4 +1,4 @@
-"""What every solver shares: its parameters, what it asks of a problem, and the loop over passes."""
+"""The base of all solvers: parameters, requirements on a problem, and the loop over passes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from structsvm.solvers.run import DualRun, Run, SharedRun
 # Maximum number of passes if only `tol` ends training.
 MOST_PASSES = 1000
 
-# What a problem does not offer if its true outputs are known in part, and not completed.
+# Offers of a problem that are withdrawn if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
 
 
@@ -235,7 +235,7 @@ class Solver(Parameters, ABC):
                 run.checked_certify()
                 if run.remaining <= self.gap_tol:
                     run.status = "converged" if run.problem.has_primal else "settled"
-            if done and run.is_solved and run.status != "max_iter":  # which a run may have set itself
+            if done and run.is_solved and run.status != "max_iter":  # a run may have set its status itself
                 run.status = "converged"
             elif done and may_settle and run.status == "running" and self.is_settled(run):
                 run.status = "settled"
@@ -264,7 +264,7 @@ class DualSolver(Solver):
     needs = frozenset({"constraints"})
     keeps_signs = True
     takes_approximate = True
-    state_kind = "dual"  # of `state_on`
+    state_kind = "dual"  # the kind of `state_on`
     run_type: type[DualRun] = DualRun
 
     _constraints = Solver._constraints | {

@@ -197,7 +197,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
                 clone(self.estimator), self.best_C_, self.tol / 2, part(X, train), part(y, train), file
             )
         if file is not None:
-            file.run = None  # what the estimator holds is to be pickled
+            file.run = None  # the estimator is to be pickled
         return self
 
     def _open_checkpoint(self, order: Any) -> Any:

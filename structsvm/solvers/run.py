@@ -24,8 +24,9 @@ SLICE_SECONDS = 0.05
 # Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
 ROUNDING = 1e-6
 
-# Of so many examples a certificate compares the last weights and their average by growing shares, and drops the worse
-# one once they differ by that many standard deviations (examples may be decisions, a few of which go together).
+# From so many examples on, a certificate compares the last weights and their average by growing shares of them, and
+# drops the worse one once they differ by that many standard deviations (examples may be decisions, a few of which go
+# together).
 MANY_EXAMPLES, SHARES, CERTAINTY = 2048, (0.0, 0.125, 0.25, 0.5, 1.0), 5.0
 
 
@@ -118,7 +119,7 @@ class Run:
 
     @property
     def slack_rounding(self) -> float:
-        """What the slacks may lose by rounding, if examples that are nearly solved leave nothing larger."""
+        """The largest rounding error of the slacks, if examples that are nearly solved leave nothing larger."""
         return 0.0
 
     def contradiction(self, what: str) -> Exception:
@@ -136,7 +137,7 @@ class Run:
 
     @property
     def remark(self) -> str:
-        """What the progress line says beside objectives: of a cluster, what exchanges take and how many there are."""
+        """Text beside objectives in the progress line: for a cluster, what exchanges take and how many there are."""
         return str(getattr(self.schedule, "remark", ""))
 
     @property
