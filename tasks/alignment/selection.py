@@ -28,7 +28,7 @@ from structsvm.tasks.common.selection import Held, Part
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
-# Of Biopython's package data; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
+# Matrices in Biopython; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
 MATRICES = {"protein": ("BLOSUM62", "BLOSUM45", "BLOSUM80", "GONNET1992", "PAM250"), "dna": ("NUC.4.4",)}
 COUNTED, EQUAL = "counted", "equal"
 
@@ -184,7 +184,7 @@ class Selection:
         )
 
     def _unit(self, name: str) -> float:
-        """What a letter scores with itself on average."""
+        """Mean score of a letter with itself."""
         matrix = self.matrices[name]
         own = np.diag(matrix.values)
         return float(own[own > 0.0].mean()) if (own > 0.0).any() else 1.0
