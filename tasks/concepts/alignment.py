@@ -1,4 +1,4 @@
-"""Which word means which label of a bag, before anything was learnt: from how often they come together.
+"""Words and labels of a bag that belong together, before anything was learnt: from how often they come together.
 
 The constraints (C.7) of Bordes (2010) want the labels of a bag only to be given, no matter to which words. A network
 whose windows have all words of a sentence satisfies them with any order of the labels, so that right bags do not make

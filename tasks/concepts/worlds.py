@@ -16,9 +16,9 @@ from structsvm.checksum import checksum
 from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
 from structsvm.tasks.concepts.alignment import aligned
 
-# What a word has that refers to no concept.
+# The entry of a word that refers to no concept.
 EMPTY = "-"
-# What a world lists its concepts under, if it has but some of them.
+# Key of a world's concepts, if it has but some of them.
 CONCEPTS = "concepts"
 # Words of a sentence: what is known of each is kept beside what every name would add.
 MAX_WORDS = 1000
