@@ -31,7 +31,7 @@ C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 OF_MARGIN = 0.7
 MEASURED = 500  # sentences that it is found on
 FEWEST = 20  # sentences
-BITS = (5, 10, 20)  # of the number of words; see `bits_for`
+BITS = (5, 10, 20)  # bits of the number of words; see `bits_for`
 WEIGHTS = {"pairs": Array("f4", ("n_features",))}
 
 
@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
 
     @property
     def arc_unit(self) -> float:
-        """What a unit of the scores of arcs counts."""
+        """Weight of a unit of the scores of arcs."""
         return SCALE / self.unit * float(self.weights[-2])
 
     def score(self, codes: Any, tree: Any, arcs: float) -> float:
@@ -123,7 +123,7 @@ class Sentences(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """What a second stage is trained on.
+    """Training data of a second stage.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Halves(NamedTuple):
 
     @classmethod
     def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any) -> Self | None:
-        """Those of a problem; None if it has too few sentences.
+        """Train on the halves of a problem; None if it has too few sentences.
 
         Raises KeyboardInterrupt on Ctrl-C.
         """
