@@ -11,7 +11,7 @@ from structsvm.structures.graphs.rules import Rule, Rules
 from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.graph.inputs import Form
 
-# What a rule says of its pairs (node, label), x of each 1 if the node has the label: a sum, from and to how much.
+# Bounds of a rule's sum of x over its pairs (node, label), where x is 1 if the node has the label.
 SUMS = {"at_most_one": (0, 1), "exactly_one": (1, 1), "or": (1, np.inf)}
 KINDS = (*SUMS, "implies")
 
