@@ -287,7 +287,8 @@ class SemanticParser(StructureEstimator):
         model = BagModel.methods[self.method](self) if before is None else before
         model.follow(self)
         data, weight = model.read(X, y), checked_sample_weight(sample_weight, len(X))
-        if isinstance(model, HybridModel) and weight is not None and weight.any():  # what has none teaches no phrases
+        # Sentences without weight teach no phrases.
+        if isinstance(model, HybridModel) and weight is not None and weight.any():
             kept = np.flatnonzero(weight).tolist()
             data, weight = tuple([of_all[i] for i in kept] for of_all in data), weight[kept]
         return model, data, weight

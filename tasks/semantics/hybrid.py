@@ -49,14 +49,14 @@ MAX_WORDS = 500
 
 # Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
 CONSIDERED, MOST_PARTIAL = 4, 2000
-# Of the ways to fill a slot none is followed that is worth less than this to the best.
+# Ways to fill a slot are not followed if they are worth less than this to the best.
 LEAST = 1e-6
 
 DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
-# Of solvers of the dual that are named; the best of 0.03 to 3 on a third of GeoQuery's training questions.
+# C of named solvers of the dual; the best of 0.03 to 3 on a third of GeoQuery's training questions.
 MARGIN_C = 3.0
 LOSSES = "hamming", "f1"
-# Of temperatures: the precision of their logarithm; no probability counts as less than this.
+# Temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
 WEIGHTS = {
@@ -283,7 +283,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         check_lengths([words])
         weights = self.probable_weights
         found = self._found(words, CONSIDERED, weights)
-        orders = defaultdict(list)  # of each meaning the orders of its arguments that were found
+        orders = defaultdict(list)  # meaning -> the orders of its arguments that were found
         for derivation, _ in found:
             orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
         if len(orders) < 2:

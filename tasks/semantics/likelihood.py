@@ -47,8 +47,8 @@ from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import Units
 from structsvm.tasks.common.solver import AUTO
 
-# Of the weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an
-# unknown word that is copied; a unit without words below others, and one in a span without words.
+# Weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an unknown
+# word that is copied; a unit without words below others, and one in a span without words.
 PRIOR, NAMED, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 2.0, -1.0, -2.0
 # Parts of a relation's name (badPass: bad, pass): those of so many letters name it, and the words that begin alike.
 PART, LETTERS, ALIKE = re.compile(r"[^\W\d_A-Z]+|[A-Z]+[^\W\d_A-Z]*"), 3, 4
@@ -60,7 +60,7 @@ DOUBT, SURE = 0.1, 2
 STEP, SLOWER, PENALTY = 0.2, 0.05, 1e-3
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
-# Of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
+# Weight of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
 BELOW = 0.5
 KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
@@ -99,7 +99,7 @@ def hybrid_trees(
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
-    if grammar is not None:  # which has all names
+    if grammar is not None:  # the grammar has all names
         lexicon.new = []
     if before is not None:
         names = dict.fromkeys([*before.attributes, *attributes])
@@ -122,7 +122,7 @@ def shares(units: Units, bags: Any) -> list[dict[int, float]]:
 
 
 def rarities(units: Units, bags: Any) -> list[dict[Any, float]]:
-    """Of each meaning of each bag, minus the log of how often a bag holds it by chance; 0 for the rarest of the bag.
+    """Rarity of each meaning of each bag: minus the log of how often a bag holds it by chance; 0 for the bag's rarest.
 
     A bag holds the unit at its root as often as in all bags, and that each slot holds what fills it, as often as in
     all meanings; units below the root come together, and count `BELOW` each.
@@ -220,7 +220,7 @@ class HybridProblem(BoundProblem):
         once = self.once = frozenset(word for word, n in n_words.items() if n == 1)
         self.encoded = [hybrid.encode(words) for words in sentences]
         self.less_known = [hybrid.encode(words, once) for words in sentences]
-        # What the words seen once may be, if they were not known.
+        # Units that the words seen once may be, if they were not known.
         self.copies = [hybrid.copies(words, once & set(words)) for words in sentences]
         self.priors = rarities(units, bags)
         self.known = [hybrid.known(trees, (), priors) for trees, priors in zip(bags, self.priors, strict=True)]
