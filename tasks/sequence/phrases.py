@@ -21,7 +21,7 @@ from structsvm.stored_values import Array, checked_arrays, strings
 # Usual names of features: those that hold the word, and its part of speech.
 WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
 TAGS = ("pos", "postag", "tag", "upos", "pos[0]", "p[0]", "t[0]")
-# What is made of a name.
+# Forms made of a name.
 KINDS = ("lower", "shape", "same")
 # Phrases are seen so often or more.
 LEAST = 2
@@ -184,7 +184,7 @@ class _Grown:
 
 
 def shape(word: str) -> str:
-    """What a word looks like: "Xx" of "Madrid", "d-x" of "19-year"."""
+    """Shape of a word: "Xx" for "Madrid", "d-x" for "19-year"."""
     marks = ("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
     return "".join(mark for mark, _ in groupby(marks))
 
