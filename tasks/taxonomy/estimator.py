@@ -492,7 +492,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     @property
     def gamma_(self) -> float:
-        """That of the kernel: the one given, or the one chosen."""
+        """The kernel's gamma, as given or as chosen."""
         return self._machine.kernel.gamma
 
     @property

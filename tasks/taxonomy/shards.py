@@ -257,7 +257,7 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
                 raise ValueError(f"The 'columns' parameter is for tables, and {one!r:.80} is none")
             yield from document_pieces(one) if _is_file(one) else one
         for batch in batches or ():
-            columns = batch.schema.names if columns is None else list(columns)  # those of the first of several tables
+            columns = batch.schema.names if columns is None else list(columns)  # as in the first of several tables
             if len(columns) != 2 or any(batch.schema.names.count(name) != 1 for name in columns):
                 raise ValueError(
                     f"a table of documents has two columns, texts and labels (columns=); it has {batch.schema.names}"
@@ -342,7 +342,7 @@ def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable
             kept, smooth = column >= 0, int(weigh.smooth_idf)
             idf = np.full(len(names), smooth, dtype=vectorizer.dtype)
             idf[column[kept]] += df[: len(terms)][kept].astype(vectorizer.dtype)
-            with np.errstate(divide="ignore"):  # of fixed terms that no text has
+            with np.errstate(divide="ignore"):  # fixed terms that no text has
                 idf = np.log(vectorizer.dtype(n + smooth) / idf) + vectorizer.dtype(1.0)
             weigh.idf_ = idf
 
@@ -359,7 +359,7 @@ def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable
 
 
 def _frequent(vectorizer: Any, df: Any, tf: Any, n: int) -> Any:
-    """Which terms a vectorizer keeps, by their frequencies in alphabetical order: `CountVectorizer._limit_features`."""
+    """Select the terms that a vectorizer keeps by their frequencies, as `CountVectorizer._limit_features` does."""
     high, low = (
         limit if isinstance(limit, Integral) else limit * n for limit in (vectorizer.max_df, vectorizer.min_df)
     )
