@@ -75,7 +75,7 @@ class TrackingModel(LinearModel):
         if "examples" in arrays:
             stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
             model.examples, model.label_ids = stored["examples"], stored["label_ids"]
-        else:  # of 0.1.0, the examples times y: without a bias (x, y) and (-x, -y) are the same
+        else:  # 0.1.0: the examples times y; without a bias (x, y) and (-x, -y) are the same
             stored = checked_arrays(arrays, ARRAYS_0_1, n_features=model.n_features)
             model.examples = stored["state.examples"]
             model.label_ids = np.ones(len(model.examples), dtype=np.int32)
