@@ -1,4 +1,4 @@
-"""What has a page in the reference, which the site and the tests share."""
+"""Names that have a page in the reference, for the site and the tests."""
 
 import importlib
 import inspect
@@ -14,10 +14,10 @@ def modules():
 
 
 def public_names(module):
-    """What a module says is public; of modules that say nothing, the classes and functions that they define."""
+    """Names that a module says are public; of modules that say nothing, the classes and functions that they define."""
     module = importlib.import_module(module)
     own = [k for k, v in vars(module).items() if k[0] != "_" and callable(v) and v.__module__ == module.__name__]
-    # What the package itself offers of its rooms has its page there.
+    # Names that the package itself offers of its rooms have their page there.
     elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
     names = [name for name in getattr(module, "__all__", own) if name not in elsewhere]
     return [name for name in names if not inspect.ismodule(getattr(module, name))]

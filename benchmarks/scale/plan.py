@@ -31,12 +31,12 @@ CHECKED = 1, 2, 4
 PASSES, MOST_PASSES = 4, 24
 WITHIN = 0.1  # points of F1
 SHARES, TURNS, WIDE_BITS = (1, 4, 16), 5, 22
-N_VECTORS = 4  # of float32 that a worker has at once: w, what it trains on, the average and its sum
+N_VECTORS = 4  # float32 vectors that a worker has at once: w, what it trains on, the average and its sum
 TAKEN = 2.5  # bytes per byte of changes while they are summed: indices in 64 bits, and the values once more
 STATES = 3  # bytes of training states per byte of their constraints in arrays: measured with 8,936 sentences
 CLUSTER_PASSES = 4
 LOGICAL, CLUSTER = "Logical workers that exchange changes of w", "A cluster on this machine"
-SENTENCE_BYTES = 72  # of the client: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
+SENTENCE_BYTES = 72  # the client's: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
 # The cluster to plan for.
 TOKENS, FEATURES, LEAST_PLANNED = 1e8, 5e6, 8
 HOSTS, NETWORK, LATENCY = 8, 1.25e9, 1e-3  # bytes and seconds of 10 Gbit/s
@@ -128,7 +128,7 @@ class Corpus:
         }
 
     def turns(self):
-        """What a turn of one worker, an exchange, takes with as many weights as planned, by threads: seconds per token,
+        """Time of a turn of one worker, an exchange, with as many weights as planned, by threads: seconds per token,
         and per weight that stays as it is. With one thread and 2^14 features: seconds per token, and of a turn on next
         to nothing. And the law of how many weights change.
         """
@@ -246,7 +246,7 @@ def same_bits(way, row, one):
 
 
 def predicted(way, n, one, logical, n_weights):
-    """What n workers of a LocalCluster take, by what fewer take and, for exchanges, by logical workers."""
+    """Costs of n workers of a LocalCluster, by those of fewer and, for exchanges, by logical workers."""
     if way == "rounds":
         broadcasts = FIRST_PORTIONS + CLUSTER_PASSES
         worker, client = one["worker"] / n, one["client"]
@@ -254,7 +254,7 @@ def predicted(way, n, one, logical, n_weights):
     else:
         here, there = logical[n, 1], logical[one["workers"], 1]
         worker = one["worker"] * here["worker"] / there["worker"]
-        client = one["client"] * n / one["workers"]  # of questions
+        client = one["client"] * n / one["workers"]  # questions
         sent = one["sent"] * (n - 1) * here["bytes"] / ((one["workers"] - 1) * there["bytes"])
     before, after = (
         busy * max(1.0, k / (os.cpu_count() or 1)) + more
@@ -334,7 +334,7 @@ def plan_table(corpus, clusters, logical):
             "worker_mb": (TOKENS / n * corpus.bytes_per_token + 4 * n_weights) / 1e6,
         })  # fmt: skip
     two = next(row for row in clusters if row["way"] == "exchanges" and row["workers"] == 2)
-    asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # of the client, per worker and exchange
+    asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # the client's time, per worker and exchange
     for n, threads in crews:
         here, one = logical[n, threads], logical[n, 1]
         n_turns = (here["passes"] or MOST_PASSES) * N_PARTS

@@ -90,7 +90,7 @@ def reference(hybrid, words, w):
         """Trees of unit u over [i, j), with the children known so far."""
         own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u) + of_inside(u, i, j)
         slots = list(units.slots_of(u))
-        # Which children have words, in which order, and where they begin and end.
+        # Children that have words, in which order, and where they begin and end.
         for order in orders(range(len(slots))):
             silent = [s for a, s in enumerate(slots) if a not in order]
             for spans in placed(i, j, len(order)):
@@ -185,7 +185,7 @@ def test_all_derivations(trees, words, seed):
     best = hybrid.argmax(words, w)
     assert best.score == pytest.approx(scores.max())
     assert max(score for meaning, score, _ in found if meaning == best.meaning) == pytest.approx(scores.max())
-    # Of one meaning, of two, and the best meanings in order.
+    # One meaning, two, and the best meanings in order.
     by_meaning = defaultdict(list)
     for meaning, score, _ in found:
         by_meaning[meaning].append(score)
@@ -256,7 +256,7 @@ def test_the_f1_loss_counts_units():
     assert hybrid.loss(of_a, of_g) == pytest.approx(1.0 + others / 12) and hybrid.loss(of_a, of_a) == 0.0
     half = of_a._replace(fillings=[of_a.fillings[0], *of_g.fillings])
     assert hybrid.loss(of_a, half) == pytest.approx(1 - 2 / 6)
-    # Of a unit there once, there three times.
+    # A unit there once, there three times.
     assert hybrid.loss(of_a, of_a._replace(fillings=of_a.fillings * 3)) == pytest.approx(1 - 4 / 8)
     assert pickle.loads(pickle.dumps(hybrid)).loss_name == "f1"
 
@@ -310,7 +310,7 @@ def test_where_a_unit_comes_twice_another_arrangement_has_no_loss(loss):
     y_true = hybrid.complete(words, [parse_meaning("f(f(b))")], w)
     longer = hybrid.argmax(words, w)
     assert format_meaning(longer.meaning).startswith("f(f(f(") and len(longer.fillings) > len(y_true.fillings)
-    b, psi = hybrid.bind([words], [y_true]).separate(0, w)  # which refuses another output without a loss
+    b, psi = hybrid.bind([words], [y_true]).separate(0, w)  # it refuses another output without a loss
     assert b > 0.0 and psi.any()
 
 
@@ -573,7 +573,7 @@ def test_priors_are_added_to_the_scores_of_meanings():
     wanted = [hybrid.log_sum(words, w, [tree]) + priors[tree] for tree in TREES[1]]
     for forest in (with_priors, pickle.loads(pickle.dumps(with_priors))):
         assert hybrid.sums.log_sum(sentence, forest, w) == pytest.approx(np.logaddexp.reduce(wanted))
-    # Of the joint feature, too.
+    # The joint feature, too.
     parts = [hybrid.expect(words, w, [tree])[1] for tree in TREES[1]]
     shares = np.exp(np.array(wanted) - np.logaddexp.reduce(wanted))
     np.testing.assert_allclose(hybrid.sums.expect(sentence, with_priors, w)[1], shares @ parts, atol=1e-12)

@@ -35,7 +35,7 @@ from structsvm.structures.meanings import parse_meaning
 
 
 class Ring(Exception):
-    """What the handler of a signal raises."""
+    """Raised by the handler of a signal."""
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def test_the_likelihood_of_what_is_known(drawn):
     assert losses(problem, w) == pytest.approx([problem.expect(i, w)[0] for i in range(len(case.X))], **CLOSE)
     shard = problem.shard(len(case.X) - 1, len(case.X))
     np.testing.assert_array_equal(shard.expect(0, w)[2], problem.expect(len(case.X) - 1, w)[2])
-    # What is completed has another loss, and remembers what was known.
+    # A completed problem has another loss, and remembers what was known.
     completed = problem.with_targets(completions(problem, w))
     everything = np.arange(len(case.X))
     for found, expected in zip(log_losses(completed.incomplete, w, everything), log_losses(problem, w, everything)):

@@ -176,7 +176,7 @@ def test_completion(case, share):
 def test_completion_of_homologues(seed, mode, gaps):
     """Among decoys too: the best alignment of the two homologues that agrees, and has a pair if none is known."""
     case = Decoys(seed, mode, gaps, n=2)
-    case.augments = True  # of which `knowledge` asks
+    case.augments = True  # `knowledge` asks for it
     (first, agree), _ = case.knowledge(seed)
     nothing = [np.array(["M" in path for _, _, path in case.alignments[1]])]
     arrays, pairs, decoys = [], [], []

@@ -50,7 +50,7 @@ class Case:
     X: Any
     y: Any
     strange: Any = None  # labels of X[:2], one of them unseen; None: there are no labels
-    inputs: Any = None  # what to predict of; None: X
+    inputs: Any = None  # inputs of predictions; None: X
     shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
     rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
     load: dict = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Case:
         return self.make(**params).fit(self.X, self.y)
 
     def predicted(self, model, inputs=None):
-        """What a model says of the data, as something to compare."""
+        """Predictions of a model on the data, as something to compare."""
         inputs = (self.X if self.inputs is None else self.inputs) if inputs is None else inputs
         if self.kind is tasks.GrammarParser:
             inputs = [tokens_of(tree) for tree in inputs]

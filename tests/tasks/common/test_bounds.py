@@ -23,7 +23,7 @@ NOT_NEGATIVE = [0.0, 1, HUGE], [-TINY, math.inf]
 FINITE = [-HUGE, 0, HUGE], [-math.inf, math.inf]
 SHARE = [TINY, 1.0 - 2**-53], [0.0, 1.0]
 
-# What is accepted and what is not, by the name of the parameter.
+# Accepted and refused values, by the name of the parameter.
 NUMBERS = {
     **dict.fromkeys(
         [
@@ -78,7 +78,7 @@ KINDS = [
 
 
 def constraints(kind):
-    """Those of a classifier's solver are its own too."""
+    """Constraints of a class; those of a classifier's solver are its own too."""
     return kind()._allowed() if issubclass(kind, Classifier) else kind._constraints
 
 

@@ -27,7 +27,7 @@ BATCH = (
     tasks.CrammerSingerClassifier,
     tasks.PairwiseClassifier,
     tasks.WestonWatkinsClassifier,
-)  # which run until a tolerance is met
+)  # they run until a tolerance is met
 PRODUCTS = (tasks.AmbiguousClassifier, tasks.Ranker)  # whose scores are one product of matrices
 STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
 

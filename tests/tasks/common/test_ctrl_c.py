@@ -146,7 +146,7 @@ def interrupted(call, n):
 
 @cache
 def trained(name):
-    """What predicts needs no choice of C."""
+    """A fitted estimator: a prediction needs no choice of C."""
     kind, params, X, y, *_ = CASES[name]
     model = kind(**params)
     return (model.set_params(C=0.1) if "C" in model.get_params() else model).fit(X, y)
@@ -179,7 +179,7 @@ def test_ctrl_c(name, phase, n_jobs):
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - {"semantics"}))  # whose steps are too short to look
 def test_a_fit_is_interrupted_at_any_look(name):
-    """What it leaves is a usable model, and a fit from the start is as it would have been."""
+    """An interrupted fit leaves a usable model, and a fit from the start is as it would have been."""
     kind, params, X, y, inputs, _ = CASES[name]
     model = kind(**params)
     look_every(300, count := Count())

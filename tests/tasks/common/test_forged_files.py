@@ -42,7 +42,7 @@ def forged(tmp_path, source, *, meta=None, arrays=None):
 
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.stem)
 def test_every_array_is_checked(source, tmp_path):
-    """Of another type, shape or length, missing, or with values that no such array has: an error that names it."""
+    """An array of another type, shape or length, missing, or with impossible values: an error that names it."""
     file = read_model(source)
     for name, array in file.arrays.items():
         # See test_forged_states.py.
@@ -68,7 +68,7 @@ def test_every_array_is_checked(source, tmp_path):
 
 
 def places(value):
-    """What a header holds, as (parent, key); of a list its first two and its last."""
+    """Entries of a header, as (parent, key); the first two and the last of a list."""
     items = value.items() if isinstance(value, dict) else [*enumerate(value)] if isinstance(value, list) else ()
     for key, inner in items if isinstance(value, dict) else [*items[:2], *items[2:][-1:]]:
         yield value, key
@@ -208,7 +208,7 @@ def test_a_matrix_in_a_file_asks_for_trust(tmp_path):
     with pytest.raises(ModelFileError, match=r"its prior is a substitution matrix in the file .* trusted=True"):
         structsvm.load(path)
     assert structsvm.load(path, trusted=True).prior == str(matrix)
-    # What `save` writes needs none: the matrix itself is in the file.
+    # Files of `save` need none: the matrix itself is in the file.
     aligner = SequenceAligner(alphabet="ACG", prior=matrix, max_iter=1).fit([("AC", "AG")], [("AC", "AG")])
     aligner.save(tmp_path / "own")
     assert structsvm.load(tmp_path / "own").prior["A", "A"] == 2.0

@@ -39,7 +39,7 @@ SCENES = list(zip(WORDS, WORLDS, strict=True))
 GRAPHS = [(POINTS[5 * k : 5 * k + 5], [(0, 1), (1, 2), (2, 0)]) for k in range(3)]
 SEEDED = {"max_iter": 2, "random_state": 0}
 
-# Of every kind of training state: what trains, and on what.
+# Every kind of training state: what trains, and on what.
 TRAINED = {
     "dual": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, Y),
     "dual, latent": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, PARTLY),
@@ -79,7 +79,7 @@ def trained(request, tmp_path_factory):
 
 
 def forgeries(array, wanted):
-    """What the table does not allow in an array's place; None: nothing at all."""
+    """Arrays that the table does not allow in an array's place; None: nothing at all."""
     yield array[None]
     yield array.astype("<c16")
     if wanted.needed:
@@ -108,7 +108,7 @@ def test_every_array_of_a_state_is_described_and_checked(trained):
     check_state(state, **sizes)
     for name, array in state.items():
         for k, forgery in enumerate(forgeries(array, table[name])):
-            if name == "run" and forgery is None:  # what is kept of a batch has none
+            if name == "run" and forgery is None:  # the state of a batch has none
                 continue
             forged = {key: value for key, value in (state | {name: forgery}).items() if value is not None}
             with pytest.raises(ValueError, match=rf"^training state: array '{name}' |as uint8 numbers") as caught:

@@ -39,7 +39,7 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     table = model.validation_
     n = len(case.X)
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
-    share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # of a standard error that the least C may be worse
+    share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # standard errors by which the least C may be worse
     assert table["C"][np.argmax(score >= score.max() - share * table["error"][score.argmax()])] == model.C_
     assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > (1 if "loss" in table else selection.PATIENCE)
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
@@ -362,7 +362,7 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     assert choice.edges == ["C = 10 of the loss 'hamming'"] and not choice.is_at_edge
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
-    assert Choice(1.0, "F1", inside, 100, **about).edges == []  # of a file that has no tables
+    assert Choice(1.0, "F1", inside, 100, **about).edges == []  # a file that has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)

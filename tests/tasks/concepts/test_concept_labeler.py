@@ -42,7 +42,7 @@ def test_the_world_says_who_is_meant():
     assert model.score(T, WANTED) > 0.95
     blind = ConceptLabeler([], learning_rate=0.05, **FEW).fit(X, Y)
     assert blind.score(T, WANTED) < 0.8
-    # What is said of the world counts: the cake is moved to another one's room.
+    # The world counts: the cake is moved to another one's room.
     world = dict(zip(NAMES, ROOMS, strict=True))
     for name, room in world.items():
         assert model.predict([("Someone eats the cake", {"location": world | {"cake": room}})]) == [

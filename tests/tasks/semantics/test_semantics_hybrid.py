@@ -284,7 +284,7 @@ def test_streams_bring_units_and_words(parser):
     before, w = stream.model_.hybrid, stream.model_.weights
     new_X = [f"how long is the {name} river" for name in ("ohio", "red", "snake")] * 2
     new_y = [f"answer(len(riverid('{name}')))" for name in ("ohio", "red", "snake")] * 2
-    # What is known keeps its weights; of a unit with a word, of a slot with what fills it.
+    # Known features keep their weights: units with a word, slots with what fills them.
     grown = copy.deepcopy(stream).model_
     grown.bind((grown.read(new_X, new_y)), BagLikelihood())
     after = grown.hybrid
@@ -458,7 +458,7 @@ def test_features_are_chosen(tmp_path):
         if features == ["inside"]:
             block = found.model_.weights[hybrid.layout.inside :].reshape(-1, hybrid.layout.n_inside)
             assert block[:, :-1].any() and block[:, -1].any()
-            # What a stream brings leaves them as they are.
+            # A stream's batch leaves them as they are.
             scores = [hybrid.log_sum(X[0].split(), found.model_.weights, [parse_meaning(y[0])])]
             grown = copy.deepcopy(found).model_
             grown.bind(grown.read(["cem stops"], ["stop(cem)"]), BagLikelihood())
@@ -548,7 +548,7 @@ def test_arguments_that_may_stand_in_any_order():
     order = ArgumentOrder(trees)
     assert order.before == {("i", "f", "g")}
     assert order.sorted(parse_meaning("k(i(h(z),g(x),f(y)))")) == parse_meaning("k(i(f(y),h(z),g(x)))")
-    for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # of two arguments always; constants; equal ones
+    for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # two arguments always; constants; equal ones
         assert order.sorted(parse_meaning(text)) == parse_meaning(text)
     assert not ArgumentOrder(trees[2:]).before and not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
     cities = ["rome", "oslo", "kyiv", "bern", "riga"]
@@ -600,7 +600,7 @@ def test_words_that_are_like_names_count_from_the_start():
 
     assert counting("badPass") == {"bad", "pass", "passes"}
     assert counting("purple9") == {"purple", "9"} and counting("red7") == {"red", "7"}
-    assert counting("purple7") == {"purple", "7"} and counting("blue7") == set()  # of "blue" nothing is known
+    assert counting("purple7") == {"purple", "7"} and counting("blue7") == set()  # nothing is known of "blue"
 
 
 def test_bags_of_several_are_doubted_from_the_third_pass(monkeypatch):
