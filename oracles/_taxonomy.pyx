@@ -191,7 +191,7 @@ cdef class OutputAttributes:
         return np.asarray(sums)[:self.n_attributes]
 
 
-cdef class Scorer:
+cdef class DocumentScorer:
     """Scores of documents under weights, and how these change. One thread's object.
 
     A subclass knows how documents and weights lie in memory.
@@ -255,7 +255,7 @@ cdef class Scorer:
         """The same in double precision."""
 
 
-cdef class TaxonomyDecoder(Scorer):
+cdef class TaxonomyDecoder(DocumentScorer):
     """Scores of documents, and the best output of each. One thread's object."""
 
     cdef Py_ssize_t stride, n_full
@@ -498,7 +498,7 @@ cdef class DenseDecoder:
         return out
 
 
-cdef class DenseScorer(Scorer):
+cdef class DenseScorer(DocumentScorer):
     """Scores of `DenseRows` under weights that lie attribute by attribute."""
 
     cdef const float[:, ::1] rows
@@ -572,7 +572,7 @@ cdef class TaxonomyProblem(Problem):
         What is known of them. None: all.
     """
 
-    cdef readonly Scorer decoder
+    cdef readonly DocumentScorer decoder
     cdef OutputAttributes attributes
     cdef readonly object labels
     cdef readonly object known

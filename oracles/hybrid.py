@@ -34,7 +34,7 @@ from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
 from structsvm.oracles.meanings.lexicon import Copy, Lexicon
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.protocol import Oracle, Rescaling
-from structsvm.structures.meaning_units import ROOT, Unit, Units
+from structsvm.structures.meaning_units import ROOT, MeaningUnits, Unit
 from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
@@ -96,8 +96,8 @@ class Parse(NamedTuple):
     --------
     >>> import numpy as np
     >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
-    >>> from structsvm.structures.meaning_units import Units
-    >>> units = Units([("f", "a")])
+    >>> from structsvm.structures.meaning_units import MeaningUnits
+    >>> units = MeaningUnits([("f", "a")])
     >>> trees = HybridTrees(units, Lexicon(units, {}, [1]), ["w:x"], [])
     >>> trees.argmax(["x"], np.zeros(trees.n_features)).fillings
     [(-1, 0), (0, 1)]
@@ -121,7 +121,7 @@ class HybridTrees(Oracle):
 
     Parameters
     ----------
-    units : Units
+    units : MeaningUnits
     lexicon : Lexicon
     attributes, borders : list of str
         Names of the attributes of words and of the places between words.
@@ -141,9 +141,9 @@ class HybridTrees(Oracle):
     --------
     >>> import numpy as np
     >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
-    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meaning_units import MeaningUnits
     >>> from structsvm.structures.meanings import parse_meaning
-    >>> units = Units([parse_meaning("f(a)"), parse_meaning("f(b)")])
+    >>> units = MeaningUnits([parse_meaning("f(a)"), parse_meaning("f(b)")])
     >>> trees = HybridTrees(units, Lexicon(units, {}, range(3)), ["w:x"], [])
     >>> trees.kbest(["x"], np.zeros(trees.n_features), 1)
     [(Derivation(meaning=('f', 'a'), score=0.0, nodes=[('f', 0, [0]), ('a', 1, [])]), 0.5)]
@@ -151,7 +151,7 @@ class HybridTrees(Oracle):
 
     def __init__(
         self,
-        units: Units,
+        units: MeaningUnits,
         lexicon: Lexicon,
         attributes: Sequence[str],
         borders: Sequence[str],

@@ -44,7 +44,7 @@ class _Ways:
         return not self.heap and self.due is None
 
 
-class _Search:
+class _AlignmentSearch:
     def __init__(self, table: Any, pair: Any, z: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
         self.table, self.pair, self.z, self.gap_x, self.gap_z, self.mode = table, pair, z, gap_x, gap_z, mode
         self.ways: dict[Cell, _Ways] = {}
@@ -128,7 +128,7 @@ def alignments_by_score(
     mode: str,
 ) -> Iterator[tuple[float, Alignment]]:
     """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments, z: the letters' symbols."""
-    search, tickets = _Search(table, pair, z, gap_x, gap_z, mode), count()
+    search, tickets = _AlignmentSearch(table, pair, z, gap_x, gap_z, mode), count()
     ends = _ends(table, mode)
     heap: list[Any] = []
     _push_end(heap, ends, tickets)

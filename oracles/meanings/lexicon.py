@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
 # Prefix of the attributes of words in phrases of the lexicon.
@@ -36,7 +36,7 @@ class Lexicon:
 
     Parameters
     ----------
-    units : Units
+    units : MeaningUnits
     calls : dict
         From a word to the numbers of the leaves that it calls.
     always : iterable of int
@@ -49,16 +49,16 @@ class Lexicon:
     Examples
     --------
     >>> from structsvm.oracles.hybrid import Lexicon
-    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meaning_units import MeaningUnits
     >>> from structsvm.structures.meanings import parse_meaning
-    >>> units = Units([parse_meaning("pass(pink1,pink2)")])
+    >>> units = MeaningUnits([parse_meaning("pass(pink1,pink2)")])
     >>> Lexicon(units, {"kim": [1]}, always=[]).called(["kim", "runs"])
     {1}
     """
 
     def __init__(
         self,
-        units: Units,
+        units: MeaningUnits,
         calls: dict[str, list[int]],
         always: Iterable[int],
         new: Iterable[int] = (),
@@ -97,7 +97,7 @@ class Lexicon:
             self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
+    def learn(cls, units: MeaningUnits, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
@@ -129,7 +129,7 @@ class Lexicon:
         )
         return self
 
-    def with_those_of(self, other: Lexicon, units: Units) -> Lexicon:
+    def with_those_of(self, other: Lexicon, units: MeaningUnits) -> Lexicon:
         """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
         number = {u: self.units.number[unit] for u, unit in enumerate(units.units) if unit in self.units.number}
         earlier = set(number.values())

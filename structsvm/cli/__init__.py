@@ -23,7 +23,7 @@ from structsvm.cli.output import (
     FILE_OR_STDIN,
     NEW,
     TEXT,
-    Choice,
+    NameChoice,
     blank,
     brief_warnings,
     check_files,
@@ -256,7 +256,7 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
-@click.argument("task", type=Choice(sorted(TASKS)), required=False)
+@click.argument("task", type=NameChoice(sorted(TASKS)), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:
@@ -281,7 +281,7 @@ def demo(task: Any, output: str, seed: int) -> None:
 
 
 @main.command()
-@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=NameChoice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
 def completion(shell: str, install: bool) -> None:
     """Print a script that makes SHELL complete commands, tasks, options and file names.

@@ -127,7 +127,7 @@ def picture(model: Any) -> Any:
 @choice("--gaps", "affine", "linear")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
 @flag("--letter-gaps", "Gaps also have weights by the opposite letter.")
-@optional("--classes", out.Choice(["hydrophobicity"]), "Position features.")
+@optional("--classes", out.NameChoice(["hydrophobicity"]), "Position features.")
 @click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
 @optional("--band", click.IntRange(0), "Search only this far from the diagonal.")
 @choice("--loss", "q", "zero_one")

@@ -21,7 +21,7 @@ from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean
 
 
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
+class NameChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
     """A choice among names: the error about an unknown name suggests the one that was probably meant."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:

@@ -187,7 +187,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
     text="Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.",
 )
 @click.option("--probability/--no-probability", default=True, show_default=True, help="Fit a margin's temperature.")
-@optional("--constraints", out.Choice(["bio", "bioes"]), "Predict only labellings of this scheme.")
+@optional("--constraints", out.NameChoice(["bio", "bioes"]), "Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What to do with training labels that violate it.")
 @flag("--partial", "Labels may be known in part: _ is unknown, A|B is one of these, \\_ the label _.")
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")

@@ -53,7 +53,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 def choice(name: Any, *values: str, text: str | None = None) -> Any:
     """An option that is one of these values, by default the first."""
-    return click.option(name, type=out.Choice(values), default=values[0], show_default=True, help=text)
+    return click.option(name, type=out.NameChoice(values), default=values[0], show_default=True, help=text)
 
 
 def count(name: Any, default: Any, text: str, *param: str, least: int = 1) -> Any:

@@ -241,7 +241,7 @@ cdef void free_pages(page* p) noexcept nogil:
         p = following
 
 
-cdef class Part(DualState):
+cdef class ThreadPart(DualState):
     """One thread's part of a state: some examples and, of a dual, their alphas; and weights of its own.
 
     Parameters
@@ -439,7 +439,7 @@ def gather(WeightState whole not None, parts, found=()):
     `found`: what each part's `total` has returned, with the vectors added to the first one; `DualState.settle` makes
     its weights of that.
     """
-    cdef Part part
+    cdef ThreadPart part
     cdef DualState dual = whole if isinstance(whole, DualState) else None
     if dual is not None:
         dual.n_cuts = dual.n_patterns = 0

@@ -28,7 +28,7 @@ from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs
 from structsvm.dual.cuts import CUTS, by_example, cuts_at, cuts_of, joined
-from structsvm.dual.members import Held, Member, Shard
+from structsvm.dual.members import Member, Shard, SharedWeights
 from structsvm.dual.parallel import Rounds
 from structsvm.dual.threads import equal_shares
 from structsvm.features.ranges import take_ranges
@@ -205,16 +205,16 @@ class SharedState(DualState):
     @property
     def weights(self) -> Any:
         """The last weights, read from the members: array (n_features,)."""
-        return self.read(Held())
+        return self.read(SharedWeights())
 
     def averaged(self) -> Any:
         return self.read(self.held_average())
 
-    def held_average(self) -> Held:
+    def held_average(self) -> SharedWeights:
         """The average as members have it."""
-        return Held(self.n_exchanged if self.is_averaged else 0)
+        return SharedWeights(self.n_exchanged if self.is_averaged else 0)
 
-    def read(self, w: Held) -> Any:
+    def read(self, w: SharedWeights) -> Any:
         """Weights that members have, some from each. LostError if none of them is left."""
         if self.cluster is None:
             self.recompute()
@@ -235,7 +235,7 @@ class SharedState(DualState):
         return found
 
     def half_norm(self, w: Any) -> Any:
-        if isinstance(w, Held):
+        if isinstance(w, SharedWeights):
             return whole(self._map(Member.half_norm, w))[0]
         return super().half_norm(w)
 
@@ -296,7 +296,7 @@ class SharedState(DualState):
 
 
 class MemberRounds(Rounds):
-    """Rounds of the oracle whose shards are the members' parts; weights may be `Held` by them."""
+    """Rounds of the oracle whose shards are the members' parts; weights may be `SharedWeights` by them."""
 
     def __init__(self, state: SharedState) -> None:
         super().__init__(state.problem)

@@ -31,7 +31,7 @@ PIECE = 1 << 16  # weights that stay in the cache
 
 
 @dataclass(frozen=True)
-class Held:
+class SharedWeights:
     """Weights that all members have: the last ones or, of the last `over` exchanges, the average."""
 
     over: int = 0
@@ -249,8 +249,8 @@ class Member:
 
     def held(self, w: Any) -> Any:
         """The weights that are meant, or given; None if this is a copy without them."""
-        if not isinstance(w, Held) or self.w is None or not w.over or self.average_sum is None:
-            return self.w if isinstance(w, Held) else w
+        if not isinstance(w, SharedWeights) or self.w is None or not w.over or self.average_sum is None:
+            return self.w if isinstance(w, SharedWeights) else w
         if self.average is None:
             self.average = self.average_sum / self.w.dtype.type(-0.5 * w.over * (w.over + 1.0))
             self.average += self.w

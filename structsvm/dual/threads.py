@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._dual import DualState
-from structsvm.dual._threads import Exchange, Part, costs, gather
+from structsvm.dual._threads import Exchange, ThreadPart, costs, gather
 from structsvm.dual.parallel import parallel_map
 
 # The shortest slice: at its end the threads wait for each other.
@@ -53,7 +53,7 @@ class ThreadedSchedule:
         words = state.random_words()
         self.problems = [problem] + [problem.shard(0, problem.n_samples) for _ in range(1, n)]
         self.parts = [
-            Part(
+            ThreadPart(
                 *(own, C, state, self.exchange, k),
                 runs[k::n].copy(),
                 np.concatenate(visited[k::n]),

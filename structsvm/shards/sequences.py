@@ -18,7 +18,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.template_features import Counts, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import ModelFile
-from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Part, Shards, checked_memory, write_part
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, EncodedPart, Shards, checked_memory, write_part
 from structsvm.shards.pieces import arrow_batches, column_pieces, paths_of
 from structsvm.shards.spread import here, spread
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
@@ -231,7 +231,7 @@ def _count(text: _Text, layout: TemplateLayout, most: int) -> Counts:
     return count(layout, (piece.drop_last() for piece in text.pieces(most)))
 
 
-def _encode(text: _Text, scratch: Path, encoder: FeatureEncoder, labels: list[str], most: int) -> Part:
+def _encode(text: _Text, scratch: Path, encoder: FeatureEncoder, labels: list[str], most: int) -> EncodedPart:
     place = {label: k for k, label in enumerate(labels)}
     label_id = np.array([place[label] for label in text.vocabularies[-1].tolist()], dtype=np.int32)
     pieces = (

@@ -34,7 +34,7 @@ from structsvm.shards.spread import cluster_client
 from structsvm.solvers.run import DualRun, Run, SharedRun
 
 # Maximum number of passes if only `tol` ends training.
-MOST_PASSES = 1000
+PASSES_TO_TOL = 1000
 
 # Offers of a problem that are withdrawn if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
@@ -96,7 +96,7 @@ class Solver(Parameters, ABC):
         """Maximum number of passes of `solve`."""
         if self.max_iter is not None:
             return self.max_iter
-        return self.usual_passes if self.tol is None else MOST_PASSES
+        return self.usual_passes if self.tol is None else PASSES_TO_TOL
 
     def is_settled(self, run: Run) -> bool:
         """Whether more passes would not help, if nothing else sets their number."""

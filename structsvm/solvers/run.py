@@ -14,7 +14,7 @@ from structsvm.checkpoint import as_array, check_formulation, formulation_array,
 from structsvm.dual._threads import costs
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import LostError
-from structsvm.dual.members import Held
+from structsvm.dual.members import SharedWeights
 from structsvm.protocol import OracleError
 from structsvm.result import History, Result, relative_gap
 
@@ -408,7 +408,7 @@ class SharedRun(DualRun):
         return self.state.read(self.candidates()[self.use_average]) if self.returned is None else self.returned
 
     def candidates(self) -> list[Any]:
-        return [Held(), self.state.held_average()] if self.solver.average else [Held()]
+        return [SharedWeights(), self.state.held_average()] if self.solver.average else [SharedWeights()]
 
     def certify(self) -> None:
         while True:

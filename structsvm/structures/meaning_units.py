@@ -52,7 +52,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
 
-class Units:
+class MeaningUnits:
     """Units and their slots, numbered, and which unit may fill which slot.
 
     Parameters

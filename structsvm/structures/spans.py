@@ -55,7 +55,7 @@ class _Part(NamedTuple):
     column: int
 
 
-class Template(NamedTuple):
+class SpanTemplate(NamedTuple):
     """The columns that one template sees."""
 
     parts: tuple[_Part, ...]
@@ -212,7 +212,7 @@ class SpanTemplates:
             raise ValueError(f"template {text!r}: 'all' sees no vectors, and {found[0][3]!r} has them")
         return _SIDES.index(found[0][1]), int(found[0][2] or 0), found[0][3]
 
-    def _read(self, text: str) -> Template:
+    def _read(self, text: str) -> SpanTemplate:
         parts, flags = [], {"length": False, "rule": False}
         for word in text.split():
             if word in flags:
@@ -237,7 +237,7 @@ class SpanTemplates:
             raise ValueError(f"template {text!r}: beside 'rule' stand parts of 'split' or of 'first', and no others")
         if not parts and not flags["length"]:
             raise ValueError(f"template {text!r}: it sees nothing")
-        return Template(tuple(parts), **flags)
+        return SpanTemplate(tuple(parts), **flags)
 
     def keys(self, words: NDArray[np.int32], offsets: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
         """Keys that templates see at each position of sentences: begins, ends, splits and rules, side by side.

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 ROUNDS, BALANCINGS = 20, 6
 # Least t(word | label), and what a label but the empty one loses per word before its own: of words that always come
 # together the first has it.
-LEAST, LATE = 1e-12, 1e-3
+SMALLEST, LATE = 1e-12, 1e-3
 
 
 def aligned(words: Any, targets: Any, offsets: Any, ordered: Any, weight: Any, empty: int) -> NDArray[np.int32]:
@@ -53,7 +53,7 @@ def aligned(words: Any, targets: Any, offsets: Any, ordered: Any, weight: Any, e
         for group, pair in zip(groups, pairs, strict=True):
             share = balanced(t[pair]) * weight[group][:, None, None]
             expected += np.bincount(pair.ravel(), share.ravel(), len(distinct))
-        t = np.maximum(expected / np.maximum(np.bincount(label, expected), LEAST)[label], LEAST)
+        t = np.maximum(expected / np.maximum(np.bincount(label, expected), SMALLEST)[label], SMALLEST)
     for span, pair in zip(spans, pairs, strict=True):
         labels = targets[span]
         late = LATE * np.arange(span.shape[1])[:, None] * (labels != empty)[:, None, :]

@@ -30,7 +30,7 @@ C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 # `turning_point` of arcs that were trained with a margin: 0.63 to 0.74 with 400 and 1,500 sentences of both.
 OF_MARGIN = 0.7
 MEASURED = 500  # sentences that it is found on
-FEWEST = 20  # sentences
+FEWEST_SENTENCES = 20  # sentences
 BITS = (5, 10, 20)  # bits of the number of words; see `bits_for`
 WEIGHTS = {"pairs": Array("f4", ("n_features",))}
 
@@ -152,7 +152,7 @@ class Halves(NamedTuple):
         every = Sentences(problem.codes_array, problem.offsets_array, known, weight)
         unknown = np.concatenate([[0], np.cumsum((every.outputs < 0).any(axis=1))])
         whole = np.flatnonzero(np.diff(unknown[every.offsets]) == 0)
-        if len(whole) < FEWEST:
+        if len(whole) < FEWEST_SENTENCES:
             return None
         found, parts, units = [], [], []
         for k in range(PARTS):

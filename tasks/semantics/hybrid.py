@@ -16,7 +16,7 @@ from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
@@ -33,13 +33,14 @@ from structsvm.tasks.semantics.likelihood import (
     STEP,
     USUAL,
     BagLikelihood,
+    BagLikelihoodRun,
     HybridProblem,
-    LikelihoodRun,
     first_weights,
     hybrid_trees,
     make_likelihood,
     warn_of_left_out,
 )
+from structsvm.tasks.semantics.trees import EMPTY
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -50,7 +51,7 @@ MAX_WORDS = 500
 # Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
 CONSIDERED, MOST_PARTIAL = 4, 2000
 # Ways to fill a slot are not followed if they are worth less than this to the best.
-LEAST = 1e-6
+LEAST_WORTH = 1e-6
 
 DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
 # C of named solvers of the dual; the best of 0.03 to 3 on a third of GeoQuery's training questions.
@@ -63,8 +64,6 @@ WEIGHTS = {
     "features": Array("i8", ("n_stored",), within=(0, "n_features"), once=True),
     "weights": Array("f8", ("n_stored",)),
 }
-
-EMPTY = Symbol("-", None)
 
 
 class HybridModel(BagModel, ChoosingModel, method="hybrid"):
@@ -136,7 +135,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         self.first = self.temperature = None
-        if isinstance(run, LikelihoodRun):
+        if isinstance(run, BagLikelihoodRun):
             run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
@@ -245,7 +244,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         """The k most probable meanings, arguments in any order, of a sentence that has a known word."""
         if not any(f"w:{word}" in self.hybrid.attributes for word in words):
             return []
-        search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
+        search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST_WORTH}
         return self.hybrid.kbest(words, weights, k, accepts=self.accepts, **search)
 
     def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
@@ -331,7 +330,7 @@ class HybridModel(BagModel, ChoosingModel, method="hybrid"):
         meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
         model.meanings = model.checked_trees(meanings, "its meanings")
         model.order = ArgumentOrder(model.meanings)
-        units = Units(model.meanings, model.grammar)
+        units = MeaningUnits(model.meanings, model.grammar)
         calls, always = header["calls"], header["always"]
         for leaves in [always, *calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):

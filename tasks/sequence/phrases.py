@@ -24,7 +24,7 @@ TAGS = ("pos", "postag", "tag", "upos", "pos[0]", "p[0]", "t[0]")
 # Forms made of a name.
 KINDS = ("lower", "shape", "same")
 # Phrases are seen so often or more.
-LEAST = 2
+FEWEST_SEEN = 2
 # Tokens that tell what features there are.
 FIRST = 1000
 
@@ -158,7 +158,7 @@ class _Grown:
         """Set what names tokens have: those of a list, or those that are seen often enough."""
         if names is None:
             counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
-            names = [self.texts[k] for k in np.flatnonzero(counts >= LEAST).tolist()]
+            names = [self.texts[k] for k in np.flatnonzero(counts >= FEWEST_SEEN).tolist()]
         number = {name: k for k, name in enumerate(names)}
         of_text = np.array([*(number.get(text, -1) for text in self.texts), -1], dtype=np.int64)
         self.names, self.n = names, len(names)
@@ -172,7 +172,7 @@ class _Grown:
         key = self.runs[at - 1] * self.n + self.of_token[at]
         if known is None:
             every, counts = np.unique(key, return_counts=True)
-            known = every[counts >= LEAST]
+            known = every[counts >= FEWEST_SEEN]
         number = np.searchsorted(known, key)
         is_known = np.zeros(len(key), dtype=bool)
         inside = number < len(known)

@@ -141,7 +141,9 @@ class DocumentShards(Shards):
         if vectorizer is not None:
             params_to_file(vectorizer)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
-            rows = _Rows(scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source))
+            rows = _DocumentRows(
+                scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source)
+            )
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
             transform: Callable[[Any], Any] = csr_array
@@ -189,7 +191,7 @@ class DocumentShards(Shards):
         return cls(folder, *stored, labels, vectorizer, has_intercept)
 
 
-class _Rows:
+class _DocumentRows:
     """Documents in files: sparse rows of numbers, of texts the counts of all their terms; and ids of labels.
 
     Attributes
@@ -312,7 +314,7 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     return counts
 
 
-def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
+def _fitted(vectorizer: Any, rows: _DocumentRows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
     """A copy of the vectorizer, fitted as its own `fit` would; its columns; and what makes rows of these of counts."""
     from scipy.sparse import csr_array
     from sklearn.base import clone

@@ -14,7 +14,7 @@ from structsvm.dual._rounds import violations
 from structsvm.dual._weights import add_sparse, sum_up
 from structsvm.dual.cuts import CUTS, mixed
 from structsvm.dual.exchanges import ExchangeSchedule, SharedState
-from structsvm.dual.members import Held, Member, Shard
+from structsvm.dual.members import Member, Shard, SharedWeights
 from structsvm.oracles import taxonomy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
@@ -422,12 +422,12 @@ def test_what_was_learnt_before_an_error_is_undone(monkeypatch):
 def test_threads_of_a_worker_make_no_sums(monkeypatch, workers):
     asked = []
 
-    class Part(dual_threads.Part):
+    class WatchedPart(dual_threads.ThreadPart):
         def total(self):
             asked.append(self)
             return super().total()
 
-    monkeypatch.setattr(dual_threads, "Part", Part)
+    monkeypatch.setattr(dual_threads, "ThreadPart", WatchedPart)
     workers[:] = [2, 2]
     advance(start(LARANK))
     assert not asked
@@ -542,7 +542,7 @@ def test_weights_are_read_once_from_whoever_has_them(monkeypatch, average):
     run.checked_certify()
     run.state.cluster.lose(0)
     member = run.state.cluster.there[1]
-    expected = member.held(Held(run.state.n_exchanged if run.use_average else 0)).copy()
+    expected = member.held(SharedWeights(run.state.n_exchanged if run.use_average else 0)).copy()
     run.close()
     assert run.weights is run.weights
     np.testing.assert_array_equal(run.weights, expected)

@@ -17,7 +17,7 @@ from scipy.optimize import OptimizeResult
 
 from structsvm.dual._rounds import completions, violations
 from structsvm.oracles.graph import GraphOracle
-from structsvm.structures.graphs.rules import Rule, Rules
+from structsvm.structures.graphs.rules import BoundedSum, Rules
 from structsvm.tasks import GraphLabeler
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.inputs import Form
@@ -240,7 +240,7 @@ def test_all_of_a_rule_is_in_the_fingerprint():
     )
     seen = {oracle.bind(plain, [np.zeros(3, dtype=int)]).fingerprint()}
     for change in changes:
-        rule = Rule(0, of([0, 1]), of([1, 0]), of([1, 1]), -1.0, 1.0)._replace(**change)
+        rule = BoundedSum(0, of([0, 1]), of([1, 0]), of([1, 1]), -1.0, 1.0)._replace(**change)
         seen.add(oracle.bind(replace(plain, rules=(Rules(0, [rule]),)), [np.zeros(3, dtype=int)]).fingerprint())
     assert len(seen) == 1 + len(changes)
 

@@ -17,7 +17,7 @@ from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
@@ -496,7 +496,7 @@ def test_what_comes_all_the_time_explains_less():
     """Rarities by hand; and what they are for: turnover() is in each bag with miss(), and in others."""
     bags = [["f(a)", "g(a)"], ["f(b)", "g(a)"], ["g(b)"], ["f(a)"]]
     trees = [[parse_meaning(text) for text in bag] for bag in bags]
-    units = Units([tree for bag in trees for tree in bag])
+    units = MeaningUnits([tree for bag in trees for tree in bag])
     f, g = math.log(3), math.log(3)
     fa, fb, ga, gb = (math.log(n / 3) for n in (2, 1, 2, 1))
     wanted = [
@@ -634,7 +634,7 @@ def test_sums_over_what_is_left_unsaid_stay_in_range():
 
 def test_sentences_that_are_left_out_are_told(monkeypatch):
     X, y = questions()
-    monkeypatch.setattr(likelihood, "EMPTY", 800.0)
+    monkeypatch.setattr(likelihood, "EMPTY_SPAN", 800.0)
     with pytest.warns(AdviceWarning, match="100 % of the sentences were left out of training"):
         SemanticParser(random_state=0, max_iter=2).fit(X, y)
 
