@@ -195,8 +195,8 @@ cdef class GraphDecoder:
         self.method = np.array([METHODS.get(plan, JUNCTION) if isinstance(plan, str) else JUNCTION for plan in plans],
                                dtype=np.int32)
         distinct = {id(plan): plan for plan in plans if not isinstance(plan, str)}
-        numbers = {key: k for k, key in enumerate(distinct)}
-        self.plan_of = np.array([numbers.get(id(plan), -1) for plan in plans], dtype=np.int32)
+        index = {key: k for k, key in enumerate(distinct)}
+        self.plan_of = np.array([index.get(id(plan), -1) for plan in plans], dtype=np.int32)
         trees = list(distinct.values())
         empty = [np.zeros(0, dtype=np.int32)]
         self.order = np.concatenate(empty + [tree.order for tree in trees] + [np.zeros(1, dtype=np.int32)])

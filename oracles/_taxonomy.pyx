@@ -14,7 +14,7 @@ outputs), each after its base: with s[0] = 0,
 For ancestor indicators the base is a parent and the one attribute is the node's own; a node of several parents adds
 those ancestors that its base does not have.
 
-A cut is written as the number of its output.
+A cut is written as the index of its output.
 """
 
 from libc.math cimport INFINITY, exp, log, sqrt

@@ -441,7 +441,7 @@ def _joined(X: list[Any], n_node_features: int) -> Graphs:
         pairs = np.asarray(x[1])
         pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
         if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-            raise ValueError(f"graph {i}: edges must be pairs of numbers of nodes, got {pairs.dtype} {pairs.shape}")
+            raise ValueError(f"graph {i}: edges must be pairs of node indices, got {pairs.dtype} {pairs.shape}")
         if pairs.size and not 0 <= pairs.min() <= pairs.max() < 2**31:
             raise ValueError(f"graph {i}: edges join nodes {pairs.min()} to {pairs.max()}")
         edges.append(pairs.astype(np.int32))

@@ -516,7 +516,7 @@ class HybridTrees(Oracle):
         )
 
     def _names(self, forest: Forest, copies: Sequence[Copy]) -> list[Any]:
-        """Per node of a forest the number of its unit, or the tree of a name that is not a unit."""
+        """Id of the unit per node of a forest, or the tree of a name that is not a unit."""
         by_place = {copy[1:]: copy.tree for copy in copies}
         names: list[Any] = forest.units.tolist()
         for u in np.flatnonzero(forest.spans[:, 0] >= 0).tolist():

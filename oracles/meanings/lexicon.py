@@ -38,7 +38,7 @@ class Lexicon:
     ----------
     units : MeaningUnits
     calls : dict
-        From a word to the numbers of the leaves that it calls.
+        From a word to the ids of the leaves that it calls.
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.

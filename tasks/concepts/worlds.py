@@ -99,7 +99,7 @@ def labels_of(labels: Any, n_words: int, i: int) -> Any:
         return [str(label) for label in labels]
     bag = Counter(labels)
     if any(not isinstance(n, Integral) or n < 1 for n in bag.values()):
-        raise ValueError(f"sentence {i}: numbers of labels must be integers of at least 1, got {dict(bag)!r:.80}")
+        raise ValueError(f"sentence {i}: label counts must be integers of at least 1, got {dict(bag)!r:.80}")
     spare = n_words - bag.total()
     if spare < 0:
         raise ValueError(f"sentence {i} has {n_words} words and a bag of {bag.total()} labels")

@@ -115,8 +115,8 @@ def shares(units: MeaningUnits, bags: Any) -> list[dict[int, float]]:
     for trees in bags:
         share: dict[int, float] = defaultdict(float)
         for tree in trees:
-            for number in dict.fromkeys(units.numbers_of(tree)):
-                share[number] += 1 / len(trees)
+            for unit in dict.fromkeys(units.unit_ids(tree)):
+                share[unit] += 1 / len(trees)
         out.append(share)
     return out
 

@@ -550,7 +550,7 @@ def test_what_a_lexicon_calls():
     trees = [parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "oslo")]
     units = MeaningUnits(trees)
     sentences = [["to", "san", "diego"], ["to", "rome"], ["up", "north"]]
-    bags = [dict.fromkeys(units.numbers_of(tree), 1.0) for tree in trees]
+    bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
     lexicon = Lexicon.learn(units, sentences, bags)
     called = {units.units[u].name for u in lexicon.called(["north", "San-Diego".lower()])}
     assert {"'san diego'", "'oslo'"} <= called and "'rome'" not in called

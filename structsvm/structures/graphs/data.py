@@ -23,7 +23,7 @@ class Graphs:
     node_bounds : int64 array of shape (n_graphs + 1,)
         Where the nodes of each graph begin.
     edges : int32 array of shape (n_edges, 2)
-        Numbers of nodes within their graph. Which one stands first says nothing but to label pairs that are ordered.
+        Node indices within their graph. Which one stands first says nothing but to label pairs that are ordered.
     edge_bounds : int64 array of shape (n_graphs + 1,)
     edge_features : float64 array of shape (n_edges, n_edge_features)
         A column of ones, where edges have none of their own.

@@ -181,7 +181,7 @@ WRONG = {
     "a label": ([("a", {})], [[3]], TypeError, "sentence 0: a label must be text, got 3"),
     "text as labels": ([("a", {})], ["-"], TypeError, "sentence 0: labels must be a list of one per word"),
     "bag": ([("a", {})], [{"b", "c"}], ValueError, "sentence 0 has 1 words and a bag of 2 labels"),
-    "count": ([("a", {})], [Counter(b=0)], ValueError, "sentence 0: numbers of labels must be integers of at least 1"),
+    "count": ([("a", {})], [Counter(b=0)], ValueError, "sentence 0: label counts must be integers of at least 1"),
     "nothing": ([], [], ValueError, "there are no sentences to train on"),
 }
 
