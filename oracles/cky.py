@@ -56,7 +56,7 @@ class CKYOracle(Oracle):
         `structsvm.structures.spans`. True: the first and the last word, the words before and after, the length, and the
         first word of the second child of a binary (or binarised) rule.
     columns : sequence of str
-        What templates see of a word beside its terminal. Each word is then a `structsvm.structures.spans.Token`.
+        Columns of words that templates see beside terminals. Each word is then a `structsvm.structures.spans.Token`.
     vectors : mapping of str to int, optional
         Further columns, which have vectors of so many numbers: `numbers` of each word, side by side.
     span_bits : int, default=16

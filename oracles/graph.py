@@ -57,7 +57,7 @@ class GraphOracle(Oracle):
         Number of labels K, at most 4096; a labelling is an integer array with values 0 .. K - 1.
     n_node_features, n_edge_features : int
     interactions : {"potts", "associative", "symmetric", "full", "none"}, default="potts"
-        What V distinguishes. "potts": whether the labels agree, one weight per edge feature. "associative": on which
+        The form of V. "potts": whether the labels agree, one weight per edge feature. "associative": on which
         label they agree, 0 where they do not (Taskar, Chatalbashev and Koller 2004). "symmetric": pairs of labels.
         "full": ordered pairs, the label of the edge's first node first. "none": there is no V.
     method : {"auto", "junction", "cut", "relaxed", "expansion"}, default="auto"

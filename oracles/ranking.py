@@ -168,7 +168,7 @@ class RankingOracle(Oracle):
         Returns
         -------
         gain : float64 array of shape (n_rows,)
-            Of "ndcg" the gain over that of the ideal ranking; else the index of the grade among those of its group,
+            For "ndcg", the gain over that of the ideal ranking; else the index of the grade among those of its group,
             where rows that are not relevant have one grade, but with "pairs".
         order : int32 array of shape (n_rows,)
             The rows of each group, from its first, by grade.
@@ -177,7 +177,7 @@ class RankingOracle(Oracle):
         norm : float64 array of shape (n_groups,)
             The factor of coefficients; 0: the grades say nothing.
         truth : float64 array of shape (n_rows,)
-            Of "ndcg": the mean discount of the places of each row's grade.
+            For "ndcg", the mean discount of the places of each row's grade.
         table : float64 array
             Discounts by place; of "map" the harmonic numbers.
         """

@@ -41,7 +41,7 @@ class Candidates(NamedTuple):
     outputs : ndarray of int32
         Ascending in each set.
     weights : ndarray of float64, or None
-        Of `outputs`, the greatest of each set 1. None: they are equal.
+        Weights of `outputs`, the greatest of each set 1. None: they are equal.
     """
 
     which: NDArray[np.int32]

@@ -107,7 +107,7 @@ def _numbers(values: Any, where: Callable[[], str]) -> NDArray[np.float64]:
 def fingerprint(oracle: Any, X: Any, Y: Any, known: Any, is_open: bool, where: Callable[[str, int], str]) -> int:
     """A checksum of the true outputs' joint features: completed under no weights if the oracle completes.
 
-    Of outputs known in part (`is_open`), without a completion, of what is expected of them.
+    For outputs known in part (`is_open`), without a completion, a checksum of what is expected of them.
     """
     value, n, w = len(X), oracle.n_features, np.zeros(oracle.n_features)
     for i, (x, y) in enumerate(zip(X, Y, strict=True)):

@@ -127,7 +127,7 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     ----------
     solver, problem, sample_weight : see `Solver.start`
     state : dict of ndarray, or None
-        What `Run.get_state` returned; None: the model has none (`partial_fit` leaves none).
+        Arrays of `Run.get_state`; None: the model has none (`partial_fit` leaves none).
     fingerprint : int
         Checksum of the problem that the state belongs to.
 

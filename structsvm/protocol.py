@@ -65,7 +65,7 @@ class Oracle(ABC):
     n_features : int
         Length of the weight vector w and of every joint feature.
     inference : {"exact", "relaxed", "approximate"}, default="exact"
-        What `argmax` returns: a maximiser over all outputs; a maximiser over a larger set of outputs that includes
+        The result of `argmax`: a maximiser over all outputs; a maximiser over a larger set of outputs that includes
         fractional ones, which `joint_feature` and `loss` accept as well; or an output found by a search. Certificates
         say what they bound: the problem itself, the relaxed problem, or only a dual value.
     rescalings : tuple of {"margin", "slack"}, default=("margin",)

@@ -67,7 +67,7 @@ class Result:
         Rounds of completion, if outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
         problem whose true outputs are the completions of the last round. 0: there are none.
     inference : {"exact", "relaxed", "approximate"}
-        What the oracle declares, which determines what is claimed; see `structsvm.Oracle`.
+        The oracle's, which determines what is claimed; see `structsvm.Oracle`.
     primal_found : float
         With approximate inference, the primal objective of the constraints found: not above the primal objective at
         the weights returned, and not below the dual. Else NaN.

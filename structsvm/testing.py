@@ -64,7 +64,7 @@ def check_oracle(
     X, Y : sequences of equal length
         Inputs and true outputs. A few are enough; small structures find more mistakes.
     known : sequence of the same length, optional
-        What may be known of each true output, for `complete` and `expect_known`.
+        Partial knowledge of each true output, for `complete` and `expect_known`.
     n_trials : int, default=20
         Number of weight vectors, distributed over at most five of the examples.
     random_state : int, default=0

@@ -162,7 +162,7 @@ def log_sum_of_rows(
         The operations of both strings, whole.
     pair : ndarray of shape (m, n)
     gap_x, gap_z : ndarrays of shape (m, 2) and (n, 2)
-        What the letters score as the first and as further ones of a gap.
+        Scores of the letters as the first and as further ones of a gap.
     band : (float, float)
         The least and the greatest j - i.
     """

@@ -56,7 +56,7 @@ class SharedState(DualState):
     averaging : see `DualState`; the average is over exchanges.
     solver : DualSolver
     n_threads : sequence of int
-        Of each worker.
+        One per worker.
     connect : callable
         Gives the members workers of their own, with `map`, `all_to_all` and `close` of
         `structsvm.shards.cluster.Cluster`.
@@ -336,12 +336,12 @@ class ExchangeSchedule:
     ----------
     state : SharedState
     alone : Schedule
-        That of one thread.
+        The schedule of one thread.
 
     Attributes
     ----------
     remark : str
-        What exchanges take, and how many there are therefore.
+        The cost of exchanges, and how many there are therefore.
     """
 
     def __init__(self, state: SharedState, alone: Any) -> None:

@@ -288,7 +288,7 @@ class _Met:
     ----------
     layout : TemplateLayout
     vocabularies : sequence of Vocabulary
-        Those of the columns.
+        Vocabularies of the columns.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     Returns
     -------
     templates : list of Template
-        Those of features: a ``B`` without ``%x`` is not among them.
+        Templates of features: a ``B`` without ``%x`` is not among them.
     bigram : bool
         Whether a line begins with ``B``: pairs of neighbouring labels have weights.
 

@@ -153,7 +153,7 @@ class WordVectors:
     Parameters
     ----------
     vectors : mapping of str to ndarray of shape (n_dimensions,)
-        Of a word, or of its lower case. Other words have zeros.
+        From a word, or its lower case, to its vector. Other words have zeros.
     length : float or None, default=1.0
         Vectors are multiplied so that the mean of their squared lengths is the square of this: an attribute counts 1.
         None: they stay as they are.
@@ -195,11 +195,11 @@ class VectorClusters:
     Parameters
     ----------
     vectors : mapping of str to ndarray of shape (n_dimensions,)
-        Of a word, or of its lower case.
+        From a word, or its lower case, to its vector.
     sizes : sequence of int, default=(16, 64, 256)
         Numbers of clusters: an attribute each.
     random_state : int, default=0
-        Of `sklearn.cluster.MiniBatchKMeans`, on vectors of length 1.
+        Seed of `sklearn.cluster.MiniBatchKMeans`, on vectors of length 1.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class RankingScores:
     ndcg : float
         Normalised discounted cumulative gain of whole rankings.
     ndcg_at : dict of float
-        Of the first k places, by k.
+        Mean NDCG of the first k places, by k.
     map : float
         Mean average precision; grades > 0 are relevant.
     pairs : float

@@ -97,9 +97,9 @@ class SequenceShards(Shards):
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
         columns : list of str, optional
-            Of a table: the columns of tokens, that of the labels last; by default all but `sequence`.
+            For a table, the columns of tokens, the labels' last; by default all but `sequence`.
         sequence, names
-            Of a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
+            For a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
             default a row is a sequence with lists as cells), and names of ids.
         templates, min_count, hash_bits
             As for `SequenceLabeler`, which must have the same ones. Hashed features need no vocabulary in memory.

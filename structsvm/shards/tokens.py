@@ -24,11 +24,11 @@ class StoredTokens(Tokens):
     Attributes
     ----------
     bounds : int64 array
-        Of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
+        Begins of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
     max_memory : int
         Bytes of a shard at most.
     checksums : int64 array
-        Of each shard, when it was made.
+        Checksum of each shard, when it was made.
     by_sequence, by_token, by_entry : tuple of Vector
         The files that have numbers per sequence: starts; per token: starts and label ids; and per entry of a token:
         indices, and values if there are some.

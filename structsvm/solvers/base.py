@@ -48,7 +48,7 @@ class Solver(Parameters, ABC):
     Attributes
     ----------
     needs : frozenset of str
-        What a problem has to offer (see `BoundProblem`), beside the solver's formulation.
+        Offers that a problem must have (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
     takes_approximate : bool

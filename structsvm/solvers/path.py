@@ -317,7 +317,7 @@ class PathCheckpoint(Checkpoint):
     points : list of (float, float, float, Result)
         C, reach, score and result of the finished trainings.
     stage : str
-        Which training runs: WALK or REFIT.
+        The training that runs: WALK or REFIT.
     """
 
     kind = "path"

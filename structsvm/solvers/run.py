@@ -282,7 +282,7 @@ class WeightRun(Run):
     def weights(self) -> Any:
         """The weights that the solver returns: array (n_features,).
 
-        Those of an interrupted run are not copied, unless it is resumed: allocating could delay Ctrl-C too long.
+        The weights of an interrupted run are not copied, unless it is resumed: allocating could delay Ctrl-C too long.
         """
         if self.use_average:
             return self.state.averaged()

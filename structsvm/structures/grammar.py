@@ -57,7 +57,7 @@ class Grammar:
     nodes : list of str
         Nonterminals; symbol s is ``nodes[s]``.
     wide : set of str
-        Those that may stand over several words.
+        Nodes that may stand over several words.
     terminals : list of str
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str

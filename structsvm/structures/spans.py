@@ -95,7 +95,7 @@ class SpanTemplates:
     ----------
     texts : sequence of str
     columns : sequence of str
-        What a word has beside its terminal; "terminal" itself is always there. None are kept if no template sees any.
+        Columns of a word beside its terminal; "terminal" itself is always there. None are kept if no template sees any.
     bits : int
         Rows for hashed values: ``2**bits``, none if no template needs them. At least 1.
     n_terminals : int

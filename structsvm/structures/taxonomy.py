@@ -48,7 +48,7 @@ class Taxonomy:
     height : ndarray of shape (n_nodes,), int32
         Edges on the longest path down to a leaf; 0 for leaves.
     separator : str or None
-        What stands between the levels of names that are whole paths.
+        The string between the levels of names that are whole paths.
 
     Raises
     ------

@@ -28,9 +28,9 @@ class Graphs:
     edge_features : float64 array of shape (n_edges, n_edge_features)
         A column of ones, where edges have none of their own.
     node_weights : float64 array of shape (n_nodes,), optional
-        What a wrong label of each node costs, >= 0. Default: 1.
+        Cost of a wrong label of each node, >= 0. Default: 1.
     rules : tuple of Rules, optional
-        What the labels of each graph must obey.
+        Rules that the labels of each graph must obey.
     """
 
     nodes: Any

@@ -25,7 +25,7 @@ class Elimination(NamedTuple):
     bounds : int64 array of shape (n_nodes + 1,)
         Where the separator of each node begins, by its place in the order.
     separators : int32 array
-        Of each place the separator, by their places in the order, ascending.
+        Separator of each place, by their places in the order, ascending.
     edges : int32 array
         For each entry of `separators` which edge joins the two: 1 + its number, negative if the eliminated node stands
         second; 0 where elimination has joined them.

@@ -17,7 +17,7 @@ class BoundedSum(NamedTuple):
     Attributes
     ----------
     number : int
-        That of the constraint which says so.
+        The index of the constraint which says so.
     nodes, labels, signs : int64 array of shape (n_terms,)
     least, most : float
     """
