@@ -1,4 +1,4 @@
-"""What is only partly known: sets of candidate labels, sequences, trees, documents at inner nodes, alignments.
+"""Partial knowledge: sets of candidate labels, sequences, trees, documents at inner nodes, alignments.
 
     python benchmarks/partial.py [--part bags|sequences|trees|taxonomy|alignment|cost|all] [--quick]
 

@@ -18,8 +18,8 @@ from Cython.Build.Dependencies import create_dependency_tree
 from Cython.Compiler.Errors import CompileError
 from Cython.Compiler.Main import CompilationOptions, Context, compile_single
 
-# What Python calls: methods, functions, properties, slots of types. The first two are a wrapper, pw, which reads the
-# arguments, and a body, pf, which it calls.
+# Functions that Python calls: methods, functions, properties, slots of types. The first two are a wrapper, pw, which
+# reads the arguments, and a body, pf, which it calls.
 DECLARATION = re.compile(r"^static (?=[\w ]+[ *](__pyx_(?:pw|pf|tp|sq|mp|getprop|setprop)_\w+)\()", re.MULTILINE)
 DEFINITION = re.compile(r"^static [\w ]+[ *](__pyx_p[wf]_\w+)\([^;{]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LOOP = re.compile(  # under one name or, before Cython 3.3, the other

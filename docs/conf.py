@@ -61,7 +61,7 @@ autosummary_generate = True
 
 
 autosummary_context = {"public_names": public_names}
-suppress_warnings = ["config.cache"]  # of the function above
+suppress_warnings = ["config.cache"]  # warns of the function above
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -125,7 +125,7 @@ def escape_bars(_app, _kind, _name, _object, _options, lines):
 
 
 def skip_foreign(_app, _kind, _name, member, skip, _options):
-    """What scikit-learn's classes give ours is documented there."""
+    """Skip members that scikit-learn's classes give ours: they are documented there."""
     return skip or not (getattr(member, "__module__", None) or "structsvm").startswith("structsvm")
 
 

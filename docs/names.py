@@ -1,4 +1,4 @@
-"""What has a page in the reference, which the site and the tests share; the script writes `reference.md` from it.
+"""Names that have a page in the reference, for the site and the tests; the script writes `reference.md` from it.
 
 Public are the modules that say so: the package and its rooms at the front door, and below these the modules that
 declare ``__all__``.
@@ -56,9 +56,9 @@ def modules():
 
 
 def public_names(module):
-    """What a module says is public, but for modules."""
+    """Names that a module says are public, but for modules."""
     module = importlib.import_module(module)
-    # What the package itself offers of its rooms has its page there.
+    # Names that the package itself offers of its rooms have their page there.
     elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
     names = [name for name in module.__all__ if name not in elsewhere]
     return [name for name in names if not inspect.ismodule(getattr(module, name))]

@@ -85,27 +85,27 @@ cdef class AmbiguousProblem(Problem):
     cdef readonly object rows
     cdef readonly object bags
     cdef readonly object prior      # weights of the candidates, the greatest of each bag 1
-    cdef readonly object labels     # of "max" the completions, -1 before; None for other losses
-    cdef int32_t* label             # of `labels`
+    cdef readonly object labels     # completions for "max", -1 before; None for other losses
+    cdef int32_t* label             # address of `labels`
     cdef object shares              # q, an entry per candidate
     cdef BagLoss loss
     cdef Py_ssize_t K
     cdef const int64_t* indptr      # NULL: dense rows
     cdef const int32_t* indices
     cdef const double* values
-    cdef object table               # of dense rows: (n_samples, width)
+    cdef object table               # dense rows: (n_samples, width)
     cdef Py_ssize_t width
     cdef const int64_t* bag_indptr
     cdef const int32_t* bag_labels
-    cdef const double* weight       # of `prior`
-    cdef double* q                  # of `shares`
+    cdef const double* weight       # weights of `prior`
+    cdef double* q                  # scratch of `shares`
     cdef double[::1] score          # (K,) and padding, of the row `at_hand`
     cdef Py_ssize_t at_hand         # or -1
     cdef int32_t[::1] count         # (K,)
     cdef int32_t[::1] words         # (2 K,)
     cdef double[::1] amount         # (K,): of labels, in `add_to` and `spread`
     cdef float[::1] chances         # (K,) and padding, in `c_expect`
-    cdef int32_t word               # of `c_complete`
+    cdef int32_t word               # the word of `c_complete`
     cdef object memory              # room for K items
     cdef bags_item* items
 

@@ -209,19 +209,19 @@ cdef class Parser:
     cdef cky_grammar grammar
     cdef cky_chart chart
     cdef cky_sums sums
-    cdef cky_fronts fronts              # of brackets
+    cdef cky_fronts fronts              # fronts of brackets
     cdef int64_t longest_chain
-    cdef int32_t[::1] nodes             # of a derivation
+    cdef int32_t[::1] nodes             # nodes of a derivation
     cdef int32_t[::1] stack
-    cdef int64_t[::1] features          # of two derivations
+    cdef int64_t[::1] features          # features of two derivations
     cdef readonly object arrays
-    cdef const int32_t[::1] words       # of the sentence that was checked last
+    cdef const int32_t[::1] words       # the sentence that was checked last
     cdef const int64_t[::1] offsets     # where sentences begin that were read
     cdef const int32_t[::1] keys, length_key    # bits of uint32
     cdef const int32_t[::1] category, vectors
     cdef const uint8_t[::1] is_wide
-    cdef double[::1] seen               # of derivations, see cky_see
-    cdef int32_t* rows                  # what the sentences of `parse_read` have
+    cdef double[::1] seen               # numbers seen by derivations, see cky_see
+    cdef int32_t* rows                  # rows of the sentences of `parse_read`
     cdef int64_t n_rows, room_rows
 
     def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
@@ -560,7 +560,7 @@ cdef class Parser:
         return [(h.symbol[s], cky_start(h, s)) for s in range(h.n_nodes) if cky_may_start(h, s)]
 
     def chains(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
-        """What may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
+        """Chains that may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
         cdef cky_chart* h = &self.chart
         cdef int64_t k, s = h.local[symbol]
         if s < 0:
@@ -574,8 +574,9 @@ cdef class Parser:
         return [(score, chain) for score, chain in found if score > -INFINITY]
 
     def rules(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
-        """What base `symbol` over words i .. j - 1 may begin with, the node's own score left out: a list of
-        (score, rule, split)."""
+        """Rules that base `symbol` over words i .. j - 1 may begin with: a list of (score, rule, split).
+
+        The node's own score is left out."""
         cdef cky_chart* h = &self.chart
         cdef cky_grammar* g = &self.grammar
         cdef cky_ways way
@@ -633,21 +634,21 @@ cdef class TreeProblem(Problem):
     cdef Loss loss
     cdef readonly int64_t n_charts, n_fronts, n_edges
     cdef cky_fronts fronts
-    # of the example at work
+    # the example at work
     cdef int64_t g, n_c, n_p            # gold nodes; cells by c and p
     cdef double S0, low
     cdef bint is_linear                 # whether the objective is S - S0 + g + p - 2 c, so that one chart decides
     cdef double best_b, best_scale      # the constraint's terms of the best derivation so far
     cdef int32_t[::1] gold_ptr, gold_category, gold_node, base_front, entries
     cdef double[::1] b, scale           # by cell: the constraint's terms
-    cdef int64_t size                   # of the best derivation so far, 0: none
+    cdef int64_t size                   # size of the best derivation so far, 0: none
     cdef int32_t[::1] best
     cdef double[::1] sums               # (n_features) zero between calls, unless one was interrupted
     cdef bint in_sums
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
     cdef int32_t[::1] n_moments         # features that the trees of each sentence can have; -1: nobody has asked
-    cdef int32_t[::1] support           # those features, of the sentence `at_hand`, -1: of none
+    cdef int32_t[::1] support           # features of the sentence `at_hand`; -1: none
     cdef int32_t[::1] mark
     cdef int32_t stamp
     cdef Py_ssize_t at_hand
@@ -738,7 +739,7 @@ cdef class TreeProblem(Problem):
                  self.offsets[i + 1] - self.offsets[i], w)
 
     cdef const uint32_t* keys(self, Py_ssize_t i) noexcept nogil:
-        """What templates see of sentence i, which has one more position than words."""
+        """Keys that templates see in sentence i, which has one more position than words."""
         cdef cky_grammar* g = &self.parser.grammar
         cdef Py_ssize_t at = (self.offsets[i] + i) * g.n_keys
         return <const uint32_t*>&self.keys_all[at] if self.keys_all.shape[0] > 0 else NULL

@@ -119,7 +119,7 @@ cdef fused number:
 
 
 cdef uint32_t[:, ::1] distance_keys(const int32_t[::1] distance):
-    """What each class of distances adds to the keys of templates that see none (0), the direction (1), or it (2)."""
+    """Keys of each class of distances, for templates that see none (0), the direction (1), or the distance (2)."""
     cdef Py_ssize_t k, t, seen, n = distance.shape[0]
     cdef uint32_t[:, ::1] keys = np.empty((ARCS_DISTANCES, n), dtype=np.uint32)
     for k in range(ARCS_DISTANCES):
@@ -230,8 +230,8 @@ cdef class ArcDecoder:
 
     cdef readonly object oracle
     cdef readonly TreeFinder finder
-    cdef TreeFinder anyhow      # of trees whose arcs may cross, once a projective decoder has needed it
-    cdef object kept                # what the addresses in `model` belong to
+    cdef TreeFinder anyhow      # for trees whose arcs may cross, once a projective decoder has needed it
+    cdef object kept                # the owner of the addresses in `model`
     cdef arcs_model model
     cdef arcs_sentence s
     cdef int32_t[:, ::1] columns
@@ -243,7 +243,7 @@ cdef class ArcDecoder:
     cdef int32_t[::1] at
     cdef int32_t[::1] rows
     cdef float[::1] numbers
-    cdef Py_ssize_t n_hashed, n_rows        # of label templates; with those of the numbers of vectors, which come last
+    cdef Py_ssize_t n_hashed, n_rows        # rows of label templates; and of vectors' numbers, at the end
 
     def __init__(self, oracle, Py_ssize_t longest):
         cdef arcs_model* a = &self.model
@@ -515,7 +515,7 @@ cdef class PairDecoder:
     cdef arcs_model model
     cdef arcs_sentence s
     cdef pairs_search search
-    cdef list kept                      # what the addresses belong to
+    cdef list kept                      # the owners of the addresses
 
     def __init__(self, oracle, Py_ssize_t longest):
         cdef pairs_search* p = &self.search
@@ -575,7 +575,7 @@ cdef class PairDecoder:
         return np.asarray(out)
 
     def features(self, const int32_t[:, ::1] codes, const int32_t[:, ::1] tree):
-        """Of a tree, int32 (n, 2): indices of its features, some more than once; how many pairs of arcs cross."""
+        """Feature indices of a tree, int32 (n, 2), some more than once; and how many pairs of arcs cross."""
         cdef Py_ssize_t n = codes.shape[0]
         cdef int32_t[::1] at = np.empty(n * self.most, dtype=np.int32)
         cdef int32_t[:, ::1] arcs = np.ascontiguousarray(np.asarray(tree).T)
@@ -823,7 +823,7 @@ cdef class DependencyProblem(ArcsProblem):
     cdef ArcDecoder decoder
     cdef int32_t[::1] known_heads
     cdef int32_t[::1] known_labels
-    # Of expectations.
+    # Scratch of expectations.
     cdef float[::1] table
     cdef double[::1] arc_scores
     cdef double[::1] arcs
@@ -869,7 +869,7 @@ cdef class DependencyProblem(ArcsProblem):
             found = self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels,
                                       &self.found[0], &top)
         if not found:
-            violation[0] = NAN      # which the caller reports
+            violation[0] = NAN      # the caller reports it
             return 0
         return self.cut_found(i, w, cut, violation)
 
@@ -1009,7 +1009,7 @@ cdef class DependencyProblem(ArcsProblem):
         cdef Py_ssize_t h, k, each = (self.offsets[i + 1] - self.offsets[i]) * self.decoder.model.n_labels
         cdef double total = 0.0
         for h in range(self.offsets[i + 1] - self.offsets[i] + 1):
-            for k in range(h * each, (h + 1) * each):       # of the table that c_expect has filled
+            for k in range(h * each, (h + 1) * each):       # the table that c_expect has filled
                 if m[k] != 0.0:
                     total += <double>m[k] * self.table[k]
             poll(2 * each)

@@ -85,9 +85,9 @@ cdef enum Method:
 
 METHODS = {"cut": CUT, "relaxed": RELAXED, "expansion": EXPANSION}
 
-cdef double TOLERANCE = 1e-5    # of the relaxation of three labels and more, of the scale of its value
+cdef double TOLERANCE = 1e-5    # gap of the relaxation of three labels and more, relative to the scale of its value
 
-MAX_BYTES = 8 << 30             # of the tables of one graph
+MAX_BYTES = 8 << 30             # tables of one graph
 
 
 cdef int ascending(const void* a, const void* b) noexcept nogil:
@@ -196,8 +196,8 @@ cdef class GraphDecoder:
         self.method = np.array([METHODS.get(plan, JUNCTION) if isinstance(plan, str) else JUNCTION for plan in plans],
                                dtype=np.int32)
         distinct = {id(plan): plan for plan in plans if not isinstance(plan, str)}
-        numbers = {key: k for k, key in enumerate(distinct)}
-        self.plan_of = np.array([numbers.get(id(plan), -1) for plan in plans], dtype=np.int32)
+        index = {key: k for k, key in enumerate(distinct)}
+        self.plan_of = np.array([index.get(id(plan), -1) for plan in plans], dtype=np.int32)
         trees = list(distinct.values())
         empty = [np.zeros(0, dtype=np.int32)]
         self.order = np.concatenate(empty + [tree.order for tree in trees] + [np.zeros(1, dtype=np.int32)])
@@ -457,7 +457,7 @@ cdef class GraphDecoder:
                     m[v] = self.q.mu[2 * self.g.edges[2 * e] + v // 2] * self.q.mu[2 * self.g.edges[2 * e + 1] + v % 2]
 
     cdef int need_sums(self) except -1:
-        """What sums need beside what maxima do; ValueError for a graph without a junction tree."""
+        """Make the tables that sums need beside those of maxima; ValueError for a graph without a junction tree."""
         if not self.has_sums:
             for i, plan in enumerate(self.plans):
                 if isinstance(plan, str):
@@ -568,7 +568,7 @@ cdef class GraphDecoder:
         return total
 
     def bounds(self, w):
-        """What no labelling of each graph exceeds: float64 array (n_graphs,); NaN for "expansion"."""
+        """Upper bounds of the scores of each graph's labellings: float64 array (n_graphs,); NaN for "expansion"."""
         return self.relaxed(w)[1]
 
     def scores(self, w):
@@ -691,7 +691,7 @@ cdef class GraphProblem(Problem):
 
     @property
     def methods(self):
-        """What is used for each graph: "tree", "junction", "cut", "relaxed" or "expansion"."""
+        """The method used for each graph: "tree", "junction", "cut", "relaxed" or "expansion"."""
         return self.decoder.methods
 
     @property
@@ -1030,7 +1030,7 @@ cdef class GraphProblem(Problem):
             self.decoder.forbid(i, &self.may[first, 0])
             self.add_sums(i, -1.0, &known_sum, &known_mean, m != NULL)
             for p in range(self.decoder.first_edge_weight, self.n_features if m != NULL else 0):
-                edges -= w[p] * self.vector[p]      # what is left is the mean of what is known
+                edges -= w[p] * self.vector[p]      # the remainder is the mean of what is known
             known_mean += edges
         elif m != NULL:
             for v in range(self.decoder.g.n):

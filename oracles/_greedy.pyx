@@ -98,10 +98,10 @@ cdef class GreedyProblem(Problem):
     cdef readonly object labels         # None: yet to be completed
     cdef readonly object known
     cdef const int32_t[::1] gold
-    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
-    cdef const int32_t[::1] sequence    # of each token
+    cdef const int32_t[::1] which       # label of each token; where `known` is given, its label or set
+    cdef const int32_t[::1] sequence    # the sequence of each token
     cdef float[:, ::1] allowed          # rows of 0 and -inf, by `which`
-    cdef float[:, ::1] init             # those of a sequence's tokens
+    cdef float[:, ::1] init             # initial scores of a sequence's tokens
     cdef int32_t[::1] path
     cdef Py_ssize_t completed           # the sequence whose completion stands in `path`, or -1
     cdef const double[::1] costs
@@ -138,7 +138,7 @@ cdef class GreedyProblem(Problem):
         return checksum([self.costs])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        """Of whole sequences: `start` and `stop` are where sequences begin."""
+        """Examples start .. stop - 1, whole sequences: `start` and `stop` are where sequences begin."""
         i, j = np.searchsorted(self.chain.offsets, [start, stop])
         labels = None if self.labels is None else self.labels[start:stop]
         known = None if self.known is None else self.known._replace(which=self.known.which[start:stop])

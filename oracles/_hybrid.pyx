@@ -77,7 +77,7 @@ cdef const hybrid_kernels* KERNELS = hybrid_kernels_of(kernel_set(), poll)
 cdef enum:
     MOST_SLOTS = 8
 
-cdef enum:      # of items
+cdef enum:      # kinds of items
     ROOT
     NODE
     SLOT
@@ -219,7 +219,7 @@ cdef class Chart:
     cdef object held                    # arrays that pointers point to
     cdef double* memory
     cdef Py_ssize_t room
-    # Of nodes their units and kinds, of slots their numbers, of fillers the features of their pairs.
+    # Units and kinds of nodes, numbers of slots, features of the pairs of fillers.
     cdef const int32_t* unit
     cdef const int32_t* kind
     cdef const int32_t* slot
@@ -400,7 +400,7 @@ cdef class Chart:
         return 0
 
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:
-        """That of a single word, -1 for none."""
+        """The attribute of a single word, -1 for none."""
         cdef Py_ssize_t k = self.word_ptr[t]
         if k == self.word_ptr[t + 1] or self.word_attribute[k] >= self.blocks.n_present:
             return -1
@@ -511,7 +511,7 @@ cdef class Chart:
         Returns log p(known): minus infinity, and no step, where `known` has no derivation.
         """
         cdef double first, second
-        learner.drop()      # what Ctrl-C has left
+        learner.drop()      # scratch that Ctrl-C has left
         first = self.log_sum(sentence, known, learner.weights)
         if first == -INFINITY:
             return first

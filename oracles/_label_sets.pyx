@@ -50,7 +50,7 @@ cdef enum Structure:
     FOREST
     GRAPH
 
-cdef enum Asked:     # of rows
+cdef enum Asked:     # questions about rows
     BEST
     MARGINS
     MARGINALS
@@ -83,13 +83,13 @@ cdef class LabelSetProblem(Problem):
     cdef const int64_t[::1] indptr          # empty: dense rows
     cdef const int32_t[::1] indices
     cdef Py_ssize_t L, F, E, width          # width: columns of dense rows
-    cdef bint has_bias                      # of dense rows
+    cdef bint has_bias                      # dense rows have a bias
     cdef SetLoss loss_kind
     cdef Structure structure
-    cdef int64_t budget                     # of nodes; 0: none
+    cdef int64_t budget                     # most nodes; 0: no limit
     cdef bint has_tree, fractional          # the pairs are a forest; outputs of training may be fractional
     cdef const int32_t[:, ::1] edges        # (E, 2)
-    cdef const int32_t[::1] order, parent, link     # of a forest: leaves first; parent and edge to it, or -1
+    cdef const int32_t[::1] order, parent, link     # a forest, leaves first; parent and edge to it, or -1
     # scratch
     cdef Py_ssize_t at_hand
     cdef list kept                          # arrays behind pointers
@@ -111,11 +111,11 @@ cdef class LabelSetProblem(Problem):
     cdef int64_t nodes
     cdef bint must_differ
     cdef double* prefix
-    # of the relaxation: flows between two nodes a label, and its optimum (CUT_HALF: 1/2); NULL: there is none
+    # the relaxation: flows between two nodes a label, and its optimum (CUT_HALF: 1/2); NULL: there is none
     cdef flow_graph f
     cdef double* cost
     cdef uint8_t* x
-    # of sums: the share of sets with a label, with both labels of a pair; of `sum_branch`
+    # sums: the share of sets with a label, with both labels of a pair; scratch of `sum_branch`
     cdef double* mean
     cdef double* pair_mean
     cdef double* share
@@ -509,7 +509,7 @@ cdef class LabelSetProblem(Problem):
         cut_terms(self.rescaling, self.penalty, loss, cut)
         self.c_dots(i, cut, 1, w, True, &score)
         violation[0] = cut.b - score
-        if violation[0] < 0.0 and augmented:    # of "subset": the true set itself is the maximiser
+        if violation[0] < 0.0 and augmented:    # "subset": the true set itself is the maximiser
             cut.n_words = 0
             cut.b = violation[0] = 0.0
         return 0
@@ -916,7 +916,7 @@ cdef class LabelSetProblem(Problem):
     # ---- prediction -----------------------------------------------------------------------------------
 
     def answer(self, Py_ssize_t i, w):
-        """What `separate` finds: labels (n_labels,) and pairs (n_edges,), float64."""
+        """The output of `separate`: labels (n_labels,) and pairs (n_edges,), float64."""
         cdef ndarray weights = self._check_weights(w), labels = np.empty(self.L), pairs = np.empty(self.E)
         cdef double* of_labels = <double*>array_data(labels)
         cdef double* of_pairs = <double*>array_data(pairs)
@@ -941,7 +941,7 @@ cdef class LabelSetProblem(Problem):
         return self.every(w, MARGINS)
 
     cdef ndarray every(self, w, Asked asked):
-        """What is asked of each row and label: float64 array (n, n_labels)."""
+        """The value asked of each row and label: float64 array (n, n_labels)."""
         cdef ndarray weights = self._check_weights(w), found = np.empty((self.n_samples, self.L))
         cdef const double* at = <const double*>array_data(weights)
         cdef const double* t = at + self.F * self.L

@@ -57,7 +57,7 @@ cdef int64_t PART = 1 << 14     # rows or numbers between two polls
 
 ctypedef struct Item:
     double key
-    int32_t row         # of the group
+    int32_t row         # row in the group
 
 
 cdef int sort(Item* items, Item* other, int64_t n) except -1 nogil:
@@ -105,7 +105,7 @@ cdef class GroupProblem(Problem):
 
     cdef readonly object oracle, data, grades
     cdef GroupLoss loss
-    cdef const int64_t[::1] bounds      # of the groups' rows
+    cdef const int64_t[::1] bounds      # first rows of the groups
     # Rows: CSR, or a table of whole vectors
     cdef const int64_t* indptr          # NULL: a table
     cdef const int32_t* indices
@@ -113,9 +113,9 @@ cdef class GroupProblem(Problem):
     cdef object table
     cdef Py_ssize_t width
     cdef double[::1] padded_weights     # (width,)
-    cdef int64_t[::1] column_bounds     # of the columns of each group's rows, ascending
+    cdef int64_t[::1] column_bounds     # first columns of each group's rows, ascending
     cdef int32_t[::1] columns
-    # What the loss makes of the grades, see `RankingOracle.about`
+    # The loss's tables of the grades, see `RankingOracle.about`
     cdef const double[::1] gain
     cdef const int32_t[::1] order
     cdef const int64_t[::1] n_negative, n_found
@@ -124,13 +124,13 @@ cdef class GroupProblem(Problem):
     cdef const double[::1] table_of
     # Scratch memory for the largest group
     cdef double[::1] score, coefficient, vector
-    cdef double[::1] sums    # of map: the scores of positives, added up
+    cdef double[::1] sums    # "map": the scores of positives, added up
     cdef double[::1] packed             # values and columns of a cut
     cdef object memory
     cdef Item* items
     cdef Item* others
     cdef int64_t[::1] tree              # counts by grade, as Fenwick sums them
-    cdef int32_t[::1] above             # of map: positives above each negative
+    cdef int32_t[::1] above             # "map": positives above each negative
 
     def __init__(self, oracle, data, grades, *, rescaling="margin", penalty="linear"):
         rows, bounds = data.rows, data.bounds
@@ -352,7 +352,7 @@ cdef class GroupProblem(Problem):
             self.coefficient[self.items[N + t].row] = self.norm[i] if t >= a else 0.0
 
     cdef void find_f1(self, Py_ssize_t i, Py_ssize_t P, Py_ssize_t N, double scale, double* loss) noexcept nogil:
-        """Of all (a, b) the one that maximises
+        """Find, among all (a, b), the maximiser of
 
             1 - 2a / (P + a + b) - 1/n sum_{t > a} p_t + 1/n sum_{t <= b} q_t.
 
@@ -388,7 +388,7 @@ cdef class GroupProblem(Problem):
         self.set_found(i, best_a, best_b, P, N)
 
     cdef void find_top(self, Py_ssize_t i, Py_ssize_t P, Py_ssize_t N, double scale, double* loss) noexcept nogil:
-        """Of all a the one that maximises the rescaled 1 - a / k, with b = k - a."""
+        """Find, among all a, the maximiser of the rescaled 1 - a / k, with b = k - a."""
         cdef Py_ssize_t k = self.n_found[i], a, first = max(k - N, 0), last = min(k, P), best_a = first
         cdef double norm = self.norm[i], margin = 0.0, part, value, best = 0.0
         cdef Item* q = self.items

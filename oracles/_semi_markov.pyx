@@ -40,7 +40,7 @@ from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 from structsvm.checksum import checksum
 
 cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
-cdef double WIDE = 200.0        # of transitions this great, exponentials are not multiplied
+cdef double WIDE = 200.0        # from transitions this great on, exponentials are not multiplied
 
 cdef enum:
     FIRST
@@ -66,9 +66,9 @@ cdef class SegmentChain(LabelLattice):
     """The exact decoder of a set of sequences."""
 
     cdef Py_ssize_t n_types, M
-    cdef const int32_t[:, ::1] tags     # of each type its labels
-    cdef int32_t[::1] type_of           # of each label its type, or -1
-    cdef int32_t[::1] tag_of            # of each label what it is in a segment
+    cdef const int32_t[:, ::1] tags     # labels of each type
+    cdef int32_t[::1] type_of           # type of each label, or -1
+    cdef int32_t[::1] tag_of            # part of each label in a segment
     cdef int32_t[::1] begins            # labels that a segment may begin with, and end with
     cdef int32_t[::1] ends
     cdef const int64_t[::1] lengths     # the phrases of length m are lengths[m - 1] .. lengths[m] - 1
@@ -78,9 +78,9 @@ cdef class SegmentChain(LabelLattice):
     cdef double[::1] R
     cdef double[::1] V
     cdef double[::1] G
-    cdef int32_t[::1] from_label        # of R's best
-    cdef int32_t[::1] from_length       # of V's best
-    cdef int32_t[::1] from_start        # of G's best
+    cdef int32_t[::1] from_label        # way to R's best
+    cdef int32_t[::1] from_length       # way to V's best
+    cdef int32_t[::1] from_start        # way to G's best
     cdef float[::1] S                   # scores of the segments that end at a token, by length and type
     cdef double[::1] p                  # probabilities of R, V and G
     cdef double[::1] edges              # expected counts
@@ -90,7 +90,7 @@ cdef class SegmentChain(LabelLattice):
     cdef double[::1] column             # a number per begin
     cdef bint wide                      # whether some are so great that their exponentials say nothing
     cdef int64_t[::1] one_each          # 0, 1, 2, ...: runs of one phrase
-    cdef object weights                 # those of `lattice`
+    cdef object weights                 # the weights in `lattice`
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
@@ -561,9 +561,9 @@ cdef class SegmentProblem(LabelProblem):
 
     cdef SegmentChain segments          # the chain
     cdef int32_t[::1] other             # the labelling of a cut
-    cdef int64_t[::1] places            # of dPsi's entries, and their values
+    cdef int64_t[::1] places            # entries of dPsi, and their values
     cdef double[::1] amounts
-    cdef int32_t[::1] row_at            # of each row of w its row in `sums`, or -1
+    cdef int32_t[::1] row_at            # row in `sums` of each row of w, or -1
     cdef int64_t[::1] used              # the rows in `sums`, which is made of zeros between two uses
     cdef double[::1] sums
 

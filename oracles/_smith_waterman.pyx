@@ -82,7 +82,7 @@ cdef uint8_t IS_FREE = FREE
 
 cdef str DISAGREES = "no alignment in the band agrees with what is known; widen it"
 
-# What the working memory of one pair may take; beyond this it is refused.
+# Most working memory of one pair; beyond this it is refused.
 MAX_BYTES = 2 << 30
 
 # Scores in 16 bits (align_striped.h): values stay within these bounds; the cells of a column are filled up to whole
@@ -110,7 +110,7 @@ cdef class Aligner:
 
     cdef readonly object structure, strings
     cdef readonly Py_ssize_t n_symbols, n_features
-    cdef Py_ssize_t side                # of the table of pairs: the last letter pairs with none
+    cdef Py_ssize_t side                # side of the table of pairs: the last letter pairs with none
     cdef int64_t mode
     cdef const int32_t[::1] symbols
     cdef const int64_t[::1] offsets
@@ -120,7 +120,7 @@ cdef class Aligner:
     cdef int64_t[::1] band              # low, high; empty: all cells
     cdef align_task task
     cdef striped_task striped
-    cdef int64_t least_pair, most_pair  # of the scores of pairs and 0
+    cdef int64_t least_pair, most_pair  # range of the scores of pairs and 0
     cdef readonly Py_ssize_t n_striped  # pairs that were scored in 16 bits
     cdef bint traceback
     cdef double[::1] pair
@@ -474,7 +474,7 @@ cdef class Aligner:
         kinds = np.asarray(known) & (FREE - 1)
         m, n = len(self.strings[x]), len(self.strings[z])
         if (kinds != ALIGN_SKIP_Z).sum() != m or (kinds != ALIGN_SKIP_X).sum() != n:
-            raise ValueError(f"what is known must take all {m} letters of x and {n} of z")
+            raise ValueError(f"the known part must take all {m} letters of x and {n} of z")
 
     cdef int64_t agreeing(self, const uint8_t* known, int64_t count, align_end* start) except? -1 nogil:
         """Fill the path with the best alignment that agrees with what is known, after `load`; -1: there is none.
@@ -631,20 +631,20 @@ cdef class ReferenceProblem(Problem):
 
     cdef readonly object structure, references
     cdef readonly Aligner aligner
-    cdef Aligner completer                  # of the pairs; None where all is known
+    cdef Aligner completer                  # aligner of the pairs; None where all is known
     cdef const int64_t[::1] x
     cdef const int64_t[::1] z
     cdef const int64_t[::1] x_start
     cdef const int64_t[::1] z_start
     cdef const int64_t[::1] at_first        # where each alignment's operations begin; known in part: with room for any
-    cdef int64_t[::1] count                 # of them
+    cdef int64_t[::1] count                 # their number
     cdef const uint8_t[::1] codes
     cdef const uint8_t[::1] assessed
-    cdef const int64_t[::1] known_bounds    # of what is known of an alignment; where it is known whole there is nothing
+    cdef const int64_t[::1] known_bounds    # first known cells of each alignment; none if it is known whole
     cdef const uint8_t[::1] known
     cdef int32_t[::1] target                # the words of c_complete
     cdef double[::1] sums                   # zero but between an example's tallies
-    cdef double[::1] words                  # of a cut: values, then indices
+    cdef double[::1] words                  # words of a cut: values, then indices
 
     def __init__(self, structure, references, aligner, rescaling, penalty):
         super().__init__(len(references), structure.n_features, rescaling=rescaling, penalty=penalty)
@@ -726,7 +726,7 @@ cdef class ReferenceProblem(Problem):
         return 0
 
     cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
-        """Which pairs are assessed is known, and the same in all alignments that agree."""
+        """Take a target. The assessed pairs are known, and the same in all alignments that agree."""
         cdef int64_t first = self.at_first[i], count = target.n_words - 2, k
         cdef uint8_t* codes = <uint8_t*>&self.codes[0] + first
         cdef uint8_t* assessed = <uint8_t*>&self.assessed[0] + first
@@ -812,7 +812,7 @@ cdef class AlignmentProblem(ReferenceProblem):
     cdef const int32_t[::1] core_x
     cdef const int32_t[::1] core_z
     cdef const int64_t[::1] core_bounds
-    cdef align_end start                # of the alignment found last
+    cdef align_end start                # the alignment found last
     cdef int64_t at                     # its operations are aligner.path[at:stop]
     cdef int64_t stop
 

@@ -14,7 +14,7 @@ outputs), each after its base: with s[0] = 0,
 For ancestor indicators the base is a parent and the one attribute is the node's own; a node of several parents adds
 those ancestors that its base does not have.
 
-A cut is written as the number of its output.
+A cut is written as the index of its output.
 """
 
 from libc.math cimport INFINITY, exp, log, sqrt
@@ -189,7 +189,7 @@ cdef class OutputAttributes:
         return np.asarray(sums)[:self.n_attributes]
 
 
-cdef class Scorer:
+cdef class DocumentScorer:
     """Scores of documents under weights, and how these change. One thread's object.
 
     A subclass knows how documents and weights lie in memory.
@@ -210,7 +210,7 @@ cdef class Scorer:
         self.s = np.empty(self.attributes.n_positions + 1, dtype=np.float32)
 
     cdef int64_t work(self, Py_ssize_t i) noexcept nogil:
-        """What the scores of document i take, in the units of `poll`."""
+        """Time of the scores of document i, in the units of `poll`."""
         return 0
 
     cdef double cost(self, Py_ssize_t i) noexcept nogil:
@@ -231,7 +231,7 @@ cdef class Scorer:
         """Sum of the squares of those of document i's features that have a weight for attribute a."""
         return 0.0
 
-    # Of numbers m[t] of n attributes a[t], all others 0:
+    # Arguments: numbers m[t] of n attributes a[t], all others 0.
 
     cdef void add(self, Py_ssize_t i, const int32_t* a, const double* m, Py_ssize_t n, float* w) noexcept nogil:
         """w += x_i (x) m."""
@@ -240,7 +240,7 @@ cdef class Scorer:
                          double* w) noexcept nogil:
         """The same in double precision."""
 
-    # Of a number m[a] per attribute, with the padding of u:
+    # Arguments: a number m[a] per attribute, with the padding of u.
 
     cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
         """|x_i (x) m|^2 over the weights that there are."""
@@ -253,7 +253,7 @@ cdef class Scorer:
         """The same in double precision."""
 
 
-cdef class TaxonomyDecoder(Scorer):
+cdef class TaxonomyDecoder(DocumentScorer):
     """Scores of documents, and the best output of each. One thread's object."""
 
     cdef Py_ssize_t stride, n_full
@@ -264,7 +264,7 @@ cdef class TaxonomyDecoder(Scorer):
     cdef const int64_t[::1] lists       # places in w of each listed row's weights
     cdef const int32_t[::1] listed      # their attributes, from the first listed row's on
     cdef float[::1] zeros
-    cdef double[::1] squares            # of each document's entries with full rows
+    cdef double[::1] squares            # sum over each document's entries with full rows
 
     def __init__(self, structure, documents):
         super().__init__(structure, documents)
@@ -496,7 +496,7 @@ cdef class DenseDecoder:
         return out
 
 
-cdef class DenseScorer(Scorer):
+cdef class DenseScorer(DocumentScorer):
     """Scores of `DenseRows` under weights that lie attribute by attribute."""
 
     cdef const float[:, ::1] rows
@@ -570,32 +570,32 @@ cdef class TaxonomyProblem(Problem):
         What is known of them. None: all.
     """
 
-    cdef readonly Scorer decoder
+    cdef readonly DocumentScorer decoder
     cdef OutputAttributes attributes
     cdef readonly object labels
     cdef readonly object known
     cdef const int32_t[::1] gold        # the true outputs, -1: completions yet to be found
     cdef const int32_t[::1] which       # the set of each document's candidates; empty where all is known
-    cdef const int64_t[::1] bounds      # of the sets
+    cdef const int64_t[::1] bounds      # first outputs of the sets
     cdef const int32_t[::1] candidates
-    cdef const double[::1] log_weights      # of candidates
-    cdef Lattice lattice                # of this thread
+    cdef const double[::1] log_weights      # log weights of candidates
+    cdef Lattice lattice                # this thread's lattice
     cdef bint from_matrix
     cdef NodeLoss node_loss
-    cdef const int32_t[::1] node        # of each output
+    cdef const int32_t[::1] node        # node of each output
     cdef const float[:, ::1] matrix     # loss of true and predicted output, where that is how it is given
     cdef float[::1] node_losses
     cdef float[:, ::1] table            # losses of outputs by the true one, where there is room for all, once computed
     cdef char[::1] is_tabled
-    cdef double[::1] scores             # of the outputs, in c_separate
-    cdef float[::1] chances             # of the outputs, in c_expect, and their padding
+    cdef double[::1] scores             # scores of the outputs, in c_separate
+    cdef float[::1] chances             # shares of the outputs, in c_expect, and their padding
     cdef double[::1] of_positions       # scratch: zero between two uses
     cdef double[::1] sums               # scratch over attributes: zero between two uses, like `there`
     cdef char[::1] there
     cdef int32_t[::1] touched
     cdef int32_t[:, ::1] difference     # attributes in which two outputs differ, for two cuts at a time
     cdef double[:, ::1] amounts         # and by how much
-    cdef int32_t word                   # of the cut that was found last
+    cdef int32_t word                   # the cut that was found last
     cdef Py_ssize_t at_hand             # the document whose scores stand in decoder.s, or -1
     cdef double[::1] summed             # u[a] where call number `serial` of c_dots has summed it
     cdef int64_t[::1] summed_in
@@ -854,7 +854,7 @@ cdef class TaxonomyProblem(Problem):
         return self.drain(n, which)
 
     cdef Py_ssize_t drain(self, Py_ssize_t n, int which) noexcept nogil:
-        """Those of the n touched attributes whose sums are not 0, to difference[which] and amounts[which]; 0 again."""
+        """Move sums of the n touched attributes that are not 0 to difference[which] and amounts[which]; zero them."""
         cdef Py_ssize_t t, found = 0
         cdef int32_t a
         for t in range(n):

@@ -70,7 +70,7 @@ cdef const chain_kernels* KERNELS = chain_kernels_of(kernel_set(), poll)
 MAX_CHART_BYTES = 2 << 30
 
 cdef Py_ssize_t MANY_LABELS = 48    # from here on decoding leaves out labels that cannot matter
-cdef Py_ssize_t MANY_PAIRS = 4096   # of differing tokens: from here on c_inner goes by features
+cdef Py_ssize_t MANY_PAIRS = 4096   # from so many differing tokens on, c_inner goes by features
 
 cdef fused real:
     float
@@ -88,7 +88,7 @@ cdef class Chain(LabelLattice):
     cdef float[::1] own                 # tables of tokens that have bigrams, and K rows; or empty
     cdef float[::1] V
     cdef float[::1] sums                # scratch, and room for the scores' tables
-    cdef float[::1] tops                # what `expect` needs beside V; empty before the first call
+    cdef float[::1] tops                # scratch of `expect` beside V; empty before the first call
     cdef float[::1] work
 
     def __init__(self, structure, tokens):
@@ -275,7 +275,7 @@ cdef class ChainProblem(LabelProblem):
     cdef int32_t[::1] local         # the bigrams' indices among the distinct ones of their sequence
     cdef double[::1] pair_sum       # zeros between two uses
     cdef double[::1] feature_sum    # a row per feature of one cut, zeros between two uses; made when first asked for
-    cdef int32_t[::1] spread_over   # those features
+    cdef int32_t[::1] spread_over   # features of `spread`
     cdef int32_t[::1] place         # a feature's row, or -1
     cdef Py_ssize_t n_places
     cdef int64_t[::1] filled        # where no lattice is at hand: the rows filled by call number `serial` of c_dots

@@ -275,7 +275,7 @@ class AssignmentOracle(Oracle):
     def joint_feature(self, x: Any, y: Any) -> Any:
         """Sum of the features of the pairs and of the unmatched nodes; last, the number of the latter."""
         x, y = self.encoded(x), output(y)
-        rows = x.row[np.arange(x.n_left), y]  # of -1 the last column
+        rows = x.row[np.arange(x.n_left), y]  # -1 takes the last column
         alone = y == ALONE
         for i in np.flatnonzero((rows < 0) & ~alone)[:1]:
             raise ValueError(f"nodes {i} and {y[i]} are not one of the pairs")
@@ -305,7 +305,7 @@ class AssignmentOracle(Oracle):
         if y_true is not None:
             true = output(y_true)
             matched = np.flatnonzero(true >= 0)
-            # Of a constant, the cost of missing all true pairs: found ones take theirs back.
+            # A constant, the cost of missing all true pairs: found ones take theirs back.
             pairs += self.false_cost
             pairs[matched, true[matched]] -= self.false_cost + self.missed_cost
         return self._best(x, pairs, alone)
@@ -361,7 +361,7 @@ class AssignmentOracle(Oracle):
     # ---- inference ------------------------------------------------------------------------------------
 
     def _scores(self, x: AssignmentInput, w: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Of pairs, array (n_left, n_right), minus infinity where forbidden; and of left nodes alone, (n_left,)."""
+        """Scores of pairs, (n_left, n_right), minus infinity where forbidden; and of left nodes alone, (n_left,)."""
         weights = checked_weights(w, self.n_features, np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             own = np.append(x.features @ weights[: self.n_pair_features], 0.0)

@@ -18,7 +18,7 @@ from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProble
 
 
 class KnownLabels(NamedTuple):
-    """What is known of the labels of tokens.
+    """Partial knowledge of the labels of tokens.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class KnownLabels(NamedTuple):
         return np.concatenate([np.eye(self.sets.shape[1]), self.sets])
 
     def is_open(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which sequences, none of them empty, have a token with unknown label."""
+        """Sequences, none of them empty, that have a token with unknown label: bool array."""
         return (
             np.maximum.reduceat(self.which, offsets[:-1]) >= self.sets.shape[1]
             if len(offsets) > 1
@@ -205,7 +205,7 @@ class LabelChain(Oracle):
         transitions, first, last = self.allowed
         if transitions is first is last is None:
             return None
-        bounds = np.unique(offsets)  # of those that are not empty
+        bounds = np.unique(offsets)  # sequences that are not empty
         starts, ends = bounds[:-1], bounds[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
         if first is not None:
@@ -271,7 +271,7 @@ class LabelChain(Oracle):
                 "float64 weights from 0 to 1"
             )
         if known.which.shape != (tokens.n_tokens,) or known.which.dtype != np.int32:
-            raise ValueError(f"what is known must be {tokens.n_tokens} numbers of labels or sets, int32")
+            raise ValueError(f"known labels must be {tokens.n_tokens} label or set indices, int32")
         if len(known.which) and not 0 <= known.which.min() <= known.which.max() < n:
             raise ValueError(f"labels and sets lie in {known.which.min()}..{known.which.max()}, expected 0..{n - 1}")
         place = self.contradicted_at(tokens.offsets, known)

@@ -58,7 +58,7 @@ class CKYOracle(Oracle):
         `structsvm.structures.spans`. True: the first and the last word, the words before and after, the length, and the
         first word of the second child of a binary (or binarised) rule.
     columns : sequence of str
-        What templates see of a word beside its terminal. Each word is then a `structsvm.structures.spans.Token`.
+        Columns of words that templates see beside terminals. Each word is then a `structsvm.structures.spans.Token`.
     vectors : mapping of str to int, optional
         Further columns, which have vectors of so many numbers: `numbers` of each word, side by side.
     span_bits : int, default=16
@@ -145,11 +145,11 @@ class CKYOracle(Oracle):
         ValueError
             For a word without the codes or the numbers that templates need.
         """
-        numbers = self.grammar.sentence(x)
-        return None if numbers is None else self._coded(x, numbers)
+        terminal_ids = self.grammar.sentence(x)
+        return None if terminal_ids is None else self._coded(x, terminal_ids)
 
-    def _coded(self, x: Sequence[str], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
-        templates, parts = self.templates, [numbers]
+    def _coded(self, x: Sequence[str], terminal_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        templates, parts = self.templates, [terminal_ids]
         for name, n, dtype, what in (
             ("codes", len(templates.columns), np.int32, f"codes of the columns {', '.join(templates.columns)}"),
             ("numbers", templates.n_numbers, np.float32, f"vectors of {templates.n_numbers} numbers together"),
@@ -312,16 +312,16 @@ class CKYOracle(Oracle):
         return self.grammar.decode(rows, x)
 
     def expect(self, x: Sequence[str], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
-        numbers = self.words(x)
-        log_sum, psi = self.parser().expect(numbers, self.check_weights(w)) if numbers is not None else (-np.inf, None)
+        coded = self.words(x)
+        log_sum, psi = self.parser().expect(coded, self.check_weights(w)) if coded is not None else (-np.inf, None)
         if psi is None or log_sum == -np.inf:
             raise NoParseError(f"the grammar has no tree for the sentence {' '.join(x)!r:.200}")
         return log_sum, psi
 
     def log_sum(self, x: Sequence[str], w: ArrayLike, *, parser: Parser | None = None) -> float:
         """The log of the sum of exp(score) over all trees of a sentence, -inf if the grammar has none."""
-        numbers = self.words(x)
-        return -np.inf if numbers is None else (parser or self.parser()).total(numbers, self._weights(w, parser))
+        coded = self.words(x)
+        return -np.inf if coded is None else (parser or self.parser()).total(coded, self._weights(w, parser))
 
     # ---- parsing --------------------------------------------------------------------------------
 
@@ -350,16 +350,16 @@ class CKYOracle(Oracle):
         at least e^-3 as probable as the best one has no probability.
         """
         weights, parser, read = self._weights(w, parser), parser or self.parser(), 0
-        parsed: list[Any] = []  # of the batch at work, the next one last
-        numbers = [self.grammar.sentence(x) for x in X]
-        known = [(x, found) for x, found in zip(X, numbers, strict=True) if found is not None]
+        parsed: list[Any] = []  # trees of the batch at work, the next one last
+        terminal_ids = [self.grammar.sentence(x) for x in X]
+        known = [(x, found) for x, found in zip(X, terminal_ids, strict=True) if found is not None]
         made = self.grammar.decode if cost is None else self.grammar.tree_of
         if known:
             joined, offsets = _joined([found for _, found in known], (0,))
             parser.read(self._coded([word for x, _ in known for word in x], joined), offsets)
-        for number, shown in zip(numbers, X if words is None else words, strict=True):
+        for ids, shown in zip(terminal_ids, X if words is None else words, strict=True):
             found = None
-            if number is not None:
+            if ids is not None:
                 if not parsed:
                     stop = int(np.searchsorted(offsets, offsets[read] + BATCH, side="right")) - 1
                     ends, rows, values = parser.parse_read(read, max(stop, read + 1), weights, cost)
@@ -382,11 +382,11 @@ class CKYOracle(Oracle):
         A given parser, and its weights, must not be used or changed meanwhile.
         """
         k = k if k is None else checked_k(k)
-        numbers, weights = self.words(x), self._weights(w, parser)
-        if numbers is None:
+        coded, weights = self.words(x), self._weights(w, parser)
+        if coded is None:
             return iter(())
         parser, weights = (self.parser(), weights.copy()) if parser is None else (parser, weights)
-        ranked = islice(derivations(parser, numbers, weights), k)
+        ranked = islice(derivations(parser, coded, weights), k)
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def fragments(
@@ -401,10 +401,10 @@ class CKYOracle(Oracle):
         found: list[Tree | str] = []
         for is_known, run in groupby(range(len(words)), lambda k: x[k] in self.grammar.terminal_number):
             part = list(run)
-            numbers = self.words([x[k] for k in part]) if is_known else None
+            coded = self.words([x[k] for k in part]) if is_known else None
             alone = [words[k] for k in part]
-            if numbers is not None:
-                alone = [self.grammar.decode(rows, alone) for rows in fragments(parser, numbers, weights)]
+            if coded is not None:
+                alone = [self.grammar.decode(rows, alone) for rows in fragments(parser, coded, weights)]
             found += alone
         return found
 

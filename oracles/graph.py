@@ -43,7 +43,7 @@ class GraphOracle(Oracle):
         Number of labels K, at most 4096; a labelling is an integer array with values 0 .. K - 1.
     n_node_features, n_edge_features : int
     interactions : {"potts", "associative", "symmetric", "full", "none"}, default="potts"
-        What V distinguishes. "potts": whether the labels agree, one weight per edge feature. "associative": on which
+        The form of V. "potts": whether the labels agree, one weight per edge feature. "associative": on which
         label they agree, 0 where they do not (Taskar, Chatalbashev and Koller 2004). "symmetric": pairs of labels.
         "full": ordered pairs, the label of the edge's first node first. "none": there is no V.
     method : {"auto", "junction", "cut", "relaxed", "expansion"}, default="auto"
@@ -399,7 +399,7 @@ def _joined(X: list[Any], n_node_features: int) -> Graphs:
         pairs = np.asarray(x[1])
         pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
         if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-            raise ValueError(f"graph {i}: edges must be pairs of numbers of nodes, got {pairs.dtype} {pairs.shape}")
+            raise ValueError(f"graph {i}: edges must be pairs of node indices, got {pairs.dtype} {pairs.shape}")
         if pairs.size and not 0 <= pairs.min() <= pairs.max() < 2**31:
             raise ValueError(f"graph {i}: edges join nodes {pairs.min()} to {pairs.max()}")
         edges.append(pairs.astype(np.int32))

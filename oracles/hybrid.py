@@ -34,7 +34,7 @@ from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
 from structsvm.oracles.meanings.lexicon import Copy, Lexicon
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.protocol import Oracle, Rescaling
-from structsvm.structures.meaning_units import ROOT, Unit, Units
+from structsvm.structures.meaning_units import ROOT, MeaningUnits, Unit
 from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
@@ -45,7 +45,7 @@ MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
 FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
 # Maximum number of words of a copied name.
 LONGEST_COPY = 3
-# Of all units, slots and attributes: weights are dense.
+# All units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
 MOST_PARTIAL = 200_000
@@ -96,8 +96,8 @@ class Parse(NamedTuple):
     --------
     >>> import numpy as np
     >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
-    >>> from structsvm.structures.meaning_units import Units
-    >>> units = Units([("f", "a")])
+    >>> from structsvm.structures.meaning_units import MeaningUnits
+    >>> units = MeaningUnits([("f", "a")])
     >>> trees = HybridTrees(units, Lexicon(units, {}, [1]), ["w:x"], [])
     >>> trees.argmax(["x"], np.zeros(trees.n_features)).fillings
     [(-1, 0), (0, 1)]
@@ -121,7 +121,7 @@ class HybridTrees(Oracle):
 
     Parameters
     ----------
-    units : Units
+    units : MeaningUnits
     lexicon : Lexicon
     attributes, borders : list of str
         Names of the attributes of words and of the places between words.
@@ -141,9 +141,9 @@ class HybridTrees(Oracle):
     --------
     >>> import numpy as np
     >>> from structsvm.oracles.hybrid import HybridTrees, Lexicon
-    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meaning_units import MeaningUnits
     >>> from structsvm.structures.meanings import parse_meaning
-    >>> units = Units([parse_meaning("f(a)"), parse_meaning("f(b)")])
+    >>> units = MeaningUnits([parse_meaning("f(a)"), parse_meaning("f(b)")])
     >>> trees = HybridTrees(units, Lexicon(units, {}, range(3)), ["w:x"], [])
     >>> trees.kbest(["x"], np.zeros(trees.n_features), 1)
     [(Derivation(meaning=('f', 'a'), score=0.0, nodes=[('f', 0, [0]), ('a', 1, [])]), 0.5)]
@@ -151,7 +151,7 @@ class HybridTrees(Oracle):
 
     def __init__(
         self,
-        units: Units,
+        units: MeaningUnits,
         lexicon: Lexicon,
         attributes: Sequence[str],
         borders: Sequence[str],
@@ -179,7 +179,7 @@ class HybridTrees(Oracle):
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
-        # Of each kind that words may be: a name of it, and how its names are written.
+        # Kinds that words may be: a name of each, and how its names are written.
         self._examples = {kind: units.members[kind][0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}}
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
@@ -411,7 +411,7 @@ class HybridTrees(Oracle):
         n, right, others = counts
         if self.loss_name == "hamming":
             return n - right + others / (n_words + 1)
-        # What is true once may be there several times.
+        # An item that is true once may be there several times.
         return 1.0 - 2.0 * min(right, n_true) / (n_true + n) + others / (2 * n_true * (n_words + 1))
 
     def complete(self, x: Any, known: Iterable[Meaning] | Parse, w: NDArray[np.float64]) -> Parse:
@@ -516,7 +516,7 @@ class HybridTrees(Oracle):
         )
 
     def _names(self, forest: Forest, copies: Sequence[Copy]) -> list[Any]:
-        """Per node of a forest the number of its unit, or the tree of a name that is not a unit."""
+        """Id of the unit per node of a forest, or the tree of a name that is not a unit."""
         by_place = {copy[1:]: copy.tree for copy in copies}
         names: list[Any] = forest.units.tolist()
         for u in np.flatnonzero(forest.spans[:, 0] >= 0).tolist():
@@ -532,7 +532,7 @@ class HybridTrees(Oracle):
         fillings: list[tuple[int, Any]],
         steps: Any,
     ) -> Parse:
-        """What `_search` has found, as an output."""
+        """The output that `_search` has found."""
         owners: list[Any] = [None] * (len(encoded[0]) - 1)
         for (_, unit), (_, _, words) in zip(fillings, found.nodes, strict=True):
             for t in words:
@@ -588,7 +588,7 @@ class HybridTrees(Oracle):
 
     @cached_property
     def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
-        """Of each block of the layout where it begins, what its rows are of, and what its columns say."""
+        """Blocks of the layout: where each begins, the names of its rows, and the names of its columns."""
         lay, units = self.layout, self.units
         kinds = [unit.name for unit in units.units]
         kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
@@ -611,7 +611,7 @@ class HybridTrees(Oracle):
         ]
 
     def feature_name(self, k: int) -> tuple[str, str]:
-        """What a weight is of: a feature, and the unit, names or argument that has it."""
+        """Name of a weight: a feature, and the unit, names or argument that has it."""
         first, rows, columns = [block for block in self._blocks if block[0] <= k and block[2]][-1]
         row, column = divmod(k - first, len(columns))
         return columns[column], rows[row]
@@ -729,8 +729,7 @@ class HybridTrees(Oracle):
         nodes: list[tuple[str, int, list[int]]] = []
         fillings: list[tuple[int, Any]] = []
         following = iter(steps)
-        # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, the slot it
-        # fills.
+        # Nodes on the way down: unit or copy, words, arguments by slot, items still to come, and the slot to fill.
         open_nodes: list[tuple[Any, list[int], dict[int, Meaning], list[Any], int]] = []
         slot = ROOT
         while True:

@@ -222,6 +222,6 @@ def chow_liu(Y: Any, sample_weight: Any = None) -> NDArray[np.int32]:
     with np.errstate(divide="ignore", invalid="ignore"):
         information = np.where(p > 0.0, p * np.log(p / independent), 0.0).sum(axis=(0, 1))
     information = np.triu(np.maximum(information, 0.0), k=1)
-    information[information <= 1e-12] = 0.0  # of rounding
+    information[information <= 1e-12] = 0.0  # rounding errors
     tree = minimum_spanning_tree(-information).tocoo()
     return checked_edges(np.column_stack([tree.row, tree.col]), Y.shape[1])

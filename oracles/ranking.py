@@ -163,12 +163,12 @@ class RankingOracle(Oracle):
         return Groups(as_rows(rows, self.n_input_features), bounds), np.concatenate([*Y, np.zeros(0)])
 
     def about(self, grades: Any, bounds: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-        """What the losses compute from grades.
+        """Tables that the losses compute from grades.
 
         Returns
         -------
         gain : float64 array of shape (n_rows,)
-            Of "ndcg" the gain over that of the ideal ranking; else the index of the grade among those of its group,
+            For "ndcg", the gain over that of the ideal ranking; else the index of the grade among those of its group,
             where rows that are not relevant have one grade, but with "pairs".
         order : int32 array of shape (n_rows,)
             The rows of each group, from its first, by grade.
@@ -177,7 +177,7 @@ class RankingOracle(Oracle):
         norm : float64 array of shape (n_groups,)
             The factor of coefficients; 0: the grades say nothing.
         truth : float64 array of shape (n_rows,)
-            Of "ndcg": the mean discount of the places of each row's grade.
+            For "ndcg", the mean discount of the places of each row's grade.
         table : float64 array
             Discounts by place; of "map" the harmonic numbers.
         """
@@ -192,7 +192,7 @@ class RankingOracle(Oracle):
         in_order = grades[order]
         is_new = np.ones(len(order), dtype=bool)
         is_new[1:] = (in_order[1:] != in_order[:-1]) | (group[1:] != group[:-1])
-        starts = np.flatnonzero(is_new)  # of runs of one grade
+        starts = np.flatnonzero(is_new)  # runs of one grade
         lengths, of_run = np.diff(np.append(starts, len(order))), np.cumsum(is_new) - 1
         n_positive = np.bincount(group, weights=grades > 0.0, minlength=n_groups).astype(np.int64)
         n_negative = sizes - n_positive
@@ -250,6 +250,6 @@ class RankingOracle(Oracle):
         norm = self.about(grades, np.array([0, len(grades)]))[4][0]
         if norm == 0.0:
             return 0.0
-        # Of one column, the scores: the loss of plain inference at w = 1.
+        # One column, the scores: the loss of plain inference at w = 1.
         problem = RankingOracle(1, self.loss_name, self.k).bind([scores[:, None]], [grades], rescaling=None)
         return float(problem.separate(0, np.ones(1))[0])

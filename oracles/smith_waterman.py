@@ -346,7 +346,7 @@ class SmithWatermanOracle(Oracle):
             try:
                 self.check_alignment(known, m, n)
             except ValueError:
-                pass  # of both strings whole, say
+                pass  # both strings whole, say
             else:
                 return known
         return Alignment.from_codes(*aligner.complete(w, 0, 1, known.whole(m, n).known))

@@ -30,7 +30,7 @@ MAX_ANCESTORS = 10_000_000
 
 
 class Candidates(NamedTuple):
-    """What is known of the outputs of documents: sets that contain them.
+    """Partial knowledge of the outputs of documents: sets that contain them.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Candidates(NamedTuple):
     outputs : ndarray of int32
         Ascending in each set.
     weights : ndarray of float64, or None
-        Of `outputs`, the greatest of each set 1. None: they are equal.
+        Weights of `outputs`, the greatest of each set 1. None: they are equal.
     """
 
     which: NDArray[np.int32]
@@ -76,7 +76,7 @@ class Candidates(NamedTuple):
         )
 
     def rows(self, part: Any) -> Self:
-        """Those of some of the documents, given by a slice or by indices."""
+        """The sets of some of the documents, given by a slice or by indices."""
         return self._replace(which=np.ascontiguousarray(self.which[part]))
 
     @property
@@ -86,7 +86,7 @@ class Candidates(NamedTuple):
         return np.where(alone, self.outputs[self.bounds[:-1]], -1)[self.which].astype(np.int32)
 
     def table(self, n_outputs: int) -> NDArray[np.bool_]:
-        """Which outputs each document may have: bool array (n_documents, n_outputs)."""
+        """Outputs that each document may have: bool array (n_documents, n_outputs)."""
         found = np.zeros((len(self.bounds) - 1, n_outputs), dtype=bool)
         found[np.repeat(np.arange(len(found)), np.diff(self.bounds)), self.outputs] = True
         return found[self.which]

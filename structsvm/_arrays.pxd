@@ -1,6 +1,6 @@
 """Addresses of numpy arrays; apart, so that an oracle of another project compiles without numpy's headers."""
 
-# What is needed of numpy's C interface; `cimport numpy` declares a hundred times as much, in each module anew.
+# The part of numpy's C interface that is needed; `cimport numpy` declares a hundred times as much, in each module anew.
 cdef extern from "numpy/ndarraytypes.h" nogil:
     ctypedef class numpy.ndarray [object PyArrayObject, check_size ignore]:
         pass

@@ -1,4 +1,4 @@
-"""What oracles written in Python are given and return, checked and brought into one form."""
+"""Arguments and results of oracles written in Python, checked and brought into one form."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _numbers(values: Any, where: Callable[[], str]) -> NDArray[np.float64]:
 def fingerprint(oracle: Any, X: Any, Y: Any, known: Any, is_open: bool, where: Callable[[str, int], str]) -> int:
     """A checksum of the true outputs' joint features: completed under no weights if the oracle completes.
 
-    Of outputs known in part (`is_open`), without a completion, of what is expected of them.
+    For outputs known in part (`is_open`), without a completion, a checksum of what is expected of them.
     """
     value, n, w = len(X), oracle.n_features, np.zeros(oracle.n_features)
     for i, (x, y) in enumerate(zip(X, Y, strict=True)):

@@ -22,7 +22,7 @@ from structsvm.parameters import plain
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, Table, checked_arrays, optional
 
-# What may differ between the run that wrote a checkpoint and the one that resumes from it.
+# Parameters that may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "checkpoint_every"}
 
 
@@ -41,7 +41,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         Passes between two files.
     """
 
-    kind = "checkpoint"  # of the file
+    kind = "checkpoint"  # the file's
     last: int  # the pass after which the run ends
     about: dict[str, Any]
 
@@ -104,7 +104,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
 
 
 def describe(run: Any) -> dict[str, Any]:
-    """What distinguishes the run from those that cannot resume from its state."""
+    """Parameters and sizes that distinguish the run from those that cannot resume from its state."""
     solver = run.solver
     parameters = {name: plain(v) for name, v in solver.get_params().items() if name.rpartition("__")[2] not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
@@ -124,7 +124,7 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     ----------
     solver, problem, sample_weight : see `Solver.start`
     state : dict of ndarray, or None
-        What `Run.get_state` returned; None: the model has none (`partial_fit` leaves none).
+        Arrays of `Run.get_state`; None: the model has none (`partial_fit` leaves none).
     fingerprint : int
         Checksum of the problem that the state belongs to.
 

@@ -230,7 +230,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     Returns
     -------
     estimator
-        Of the class that saved the file, fitted.
+        A fitted estimator of the class that saved the file.
 
     Raises
     ------

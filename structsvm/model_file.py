@@ -53,8 +53,8 @@ MAGIC = b"\x89SVM\r\n\x1a\n"
 ALIGN = 64
 # A parsed header takes up to 28 times its length in memory (measured): at most 460 MB.
 MAX_HEADER = 1 << 24
-MAX_DIMENSIONS = 32  # what NumPy 1 allows
-MAX_NBYTES = sys.maxsize  # of what NumPy can address
+MAX_DIMENSIONS = 32  # the limit of NumPy 1
+MAX_NBYTES = sys.maxsize  # the limit of NumPy's addresses
 
 _PREFIX = struct.Struct("<8sII")
 _NUMERIC = frozenset({
@@ -80,7 +80,7 @@ class ModelFileError(ValueError):
     """
 
 
-# What code that reads a header and arrays raises where they are not what was written.
+# Errors of code that reads a header and arrays which are not as they were written.
 UNSOUND = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
 

@@ -1,4 +1,4 @@
-"""What a user writes for a new structure: an oracle, with three required and three optional methods on plain objects.
+"""The contract of a new structure: an oracle, with three required and three optional methods on plain objects.
 
 These docstrings are the whole contract; `structsvm.testing.check_oracle` tests it on data.
 """
@@ -48,7 +48,7 @@ class Oracle(ABC):
     n_features : int
         Length of the weight vector w and of every joint feature.
     inference : {"exact", "relaxed", "approximate"}, default="exact"
-        What `argmax` returns: a maximiser over all outputs; a maximiser over a larger set of outputs that includes
+        The result of `argmax`: a maximiser over all outputs; a maximiser over a larger set of outputs that includes
         fractional ones, which `joint_feature` and `loss` accept as well; or an output found by a search. Certificates
         say what they bound: the problem itself, the relaxed problem, or only a dual value.
     rescalings : tuple of {"margin", "slack"}, default=("margin",)
@@ -215,7 +215,7 @@ class Oracle(ABC):
 
 
 def _inference_of_flag(name: str, flag: Any) -> Inference:
-    """What `is_exact = flag` stands for. Raises TypeError for what is not a bool."""
+    """The inference that `is_exact = flag` stands for. Raises TypeError unless the flag is a bool."""
     if not isinstance(flag, (bool, np.bool_)):
         raise TypeError(f"{name}.is_exact is {flag!r:.80}: set inference to one of {', '.join(INFERENCES)} instead")
     inference: Inference = "exact" if flag else "approximate"

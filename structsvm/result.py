@@ -1,4 +1,4 @@
-"""What a solver returns: objectives, counts, a stop reason, and the history of the run."""
+"""The result of a solver: objectives, counts, a stop reason, and the history of the run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Result:
         Rounds of completion, if outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
         problem whose true outputs are the completions of the last round. 0: there are none.
     inference : {"exact", "relaxed", "approximate"}
-        What the oracle declares, which determines what is claimed; see `structsvm.Oracle`.
+        The oracle's, which determines what is claimed; see `structsvm.Oracle`.
     primal_found : float
         With approximate inference, the primal objective of the constraints found: not above the primal objective at
         the weights returned, and not below the dual. Else NaN.
@@ -153,7 +153,7 @@ class Result:
 
 
 def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[str, NDArray[Any]]:
-    """What a model file stores of a run beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
+    """Arrays of a run in a model file, beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
     arrays: dict[str, NDArray[Any]] = (
         {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
     )

@@ -1,4 +1,4 @@
-"""What files may contain: each field of a header and each array in one table, by which it is written, read and checked.
+"""Permitted contents of files: each field of a header and each array in one table, which writes, reads and checks it.
 
     RECORD = Record({
         "labels": Names(),
@@ -66,7 +66,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What an array may contain.
+    """Permitted values of an array.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def _ascends(array: Any, offsets: Any) -> bool:
 
 
 def _problem(array: Any, wanted: Array, sizes: dict[str, int]) -> str | None:
-    """What is wrong with an array, or None; `sizes` get the names that it defines."""
+    """Describe what is wrong with an array, or return None; `sizes` get the names that it defines."""
     if array.dtype not in [np.dtype(code) for code in wanted.dtype.split()]:
         return f"has dtype {array.dtype}, expected {' or '.join(wanted.dtype.split())}"
     shape = wanted.or_shape if wanted.or_shape and array.ndim == len(wanted.or_shape) else wanted.shape

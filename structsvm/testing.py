@@ -64,7 +64,7 @@ def check_oracle(
     X, Y : sequences of equal length
         Inputs and true outputs. A few are enough; small structures find more mistakes.
     known : sequence of the same length, optional
-        What may be known of each true output, for `complete` and `expect_known`.
+        Partial knowledge of each true output, for `complete` and `expect_known`.
     n_trials : int, default=20
         Number of weight vectors, distributed over at most five of the examples.
     random_state : int, default=0
@@ -328,7 +328,7 @@ class _Trial:
                 )
 
     def sum_of(self, verb: str, w: NDArray[np.float64], *known: Any) -> tuple[float, Feature]:
-        """What `expect` returns, or `expect_known` with what is known."""
+        """Result of `expect`, or of `expect_known` with what is known."""
         given = w.copy()
         answer = getattr(self.oracle, verb)(self.x, *known, given)
         log_sum, expectation = checked_expect(answer, self.oracle.n_features, lambda: self.where(verb))

@@ -16,7 +16,7 @@ settings.register_profile("structsvm", deadline=None, max_examples=30, derandomi
 settings.register_profile("long", deadline=None, max_examples=1000)
 settings.load_profile("structsvm")
 
-# What tests make goes when nothing refers to it; the search for cycles after each 700 new objects takes some percent.
+# Objects of tests go when nothing refers to them; the search for cycles after each 700 new objects takes some percent.
 gc.set_threshold(20_000)
 
 # A shell that runs the tests in the background may have them, and every process they start, ignore Ctrl-C.
@@ -33,6 +33,6 @@ def pytest_runtest_setup():
 
 
 def pytest_collection_finish():
-    """What collection has made lives to the end: each full collection of garbage would walk through all of it."""
+    """Collected objects live to the end: each full collection of garbage would walk through all of them."""
     gc.collect()
     gc.freeze()

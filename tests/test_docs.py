@@ -50,7 +50,7 @@ def run_blocks(page, blocks, folder, monkeypatch):
     make = datasets.make_sequences  # a page shows what it does on more sentences than it takes to run it
     monkeypatch.setattr(datasets, "make_sequences", lambda n=200, **params: make(min(n, 200), **params))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
-    monkeypatch.setitem(sys.modules, module.__name__, module)  # what a page defines can be pickled
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # classes that a page defines can be pickled
     for language, line, text in blocks:
         if language == "python":
             exec(compile("\n" * line + text, str(page), "exec"), vars(module))

@@ -32,7 +32,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
-CYTHONS_OWN = "structsvm._shared"  # what all compiled modules share
+CYTHONS_OWN = "structsvm._shared"  # code that all compiled modules share
 # Bytes. What Cython writes for CPython 3.12 and later compiles to 2 % more.
 MAX_WHEEL = 3_000_000 if sys.version_info < (3, 12) else 3_100_000
 NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
@@ -444,7 +444,7 @@ def checkout(tmp_path_factory):
 @pytest.mark.slow
 def test_sdist_has_all_and_no_litter(checkout, tmp_path):
     tracked = {name for name in files_of(checkout) if not name.startswith((".git/", *NOT_IN_SDIST))}
-    # What Python leaves behind where the sources were imported must not go along.
+    # Files that Python leaves behind where the sources were imported must not go along.
     (checkout / "structsvm" / "datasets" / "__pycache__").mkdir()
     (checkout / "structsvm" / "datasets" / "__pycache__" / "litter.pyc").touch()
     command = [sys.executable, "-P", "-m", "build", "--sdist", "--outdir", str(tmp_path), str(checkout)]

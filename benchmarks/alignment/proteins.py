@@ -15,7 +15,7 @@ from structsvm.tasks.alignment.model import log_odds_matrix
 
 GRID = (0.0003, 0.003)
 NEAR_GRID = (0.03, 0.3)  # around a prior, whose scores are many times larger
-# What the aligner chooses by itself (benchmarks/defaults.py) is given here.
+# Parameters that the aligner chooses by itself (benchmarks/defaults.py) are given here.
 GIVEN = {"mode": "semi_global", "prior": None, "random_state": 0}
 NEAR = {"prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
 LEARNERS = {

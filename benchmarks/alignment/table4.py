@@ -15,7 +15,7 @@ from structsvm.metrics import homologue_error
 from structsvm.tasks.alignment.model import AlignmentModel, log_odds_matrix
 
 SIZES = (1, 2, 4, 10, 20, 40, 80)
-# What the paper prints: n -> errors (in percent) of the generative model and the SVM on training and on test data,
+# The paper's table: n -> errors (in percent) of the generative model and the SVM on training and on test data,
 # and constraints.
 PAPER = {
     1: (20.0, 0.0, 74.3, 47.0, 7.8),

@@ -24,7 +24,7 @@ from structsvm.tasks import SGDQNClassifier
 
 PASSES = (1, 2, 5, 10)
 MANY = (50, 100)  # for machines whose passes are short
-GAINS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # that SGDClassifier chooses from
+GAINS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # gains that SGDClassifier chooses from
 COLUMNS = {
     "data": ("data", ""),
     "machine": ("machine", ""),

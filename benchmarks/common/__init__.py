@@ -1,1 +1,1 @@
-"""What all benchmarks share: options and parts, clocks and commands, tables and kept results."""
+"""Options and parts, clocks and commands, tables and kept results of all benchmarks."""

@@ -34,7 +34,7 @@ def vectors_of(sentences):
 
 
 def features_of(sentences):
-    """What parsers may see of words, by name: nothing, clusters of their vectors, the vectors themselves, both."""
+    """Features that parsers may see of words, by name: nothing, clusters of their vectors, the vectors, both."""
     vectors = vectors_of(sentences)
     clusters, numbers = VectorClusters(vectors), WordVectors(vectors)
 

@@ -134,7 +134,7 @@ def text(setting):
 
 
 def scores(p, at, predicted, y):
-    """Of probabilities (n, n_classes), whose columns are `at`, predictions and true labels."""
+    """Scores of probabilities (n, n_classes), whose columns are `at`, by predictions and true labels."""
     y, predicted = list(y), list(predicted)
     sure = np.minimum(p[np.arange(len(p)), [at[label] for label in predicted]], 1.0)
     right = np.array([a == b for a, b in zip(predicted, y, strict=True)])

@@ -14,7 +14,7 @@ from common.report import Table, notes, verdict
 
 DRAWS = 1000
 MOST = 3000  # training examples on which a grid is searched
-TIMES = 6.0  # what choosing may cost, in trainings
+TIMES = 6.0  # greatest cost of choosing, in trainings
 COLUMNS = {
     "method": ("method", ""),
     "setting": ("setting", ""),
@@ -64,7 +64,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training leaves.
+    """A trained predictor, and how it was trained.
 
     Attributes
     ----------

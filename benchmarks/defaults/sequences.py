@@ -186,7 +186,7 @@ def tagger_of(X, y, algorithm, setting):
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model")
         trainer.train(path)
-        tagger.open(path)  # which stays when the file goes
+        tagger.open(path)  # the model stays when the file goes
     return tagger
 
 

@@ -20,7 +20,7 @@ MACHINES = (
     "letter, LaRankClassifier, 1500", "USPS, LaRankClassifier, 1000", "USPS, 3 and 8, LaSVMClassifier, 500",
 )  # fmt: skip
 N_VALUES = 9
-LOWEST = 0.1  # of C, for kernel machines
+LOWEST = 0.1  # lowest C, for kernel machines
 GAMMAS = (0.25, 1.0, 4.0, 16.0)  # times 1 / (columns * variance)
 RUNGS = ((1 / 9, 3), (1 / 3, 2), (1.0, 1))  # shares of what is trained on, and how many settings stay
 COLUMNS = {

@@ -32,7 +32,7 @@ def rows(train, test, peers, kept=()):
     known = {row["parser"]: row for row in kept if row["parser"] not in OURS and row["sentences"] == len(train)}
     for parser, fit in parsers(peers).items():
         yield known.pop(parser, None) or measured(parser, train, test, fit)
-    yield from known.values()  # of peers that are not installed here
+    yield from known.values()  # peers that are not installed here
 
 
 def run(options):

@@ -1,4 +1,4 @@
-"""What was tried for parsing from tags, on two divisions of the training trees."""
+"""Trials for parsing from tags, on two divisions of the training trees."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from common.measure import run_command
 # One thread, whatever the machine has.
 JAVA = ("java", "-XX:ActiveProcessorCount=1", "-XX:+UseSerialGC", "-Xmx3g", "-cp")
 LONGEST = 200  # words
-CYCLES = 4  # of splitting and merging: the best of 2, 3 and 4 on wsj_0140-0159
+CYCLES = 4  # cycles of splitting and merging: the best of 2, 3 and 4 on wsj_0140-0159
 
 
 def found():

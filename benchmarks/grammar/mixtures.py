@@ -26,7 +26,7 @@ def run(options):
 
 
 def whole(options):
-    """What the divisions have chosen, once, on the test part."""
+    """The choice of the divisions, once, on the test part."""
     train, test = treebank(ALL, options.quick)
     title = f"Up to {ALL} words, {len(train)} trees to train on, {len(test)} to test on"
     table = Table(title, WHOLE, notes=notes(OF_WHOLE))

@@ -43,7 +43,7 @@ def run(options):
         table.rows += rows or theirs(program, source(len(train)), test)
         kept = [row for row in kept if row not in rows]
         yield table
-    table.rows += kept  # of programs that are not installed here
+    table.rows += kept  # programs that are not installed here
     yield table
 
 

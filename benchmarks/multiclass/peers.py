@@ -13,7 +13,7 @@ from common.report import Table, notes, verdict
 from multiclass.data import ABOUT, CACHE, SETTINGS, load
 
 ONCE = 30.0  # CPU seconds from which on one run is enough
-MOST_ERROR = {"LETTER": 2.80, "USPS": 4.25, "MNIST": 1.45}  # of LaRank x1: the paper's, and the for MNIST
+MOST_ERROR = {"LETTER": 2.80, "USPS": 4.25, "MNIST": 1.45}  # LaRank x1: the paper's, and the for MNIST
 MOST_OF_SVC = 1.0 / 3.0
 MOST_OF_FLOOR = {"MNIST": 4.0}
 MOST_MEMORY = 1.5

@@ -34,7 +34,7 @@ COLUMNS = {
 }
 
 
-# Of alignments most of whose columns nobody has assessed: what the file has in these, and what is done with them.
+# Alignments most of whose columns nobody has assessed: their columns in the file, and what is done with them.
 HIDDEN = {
     "as they were, learnt as if true": (False, True, LaRank, {}),
     "side by side, learnt as if true": (True, True, LaRank, {}),

@@ -131,7 +131,7 @@ class Ipal(Neighbours):
         for _ in range(self.rounds):
             F = (self.alpha * H.T @ F + (1.0 - self.alpha) * first) * S
             F /= np.maximum(F.sum(axis=1, keepdims=True), 1e-12)
-        mass = S.sum(axis=0) / np.maximum(F.sum(axis=0), 1e-12)  # of each class, before and after
+        mass = S.sum(axis=0) / np.maximum(F.sum(axis=0), 1e-12)  # mass of each class, before and after
         self.y = (F * mass).argmax(axis=1)
         return self
 
@@ -377,7 +377,7 @@ CHOOSERS = {
 
 
 def choosers(folds, name):
-    """What accuracy the C has that each of two held-out metrics chooses."""
+    """Accuracy of the C that each of two held-out metrics chooses."""
     made = Table(
         f"Accuracy on {name} by the metric that chooses C",
         CHOOSERS,

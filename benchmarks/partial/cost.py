@@ -1,4 +1,4 @@
-"""What learning from what is known in part takes, in units of ordinary trainings on the same examples."""
+"""Time of learning from what is known in part, in units of ordinary trainings on the same examples."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def table(rows):
 
 
 def told(seed, commit, rows):
-    """What one campaign comes to."""
+    """The outcome of one campaign."""
     rows = [row for row in rows if (row["seed"], row.get("commit")) == (seed, commit)]
     kinds = [row["kind"].split(",")[0] for row in rows]
     texts, models, folders = (

@@ -283,7 +283,7 @@ def run(options):
 
 def interrupted(child, work, wait):
     """``(CPU seconds from the signal to KeyboardInterrupt, threads)`` of work that is repeated until then."""
-    clock = (~child.pid << 3) | 2  # of all threads of a process, as Linux numbers it
+    clock = (~child.pid << 3) | 2  # the clock of all threads of a process, as Linux numbers it
     print(work, file=child.stdin, flush=True)
     end = time.clock_gettime(clock) + wait
     while (sent := time.clock_gettime(clock)) < end:

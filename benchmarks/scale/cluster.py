@@ -31,7 +31,7 @@ SOLVERS = {"rounds": CuttingPlane, "exchanges": partial(LaRank, deterministic=Fa
 def main(way, folder, n_workers, n_passes, fate):
     settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=n_workers, **settings) as cluster, Client(cluster) as client:
-        warnings.simplefilter("ignore")  # of dask, about the size of what travels
+        warnings.simplefilter("ignore")  # dask warns of the size of what travels
         client.run(import_all)
         imports, begin = peak(), usage(client)
         found = train(SOLVERS[way], folder, client, n_passes, fate == "killed")

@@ -31,7 +31,7 @@ def main(action, file, folder, max_memory, limit):
     labeler = SequenceLabeler(
         solver=LaRank(C=0.1, max_iter=PASSES, random_state=0), loss="hamming", probability=False, **given
     )
-    SequenceLabeler(C=0.1, templates="attributes").fit([["a"], ["b"]], [["x"], ["y"]])  # what imports and pools take
+    SequenceLabeler(C=0.1, templates="attributes").fit([["a"], ["b"]], [["x"], ["y"]])  # memory of imports and pools
     pa.set_cpu_count(1)  # without memory for their stacks, its threads would be waited for without an end
     before = peak()
     if limit:

@@ -66,13 +66,15 @@ class Logical:
         pass
 
     def run_pass(self):
-        self.run.state.costs.clear()  # of workers one after the other: as many exchanges in each pass
+        self.run.state.costs.clear()  # workers one after the other: as many exchanges in each pass
         while not self.run.advance(math.inf):
             pass
 
     def means(self, n_passes):
-        """Of the log, but for the first of more than one pass; of `taking` the median: most sums are taken as they are,
-        without mixing alphas."""
+        """Means over the log, but for the first of more than one pass; the median for `taking`.
+
+        Most sums are taken as they are, without mixing alphas.
+        """
         rows = self.log[self.n_turns if n_passes > 1 else 0 :]
         found = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
         return found | {"taking": float(np.median([row["taking"] for row in rows]))}

@@ -28,15 +28,15 @@ from structsvm.oracles.viterbi import ViterbiOracle
 
 CREWS = (*((n, 1) for n in (1, 2, 4, 8, 16, 32, 64)), (8, 2), (16, 2))  # workers, threads of each
 CHECKED = 1, 2, 4
-PASSES, MOST_PASSES = 4, 24
+PASSES, LONGEST = 4, 24
 WITHIN = 0.1  # points of F1
 SHARES, TURNS, WIDE_BITS = (1, 4, 16), 5, 22
-N_VECTORS = 4  # of float32 that a worker has at once: w, what it trains on, the average and its sum
+N_VECTORS = 4  # float32 vectors that a worker has at once: w, what it trains on, the average and its sum
 TAKEN = 2.5  # bytes per byte of changes while they are summed: indices in 64 bits, and the values once more
 STATES = 3  # bytes of training states per byte of their constraints in arrays: measured with 8,936 sentences
 CLUSTER_PASSES = 4
 LOGICAL, CLUSTER = "Logical workers that exchange changes of w", "A cluster on this machine"
-SENTENCE_BYTES = 72  # of the client: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
+SENTENCE_BYTES = 72  # the client's: measured with 17,872 and 142,976 sentences in shards, alphas in mapped files
 # The cluster to plan for.
 TOKENS, FEATURES, LEAST_PLANNED = 1e8, 5e6, 8
 HOSTS, NETWORK, LATENCY = 8, 1.25e9, 1e-3  # bytes and seconds of 10 Gbit/s
@@ -91,7 +91,7 @@ class Corpus:
     def logical(self, n, n_threads, wanted):
         """Passes that n workers take to the F1 that one has after four, and what they send meanwhile."""
         training, f1, duals = Logical(self.problem, n, n_threads), [], []
-        while len(f1) < (PASSES if wanted is None else MOST_PASSES) and (wanted is None or max(f1, default=0) < wanted):
+        while len(f1) < (PASSES if wanted is None else LONGEST) and (wanted is None or max(f1, default=0) < wanted):
             training.run_pass()
             f1.append(self.f1(training.run.state.averaged()))
             duals.append(training.run.dual)
@@ -114,7 +114,7 @@ class Corpus:
     def rounds(self, wanted):
         """Rounds of `CuttingPlane` to an F1; per token and round, seconds of the oracle and of the rest, and bytes."""
         watch = Stopwatch(StopAtF1(self.task, self.oracle, wanted / 100.0))
-        run = CuttingPlane(C, max_iter=MOST_PASSES, random_state=SEED).solve(self.problem, monitor=watch)
+        run = CuttingPlane(C, max_iter=LONGEST, random_state=SEED).solve(self.problem, monitor=watch)
         with Clock() as clock:
             answers = Rounds(self.problem).collect(run.weights)
         size = sum(array.nbytes for _, arrays in answers for array in arrays)
@@ -128,7 +128,7 @@ class Corpus:
         }
 
     def turns(self):
-        """What a turn of one worker, an exchange, takes with as many weights as planned, by threads: seconds per token,
+        """Time of a turn of one worker, an exchange, with as many weights as planned, by threads: seconds per token,
         and per weight that stays as it is. With one thread and 2^14 features: seconds per token, and of a turn on next
         to nothing. And the law of how many weights change.
         """
@@ -178,7 +178,7 @@ LOGICAL_COLUMNS = {
 
 def logical_table(corpus, rows):
     for row in rows:
-        row["needed"] = row["passes"] or f"> {MOST_PASSES}"
+        row["needed"] = row["passes"] or f"> {LONGEST}"
         row |= {"token_us": 1e6 * row["token"], "mb": row["bytes"] / 1e6, "taking_ms": 1e3 * row["taking"]}
     text = f"""
     CoNLL-2000 ({corpus.n_tokens} tokens), features hashed to 2^14, C = {C}; {N_PARTS} exchanges a pass (one worker:
@@ -213,13 +213,13 @@ CLUSTER_COLUMNS = {
     "worker_peak": ("worker: peak MB", ".0f"),
     "bits": ("weights", ""),
 }
-LEAST = {"rounds": 1, "exchanges": 2}  # workers, of those that tell what more take: one alone exchanges once a pass
+FEWEST = {"rounds": 1, "exchanges": 2}  # workers, of those that tell what more take: one alone exchanges once a pass
 NAMES = {"wall": "seconds", "worker": "the busiest worker's CPU", "client": "the client's CPU", "sent": "bytes"}
 
 
 def cluster_rows(corpus, logical):
     """Yield a row per way and number of workers; then, one of two workers is killed in training."""
-    for way, least in LEAST.items():
+    for way, least in FEWEST.items():
         base = None
         for n in CHECKED:
             row = cluster_row(corpus, way, n, "whole")
@@ -246,7 +246,7 @@ def same_bits(way, row, one):
 
 
 def predicted(way, n, one, logical, n_weights):
-    """What n workers of a LocalCluster take, by what fewer take and, for exchanges, by logical workers."""
+    """Costs of n workers of a LocalCluster, by those of fewer and, for exchanges, by logical workers."""
     if way == "rounds":
         broadcasts = FIRST_PORTIONS + CLUSTER_PASSES
         worker, client = one["worker"] / n, one["client"]
@@ -254,7 +254,7 @@ def predicted(way, n, one, logical, n_weights):
     else:
         here, there = logical[n, 1], logical[one["workers"], 1]
         worker = one["worker"] * here["worker"] / there["worker"]
-        client = one["client"] * n / one["workers"]  # of questions
+        client = one["client"] * n / one["workers"]  # questions
         sent = one["sent"] * (n - 1) * here["bytes"] / ((one["workers"] - 1) * there["bytes"])
     before, after = (
         busy * max(1.0, k / (os.cpu_count() or 1)) + more
@@ -334,10 +334,10 @@ def plan_table(corpus, clusters, logical):
             "worker_mb": (TOKENS / n * corpus.bytes_per_token + 4 * n_weights) / 1e6,
         })  # fmt: skip
     two = next(row for row in clusters if row["way"] == "exchanges" and row["workers"] == 2)
-    asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # of the client, per worker and exchange
+    asking = two["client"] / (CLUSTER_PASSES * N_PARTS * 2)  # the client's time, per worker and exchange
     for n, threads in crews:
         here, one = logical[n, threads], logical[n, 1]
-        n_turns = (here["passes"] or MOST_PASSES) * N_PARTS
+        n_turns = (here["passes"] or LONGEST) * N_PARTS
         token = one["token"] - n * N_PARTS * (turns["here"]["least"] + one["taking"]) / corpus.n_tokens
         token *= turns[threads]["token"] / turns["here"]["token"]
         change = min(8 * turns["law"](sentences / n / N_PARTS), 8 * n_weights)
@@ -346,7 +346,7 @@ def plan_table(corpus, clusters, logical):
             "way": ORDER[2],
             "workers": n,
             "threads": threads,
-            "passes": here["passes"] or f"> {MOST_PASSES}",
+            "passes": here["passes"] or f"> {LONGEST}",
             "computing": n_turns * (TOKENS / n / N_PARTS * token + taking + turns[threads]["weight"] * n_weights),
             "client": n_turns * n * asking,
             "network": n_turns * (n / HOSTS * (n - n / HOSTS) * change / NETWORK + 2 * LATENCY),

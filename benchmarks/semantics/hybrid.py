@@ -109,7 +109,7 @@ def measured(way, X, y, X_test, y_test, grammar, seed):
     """Precision, recall, F1, CPU seconds to train, milliseconds a test sentence."""
     with Clock() as training:
         if way == "template":
-            parser = Template().fit(X, y)
+            parser = TemplateParser().fit(X, y)
         else:
             parser = SemanticParser(grammar=grammar, random_state=seed).fit(X, y)
     with Clock() as predicting:
@@ -118,7 +118,7 @@ def measured(way, X, y, X_test, y_test, grammar, seed):
     return scores.precision, scores.recall, scores.f1, training.cpu, 1e3 * predicting.cpu / len(X_test)
 
 
-class Template:
+class TemplateParser:
     """Questions whose names are slots, and the meaning of the nearest one."""
 
     def fit(self, X, y):

@@ -19,7 +19,7 @@ SEEDS, QUICK_SEEDS = 5, 1
 THESIS_1 = {0: ("0.940", "0.940"), 1: ("0.935", "0.926"), 2: ("0.895", "0.912"), 3: ("0.815", "0.891")}
 WAYS_1 = {"order_free": {"strategy": "order_free"}, "random": {"strategy": "random"}}
 
-# What is learnt on RoboCup, and how; the thesis's own setting is the first.
+# Settings on RoboCup; the thesis's own is the first.
 WAYS_2 = {
     "one pass, random": {"strategy": "random"},
     "one pass, order_free": {"strategy": "order_free"},

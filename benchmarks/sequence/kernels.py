@@ -71,7 +71,7 @@ def letters(quick):
     poly = {"degree": 2, "gamma": gamma, "coef0": 1.0}
     few = QUICK_COMPONENTS if quick else COMPONENTS
     ways = [("linear", linear_kernel, "as they are", None)]
-    ways += [("polynomial", lambda a, b: polynomial_kernel(a, b, **poly), "all pairs, exact", Pairs(gamma))]
+    ways += [("polynomial", lambda a, b: polynomial_kernel(a, b, **poly), "all pairs, exact", PairFeatures(gamma))]
     ways += [(None, None, "Nystroem", Nystroem(kernel="polynomial", **poly, n_components=n)) for n in few]
     ways += [(None, None, "sketch", PolynomialCountSketch(**poly, n_components=n)) for n in few]
     rbf = [*((n, "Nystroem") for n in few), (len(rows), "Nystroem, exact")]
@@ -98,7 +98,7 @@ def entities(quick):
     poly = {"degree": 2, "gamma": 1.0, "coef0": 1.0}
     few = QUICK_COMPONENTS if quick else COMPONENTS
     ways = [("linear", linear_kernel, f"{len(ATOMS)} strings", None)]
-    ways += [("polynomial", lambda a, b: polynomial_kernel(a, b, **poly), "all pairs, exact", Pairs(1.0))]
+    ways += [("polynomial", lambda a, b: polynomial_kernel(a, b, **poly), "all pairs, exact", PairFeatures(1.0))]
     ways += [(None, None, "Nystroem", Nystroem(kernel="polynomial", **poly, n_components=n)) for n in few]
     ways += [(None, None, "sketch", PolynomialCountSketch(**poly, n_components=n)) for n in few]
     title = f"Kernels: Spanish entities, {len(X)} sentences to train on, {len(Z)} of the same file to test on"
@@ -113,7 +113,7 @@ def sparse_rows(tokens):
     return [whole[a:b] for a, b in pairwise(tokens.offsets.tolist())]
 
 
-class Pairs:
+class PairFeatures:
     """(1 + gamma <x, x'>)^2 of rows of zeros and ones, by their features and all pairs that training rows have."""
 
     def __init__(self, gamma):

@@ -167,7 +167,7 @@ def row(data, name, C, result, cpu, score):
 
 
 def machines(data, train, test):
-    """What sees no edges; C of the linear one by the last quarter of the training nodes, too."""
+    """Machines that see no edges; C of the linear one by the last quarter of the training nodes, too."""
     (X, labels), (X_test, labels_test) = train, test
     cut, step = 3 * len(X) // 4, max(len(X) // 100_000, 1)
     for name, options in (

@@ -51,7 +51,7 @@ PEER = {
     "cpu": ("CPU s", ".2f"),
     "their_cpu": ("SVMperf's", ".2f"),
 }
-NUMBERS = {"f1": 1, "error": 2, "prbep": 3, "roc_area": 10}  # of losses, in SVMperf
+NUMBERS = {"f1": 1, "error": 2, "prbep": 3, "roc_area": 10}  # numbers of losses in SVMperf
 TIMES = {
     "loss": ("loss", ""),
     "n": ("rows", ","),

@@ -16,8 +16,8 @@ from structsvm.progress import Monitor
 from structsvm.result import relative_gap
 
 GAPS = (1e-1, 1e-2, 1e-3, 1e-6)
-MOST_V = {1e-2: 150.0, 1e-3: 400.0}  # of the best solver on CoNLL-2000
-MOST_TIMES_BEST = 3.0  # of CuttingPlane, n_slack
+MOST_V = {1e-2: 150.0, 1e-3: 400.0}  # limits of the best solver on CoNLL-2000
+MOST_TIMES_BEST = 3.0  # limit of CuttingPlane, n_slack
 NOT_REACHED = "not reached"
 # CPU seconds after which a run is given up, and those that the equal runs of a solver may take together.
 LIMITS = {"CoNLL-2000": 60.0, "OCR": 30.0}

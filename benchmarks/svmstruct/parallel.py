@@ -90,7 +90,7 @@ def workers(n):
         parallel_config(backend="dask"),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore")  # of dask, about the size of what travels
+        warnings.simplefilter("ignore")  # dask warns of the size of what travels
         yield lambda: time.process_time() + sum(client.run(time.process_time).values())
 
 

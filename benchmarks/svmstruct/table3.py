@@ -45,7 +45,7 @@ FORMULATIONS = {
     "SVM2, margin rescaled": ("hamming", "margin", ("0.3±0.2", "5.1±0.7", "2628±119", "1.17±0.12")),
 }
 TABLE_2 = {"HMM": 9.36, "CRF": 5.17, "averaged perceptron": 5.94, "SVM": 5.08}
-# What the paper's C = 1 may mean here: its objective has C / n, so 1 / n is what it says.
+# Readings of the paper's C = 1: its objective has C / n, so 1 / n is what it says.
 READINGS = {"C = 1/n": 1.0 / N_SENTENCES, "C = 1": 1.0}
 
 ERRORS = {

@@ -90,7 +90,7 @@ def of_mean_length_1(X, X_test):
 
 
 def units(X, X_test, y, y_test):
-    """What columns in other units cost."""
+    """Cost of columns in other units."""
     made = Table("Columns in other units", UNITS_COLUMNS, notes=notes(UNITS_NOTES))
     factors = 30.0 ** np.random.default_rng(SEED).uniform(-1.0, 1.0, X.shape[1])
     makers = {

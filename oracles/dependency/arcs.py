@@ -100,7 +100,7 @@ class DependencyOracle(Oracle):
 
     @property
     def identity(self) -> list[NDArray[Any]]:
-        """What distinguishes joint features from those of others."""
+        """Arrays that distinguish joint features from those of others."""
         root = -1 if self.root_label is None else self.root_label
         sizes = [self.n_labels, self.arc_bits, self.row_bits, root, self.projective, *self.templates.sizes]
         return [np.array(sizes), *self.templates.arrays.values()]

@@ -19,7 +19,7 @@ __all__ = ["PairOracle", "TreeCandidates"]
 
 
 class TreeCandidates(NamedTuple):
-    """What a search for a tree is among: the arcs of each word that score best, as `ArcDecoder.candidates` finds them.
+    """Arcs of each word that score best, as `ArcDecoder.candidates` finds them: a search for a tree is among them.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class TreeCandidates(NamedTuple):
     counts: NDArray[np.int32]
 
     def some(self, words: Any) -> TreeCandidates:
-        """Those of some words."""
+        """The candidates of some words."""
         return TreeCandidates(np.ascontiguousarray(self.trees[:, words]), self.arcs[words], self.counts[words])
 
     @classmethod
     def together(cls, parts: Sequence[TreeCandidates]) -> TreeCandidates:
-        """Those of sentences one after the other."""
+        """The candidates of sentences one after the other."""
         trees, arcs, counts = zip(*parts, strict=True)
         return cls(np.concatenate(trees, axis=1), np.concatenate(arcs), np.concatenate(counts))
 
@@ -131,7 +131,7 @@ class PairOracle(Oracle):
 
     @property
     def identity(self) -> list[NDArray[Any]]:
-        """What distinguishes joint features from those of others."""
+        """Arrays that distinguish joint features from those of others."""
         return [np.array([self.n_labels, self.bits, self.projective]), *self.templates.arrays.values()]
 
     def decoder(self, longest: int) -> PairDecoder:

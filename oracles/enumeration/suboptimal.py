@@ -26,7 +26,7 @@ class _Ways:
     """The ways into a cell found so far, best first, and the candidates for the next one."""
 
     def __init__(self, own: float, before: list[tuple[float, Cell | None, float]]) -> None:
-        self.own = own  # what the cell itself adds
+        self.own = own  # the cell's own score
         self.found: list[Way] = []
         self.steps = {cell: step for _, cell, step in before}
         self.heap: list[Any] = []
@@ -44,7 +44,7 @@ class _Ways:
         return not self.heap and self.due is None
 
 
-class _Search:
+class _AlignmentSearch:
     def __init__(self, table: Any, pair: Any, z: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
         self.table, self.pair, self.z, self.gap_x, self.gap_z, self.mode = table, pair, z, gap_x, gap_z, mode
         self.ways: dict[Cell, _Ways] = {}
@@ -55,7 +55,7 @@ class _Search:
         return self.ways[cell]
 
     def before(self, cell: Cell) -> tuple[float, list[tuple[float, Cell | None, float]]]:
-        """What a cell itself adds, and the cells before it: the best score there, and that of the step from it."""
+        """Score of a cell itself, and the cells before it: the best score there, and the score of the step from it."""
         state, i, j = cell
         if state == PAIR and (i == 0 or j == 0):
             return 0.0, [(float(self.table[cell]), None, 0.0)]
@@ -128,7 +128,7 @@ def alignments_by_score(
     mode: str,
 ) -> Iterator[tuple[float, Alignment]]:
     """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments, z: the letters' symbols."""
-    search, tickets = _Search(table, pair, z, gap_x, gap_z, mode), count()
+    search, tickets = _AlignmentSearch(table, pair, z, gap_x, gap_z, mode), count()
     ends = _ends(table, mode)
     heap: list[Any] = []
     _push_end(heap, ends, tickets)
@@ -162,7 +162,7 @@ def log_sum_of_rows(
         The operations of both strings, whole.
     pair : ndarray of shape (m, n)
     gap_x, gap_z : ndarrays of shape (m, 2) and (n, 2)
-        What the letters score as the first and as further ones of a gap.
+        Scores of the letters as the first and as further ones of a gap.
     band : (float, float)
         The least and the greatest j - i.
     """
@@ -170,7 +170,7 @@ def log_sum_of_rows(
     runs = [(kind, len(list(run))) for kind, run in groupby(steps)]
     first, last = (count if kind != PAIR else 0 for kind, count in (runs[0], runs[-1]))
     i = j = 0
-    # Of alignments that have ended; of those that have begun, and the operation before is theirs.
+    # Alignments that have ended; alignments that have begun, and the operation before is theirs.
     total = ways = -np.inf
     for k, (before, step) in enumerate(zip([PAIR, *steps], [*steps, PAIR], strict=True)):
         new = 0.0 if k <= first and band[0] <= j - i <= band[1] else -np.inf
@@ -214,7 +214,7 @@ def pair_to_keep(
 
 
 def _gaps_behind(gap: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What all letters behind each one score against a gap, and as many of the first of them as score best."""
+    """Scores of all letters behind each one against a gap, and of as many of the first of them as score best."""
     found = [(0.0, 0.0)]
     every = best = 0.0  # where they continue a gap
     for first, further in gap[:, :0:-1].T.tolist():

@@ -1,1 +1,1 @@
-"""What hybrid trees need beside their charts: what a sentence may be about, and the search for derivations."""
+"""Lexicons and searches of hybrid trees: the leaves that a sentence may be about, and the derivations of its charts."""

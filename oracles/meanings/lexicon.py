@@ -1,4 +1,4 @@
-"""What a sentence may be about: the leaves of meanings that its words call, spell or, by a phrase, say."""
+"""Leaves of meanings that a sentence may be about: those that its words call, spell or, by a phrase, say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
 # Prefix of the attributes of words in phrases of the lexicon.
@@ -32,13 +32,13 @@ class Copy(NamedTuple):
 
 
 class Lexicon:
-    """Which leaves may be meant in a sentence: those called by a word, or written there, and those of `always`.
+    """The leaves that may be meant in a sentence: those called by a word, or written there, and those of `always`.
 
     Parameters
     ----------
-    units : Units
+    units : MeaningUnits
     calls : dict
-        From a word to the numbers of the leaves that it calls.
+        From a word to the ids of the leaves that it calls.
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
@@ -49,16 +49,16 @@ class Lexicon:
     Examples
     --------
     >>> from structsvm.oracles.hybrid import Lexicon
-    >>> from structsvm.structures.meaning_units import Units
+    >>> from structsvm.structures.meaning_units import MeaningUnits
     >>> from structsvm.structures.meanings import parse_meaning
-    >>> units = Units([parse_meaning("pass(pink1,pink2)")])
+    >>> units = MeaningUnits([parse_meaning("pass(pink1,pink2)")])
     >>> Lexicon(units, {"kim": [1]}, always=[]).called(["kim", "runs"])
     {1}
     """
 
     def __init__(
         self,
-        units: Units,
+        units: MeaningUnits,
         calls: dict[str, list[int]],
         always: Iterable[int],
         new: Iterable[int] = (),
@@ -71,9 +71,9 @@ class Lexicon:
                 self.written["".join(unit.words)].append(number)
         self.phrases = phrases or {}
         self.longest_phrase = max(map(len, self.phrases), default=0)
-        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
+        # Phrase -> the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
         self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
-        # Of each such attribute the kinds or the leaf that it speaks for.
+        # Attribute of a phrase's words -> the kinds or the leaf that it speaks for.
         self.listed: dict[str, list[int]] = {}
         if len(self.new) > MOST_KINDS:
             raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
@@ -97,7 +97,7 @@ class Lexicon:
             self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
+    def learn(cls, units: MeaningUnits, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
@@ -129,7 +129,7 @@ class Lexicon:
         )
         return self
 
-    def with_those_of(self, other: Lexicon, units: Units) -> Lexicon:
+    def with_those_of(self, other: Lexicon, units: MeaningUnits) -> Lexicon:
         """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
         number = {u: self.units.number[unit] for u, unit in enumerate(units.units) if unit in self.units.number}
         earlier = set(number.values())
@@ -157,7 +157,7 @@ class Lexicon:
                     yield i, j, phrase
 
     def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
-        """Of the words in phrases the attributes that say so."""
+        """Attributes of the words in phrases, by word: what the phrase says."""
         found: dict[int, list[str]] = defaultdict(list)
         for i, j, phrase in self.phrases_in(words):
             for t in range(i, j):
@@ -172,7 +172,7 @@ class Lexicon:
                 yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
 
     def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
-        """Of each leaf the words that it is written with in some sentences."""
+        """Words that each leaf is written with in some sentences."""
         found: dict[int, set[str]] = defaultdict(set)
         for words in sentences:
             for i, j, leaf in self.written_in(words):

@@ -45,7 +45,7 @@ def best_first(edges: Callable[..., Any], most: int) -> Iterator[tuple[float, li
         while waiting is not None:
             item, rest = waiting
             options = ways(item)
-            if not options:  # of a value so small that none of its ways is above 0
+            if not options:  # the item's value is so small that none of its ways is above 0
                 break
             if rank + 1 < len(options) and len(agenda) < most - 1:
                 loss = options[rank + 1][0] / options[rank][0]
@@ -64,9 +64,9 @@ def best_first(edges: Callable[..., Any], most: int) -> Iterator[tuple[float, li
 
 
 def ways_within(edges: Any, most: float) -> tuple[dict[Any, Any], dict[Any, float]]:
-    """Of items the ways to make them, and what the best derivation with them lacks of the best (Dijkstra).
+    """Ways to make items, and what the best derivation with each item lacks of the best (Dijkstra).
 
-    Those of all derivations that lack no more than `most`; a way is what it lacks of the item's best, the items below
+    Only derivations that lack no more than `most` count; a way is what it lacks of the item's best, the items below
     and the words.
     """
     ways: dict[Any, Any] = {}
@@ -87,9 +87,9 @@ def ways_within(edges: Any, most: float) -> tuple[dict[Any, Any], dict[Any, floa
 
 
 def counted(ways: dict[Any, Any], lacks: dict[Any, float], most: float, counts_of: Any) -> dict[Any, Any]:
-    """Of items, by three counts that `counts_of` has of each way: their best derivation with these.
+    """Best derivations of items, by three counts that `counts_of` has of each way.
 
-    It is what it lacks, the items below, the words, and the counts of the items below.
+    A derivation is what it lacks, the items below, the words, and the counts of the items below.
     """
     tables: dict[Any, Any] = {}
     waiting: list[Any] = [ALL]

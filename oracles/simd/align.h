@@ -36,7 +36,7 @@ enum { ALIGN_PAIR, ALIGN_SKIP_X, ALIGN_SKIP_Z, ALIGN_START };
 typedef struct {
     double score;
     int64_t i, j, state;
-    int64_t at;             /* of a detour: operations of the script before it */
+    int64_t at;             /* detours: operations of the script before it */
 } align_end;
 
 typedef struct {
@@ -140,7 +140,7 @@ ROWS_INLINE int align_is_hit(const align_task *s, int64_t i, int64_t j) {
     return 0;
 }
 
-/* What the pairs of diagonal d that are hits take from two diagonals before. */
+/* Scores that the pairs of diagonal d that are hits take from two diagonals before. */
 ROWS_INLINE void align_hits(const align_task *s, int64_t d, int64_t a, int64_t b, const align_row *two) {
     for (int64_t k = align_core(s, d - s->window); k < s->n_core && s->core_x[k] + s->core_z[k] <= d + s->window; k++) {
         int64_t i = s->core_x[k];

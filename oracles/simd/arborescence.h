@@ -205,7 +205,7 @@ static int arborescence_sums(int64_t n, const double *scores, double *memory, do
             if (x == 0.0) continue;
             for (int64_t b = 0; b < k; b++) {
                 double more = x * out[b], part = more / row[b];
-                part = own[b] * (part < 1.0 ? part : 1.0);  /* what is never used has a share of 0, or 0 / 0 */
+                part = own[b] * (part < 1.0 ? part : 1.0);  /* an arc that is never used has a share of 0, or 0 / 0 */
                 own[b] -= part;
                 its[b] += part;
                 via += part;

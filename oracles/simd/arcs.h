@@ -29,14 +29,14 @@ typedef float arcs_number __attribute__((may_alias));
 /* Templates: arc templates first, then label templates in the order: of m alone, of h alone, joint. */
 typedef struct {
     int64_t n_columns, n_arc, n_below, n_above, n_joint; /* numbers of templates */
-    int64_t width;                                       /* of all of them, a multiple of LANES */
+    int64_t width;                                       /* width of all of them, a multiple of LANES */
     int64_t arc_bits, row_bits;
     int64_t n_labels, stride;
     int64_t root_label;             /* the label of arcs from the root and of no others, or -1 */
-    const int32_t *head_ptr, *head_parts; /* what each template sees about h: pairs (offset, column) */
+    const int32_t *head_ptr, *head_parts; /* each template's view of h: pairs (offset, column) */
     const int32_t *below_ptr, *below_parts;
     const int32_t *distance;        /* ARCS_PLAIN, _DIRECTION or _DISTANCE */
-    const int32_t *between;         /* of arc templates: the column of which each value between counts, or -1 */
+    const int32_t *between;         /* for arc templates: the column of which each value between counts, or -1 */
     const uint32_t *distance_keys;  /* (ARCS_DISTANCES, width) */
     int64_t n_vectors;
     const arcs_vector *vector;

@@ -226,7 +226,7 @@ static __attribute__((noinline, cold)) int64_t chain_back_few(const chain_scores
     return a;
 }
 
-/* What a step takes, in the units of stop.h: a vector of sums for each group and label before. */
+/* Time of a step, in the units of stop.h: a vector of sums for each group and label before. */
 ROWS_INLINE int64_t chain_work(const chain_scores *s) { return s->G * s->P * s->stride / LANES; }
 
 /* Tokens t .. end - 1 of the best labellings. */

@@ -62,12 +62,12 @@ typedef float cky_number __attribute__((may_alias));
 
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
-    int64_t n_wide_categories;  /* those that may stand over several words: the first of them */
+    int64_t n_wide_categories;  /* categories that may stand over several words: the first of them */
     const uint8_t *is_wide;     /* (n_nodes) whether it may stand over several words */
     /* span features, see structsvm/structures/spans.py: templates of spans and of splits, a row of weights by category
      * for each of their values */
     int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
-    /* those by rule have a weight for each pair of children (of a category of parents); see CKY_OF_SPLITS */
+    /* templates by rule have a weight for each pair of children (of a category of parents); see CKY_OF_SPLITS */
     int64_t n_pairs, rule_rows, n_rule_splits, n_rests, n_keys;
     const int32_t *first_row, *shift;               /* by template */
     const uint32_t *length_key;                     /* (9, n_spans) */
@@ -189,7 +189,7 @@ static inline int cky_has(const cky_chart *h, int64_t i, int64_t s, int64_t k) {
     return h->lo[at] <= k / CKY_BLOCK && k / CKY_BLOCK <= h->hi[at];
 }
 
-/* What may stand over (i, j); NULL: anything. */
+/* Mask of what may stand over (i, j); NULL: anything. */
 static inline const uint8_t *cky_allowed(const cky_chart *h, int64_t i, int64_t j) {
     int32_t row = h->mask == NULL ? -1 : h->mask[cky_span(i, j)];
     return row < 0 ? NULL : h->allowed + row * (1 + h->g->n_nodes + h->g->n_chains);
@@ -239,7 +239,7 @@ static inline int64_t cky_rule_row(const cky_grammar *g, const uint32_t *keys, i
     return g->rule_rows + g->n_pairs * (int64_t)(cky_keys(g, keys, k)[g->n_spans + t] >> g->shift[t]);
 }
 
-/* What a template of spans depends on: most see but one end of the span, and are summed up once per word (and class of
+/* The part of a span that a template depends on: most see but one end, and are summed up once per word (and class of
  * lengths). Parts of splits stand after those. */
 enum { CKY_BEGIN, CKY_END, CKY_BEGIN_LENGTH, CKY_END_LENGTH, CKY_BOTH, CKY_SPLITS = CKY_BOTH, CKY_MOST_TEMPLATES = 256 };
 
@@ -253,7 +253,7 @@ enum { CKY_FIRST_WORD, CKY_LAST_WORD, CKY_SPLIT_WORD, CKY_VECTORS };
 /* Where a table such as h->worth has word k, seen as `word`. */
 static inline int64_t cky_worth(const cky_chart *h, int64_t word, int64_t k) { return (word * h->n + k) * h->g->n_categories; }
 
-/* What a template sees of word k; NULL: zeros, beyond the sentence. */
+/* Numbers that a template sees at word k; NULL: zeros, beyond the sentence. */
 static inline const cky_number *cky_numbers(const cky_chart *h, const cky_vector *v, int64_t k) {
     k += v->offset;
     return k < 0 || k >= h->n ? NULL : (const cky_number *)(cky_keys(h->g, h->keys, k) + v->column);
@@ -376,7 +376,7 @@ static void cky_parts(cky_chart *h) {
     }
 }
 
-/* What all rules of a left child (local) see at a position: their pairs are neighbours. */
+/* Add up what all rules of a left child (local) see at a position: their pairs are neighbours. */
 static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) {
     const cky_grammar *g = h->g;
     if (g->n_rule_splits + g->n_rests == 0) return;     /* and there is no h->rule_part */
@@ -388,7 +388,7 @@ static void cky_rule_sums(const cky_chart *h, int of, int64_t at, int64_t left) 
     if (of == CKY_OF_SPLITS) h->most[at] = cky_largest(sums, n, h->most[at]);
 }
 
-/* What each node that may stand over (i, j) is worth by itself. */
+/* Scores of the nodes that may stand over (i, j), each by itself. */
 static void cky_nodes(const cky_chart *h, int64_t i, int64_t j) {
     const cky_grammar *g = h->g;
     double *e = cky_own(h, i, j);
@@ -436,7 +436,7 @@ static void cky_free(cky_chart *h) {
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) cky_delete(all[k]);
 }
 
-/* What depends on the grammar alone. */
+/* Set up the part that depends on the grammar alone. */
 static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     memset(h, 0, sizeof(*h));
     h->g = g;
@@ -498,12 +498,12 @@ static void cky_alive(cky_chart *h, int64_t s, int64_t *size) {
     h->symbol[(*size)++] = (int32_t)s;
 }
 
-/* Which symbols the words can derive: h->symbol, h->m of them, and h->local. Nodes are first, of these the wide ones, then
- * terminals: each ascending. */
+/* Find the symbols that the words can derive: h->symbol, h->m of them, and h->local. Nodes come first (the wide ones before the
+ * others), then terminals: each ascending. */
 static void cky_restrict(cky_chart *h) {
     const cky_grammar *g = h->g;
     int64_t size = 0, m = 0;
-    for (int64_t s = 0; s < h->m; s++) h->local[h->symbol[s]] = -1;     /* those of the sentence before */
+    for (int64_t s = 0; s < h->m; s++) h->local[h->symbol[s]] = -1;     /* the sentence before */
     for (int64_t t = 0; t < h->n; t++) cky_alive(h, g->n_nodes + h->words[t], &size);
     for (int64_t next = 0; next < size; next++) {
         int64_t s = h->symbol[next], t = s - g->n_nodes;
@@ -666,7 +666,7 @@ static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
     return h->g->n_splits + h->g->n_vectors == 0 || s >= h->n_nodes ? 0.0 : cky_part(h, CKY_SPLITS, k)[h->g->category[h->symbol[s]]];
 }
 
-/* What a rule of parent s over (i, .) is worth for where the words after i stand; and at split k. */
+/* Score of a rule of parent s over (i, .) for where the words after i stand; and at split k. */
 static inline double cky_rest(const cky_chart *h, int64_t s, int64_t rule, int64_t i) {
     return s < h->n_nodes ? 0.0 : cky_rule_part(h, CKY_OF_RESTS, i, rule);
 }

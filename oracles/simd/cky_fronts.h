@@ -47,7 +47,7 @@ typedef struct {
     double *out, *out_base;
     double *top, *reach;        /* by span the best final value; by split of the item at work, see cky_ways */
     int32_t *head, *link;       /* by span, the symbols with an outside value: the first, and the one after each */
-    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each; until then */
+    int32_t *front;             /* final items: first entry and end, in the layout of the values, two each; until then */
     int32_t stamp;              /* where `end` is this, there is an outside value: it is negative, and of one sentence */
     /* the outside pass, for the fronts to go back over */
     size_t room_visit, room_kept;

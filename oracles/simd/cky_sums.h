@@ -91,7 +91,7 @@ static int64_t cky_support(const cky_chart *h, int32_t *mark, int32_t stamp, int
     return size;
 }
 
-/* Which symbols and rules a sentence has, without room for a chart. */
+/* Find the symbols and rules of a sentence, without room for a chart. */
 static void cky_look(cky_chart *h, const int32_t *words, const uint32_t *keys, int64_t n, const double *w) {
     h->words = words;
     h->keys = keys;

@@ -68,7 +68,7 @@ static void cky_best_rule(const cky_chart *h, int64_t s, cky_node *d, cky_choice
     other->loss = second == -INFINITY ? INFINITY : best - second;
 }
 
-/* What chain k over (i, j) adds to the base value of its bottom. */
+/* Score that chain k over (i, j) adds to the base value of its bottom. */
 static double cky_chain(const cky_chart *h, int64_t i, int64_t j, int64_t k) {
     const double *e = cky_own(h, i, j);
     double x = 0.0;
@@ -191,7 +191,7 @@ static int64_t cky_features(const cky_grammar *g, const uint32_t *keys, const ck
     return count;
 }
 
-/* What the vectors of its words are worth to a derivation of the sentence. Where there is `seen`, a table such as h->worth,
+/* Score of a derivation from the vectors of the sentence's words. Where there is `seen`, a table such as h->worth,
  * each of its nodes counts `factor` there at the words that they are seen at. */
 static double cky_see(const cky_chart *h, const cky_node *d, int64_t size, double factor, double *seen) {
     const cky_grammar *g = h->g;

@@ -127,7 +127,7 @@ static double eisner_log_sum(const double *a, int64_t step_a, const double *b, i
     return top + log(total);
 }
 
-/* What the sum's value says about its terms' gradients: each gets `gradient` times its share. */
+/* Spread the gradient of a sum's value over its terms: each gets `gradient` times its share. */
 static void eisner_share(const double *a, double *da, int64_t step_a, const double *b, double *db, int64_t step_b, int64_t n,
                          double value, double gradient) {
     if (gradient == 0.0) return;

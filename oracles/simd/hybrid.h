@@ -21,9 +21,9 @@ typedef double hybrid_v __attribute__((vector_size(32), aligned(8), may_alias));
 
 typedef struct {
     int64_t n, N, depth, n_nodes, n_slots, n_roots, n_stages;
-    const int32_t *slot_ptr;    /* of each node its slots */
+    const int32_t *slot_ptr;    /* each node's slots */
     const int32_t *stage_ptr;   /* and its stages: sets of slots */
-    const int32_t *fill_ptr;    /* of each slot the nodes that may fill it: */
+    const int32_t *fill_ptr;    /* the nodes that may fill each slot: */
     const int32_t *inner_end;   /* first those that have slots themselves, up to here */
     const int32_t *fill;
     const int32_t *root;
@@ -106,7 +106,7 @@ HYBRID_INLINE void hybrid_spread_fillers(const double *pair, double *count, cons
     }
 }
 
-/* What fills a slot over the spans of a length: strips of at most four vectors. */
+/* Fill a slot over the spans of a length: strips of at most four vectors. */
 HYBRID_INLINE void hybrid_fill_slot(const hybrid_chart *h, int64_t s, int64_t height, int64_t length, const int best) {
     const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, nv = (h->n - length) / 4 + 1;
     const int64_t first = h->fill_ptr[s], count = (height ? h->inner_end[s] : h->fill_ptr[s + 1]) - first;
@@ -129,7 +129,7 @@ HYBRID_INLINE void hybrid_fill_slot(const hybrid_chart *h, int64_t s, int64_t he
     }
 }
 
-/* Of the stages of node u over all spans of a length, about: each slot may be the last of each. */
+/* Time of the stages of node u over all spans of a length, about: each slot may be the last of each. */
 static inline int64_t hybrid_work(const hybrid_chart *h, int64_t u, int64_t length) {
     const int64_t arity = h->slot_ptr[u + 1] - h->slot_ptr[u];
     return (8 + 2 * ((arity << arity) * length)) * ((h->n - length) / 4 + 1);

@@ -48,8 +48,8 @@ typedef struct {
     double *messages;
     double *table;              /* the largest one */
     double *pairs;              /* (K, K) */
-    double *weights;            /* of sums: like `messages`; probabilities of separators */
-    int32_t *back;              /* of maxima: like `messages` */
+    double *weights;            /* for sums: like `messages`; probabilities of separators */
+    int32_t *back;              /* for maxima: like `messages` */
 } junction_tree;
 
 static void junction_start(const graph_scores *g, junction_tree *t) {

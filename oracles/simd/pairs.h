@@ -24,14 +24,14 @@ enum { PAIRS_HEADS = 8, PAIRS_LABELS = 4, PAIRS_CHOICES = 26, PAIRS_SWEEPS = 16,
 
 #define PAIRS_SEED(role) (0x70616972u + ((uint32_t)(role) << 24))
 
-/* What a template sees of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
+/* A template's view of up to five words: the head g of h, h, its words t, s, m side by side, m the farthest from h. */
 typedef struct {
     int32_t side, word[PAIRS_ROLES], label[PAIRS_ROLES];
 } pairs_part;
 
 typedef struct {
     int32_t head, label;
-    float score;                  /* of the arc */
+    float score;                  /* the arc's score */
 } pairs_choice;
 
 typedef struct {
@@ -47,15 +47,15 @@ typedef struct {
     uint32_t *side_keys;          /* (PAIRS_SIDES, width) */
     uint32_t *none_keys;          /* (PAIRS_ROLES, width): hashes of no word */
     uint32_t *word_keys;          /* (PAIRS_ROLES, n + 2, width): hashes of the sentence's words; the last one: none */
-    int64_t bits;                 /* of the number of weights */
+    int64_t bits;                 /* bits of the number of weights */
     float *arc, *around;          /* (n + 1,): of words, the scores of their arcs; (2 n + 2,): F of sides */
     uint64_t *keys, n_climbs;     /* (2 n + 2,): of what F depends on */
     pairs_memo *memo;             /* (PAIRS_MEMO,) */
     pairs_part *parts;            /* (2 n + 4,) */
     uint32_t *base;               /* (width,) */
     int32_t *others;              /* (2 n,): heads and labels of another tree */
-    const int32_t *heads, *labels; /* of the true tree, or NULL */
-    float weight, crossing;       /* of the scores of arcs, of a pair of arcs that cross */
+    const int32_t *heads, *labels; /* the true tree, or NULL */
+    float weight, crossing;       /* factors: scores of arcs, a pair of arcs that cross */
 } pairs_search;
 
 /* The hashes of labels, sides and no word: to be called once. */
@@ -311,7 +311,7 @@ static int pairs_touched(int64_t n, int32_t *heads, int64_t n_words, const int32
     int count = 2 * pairs_crossings(n, heads, words[0]);
     if (n_words == 2) {
         int32_t h = heads[words[0] - 1];
-        heads[words[0] - 1] = words[0];     /* which crosses nothing */
+        heads[words[0] - 1] = words[0];     /* an arc that crosses nothing */
         count += 2 * pairs_crossings(n, heads, words[1]);
         heads[words[0] - 1] = h;
     }
@@ -331,7 +331,7 @@ ROWS_INLINE float pairs_arc(const pairs_search *p, int64_t m, const pairs_choice
     return p->weight * c->score + (is_true ? 0.0f : 1.0f);
 }
 
-/* What a move gains, or -inf if arcs would cross that may not; with `stay` the move is made. An arc counts `weight` times its
+/* Gain of a move, or -inf if arcs would cross that may not; with `stay` the move is made. An arc counts `weight` times its
  * score, and 1 more if it is none of the true ones, where those are given. */
 static float pairs_try(const arcs_model *a, const float *W, pairs_search *p, int64_t n, int projective, const pairs_move *move,
                        int stay, int32_t *found) {
@@ -386,7 +386,7 @@ static int pairs_climb(const arcs_model *a, const float *W, int64_t n, pairs_sea
             const pairs_choice *choice = choices + (m - 1) * PAIRS_CHOICES + c;
             if (choice->head == found[m - 1] && choice->label == found[n + m - 1]) p->arc[m] = pairs_arc(p, m, choice);
         }
-    p->n_climbs++;      /* which gives other keys to all that was kept under other weights */
+    p->n_climbs++;      /* gives other keys to all that was kept under other weights */
     for (int64_t side = 0; side < 2 * n + 2; side++) p->keys[side] = pairs_random(side, 0, p->n_climbs);
     for (int64_t m = 1; m <= n; m++) pairs_join(p, m, found[m - 1], found[n + m - 1], 1);
     for (int64_t side = 0; side < 2 * n + 2; side++) p->around[side] = pairs_known(a, W, p, n, found, side);

@@ -186,7 +186,7 @@ static void polytope_start(const graph_scores *g, polytope *q) {
     for (int64_t i = 2 * g->n_edges - 1; i >= 0; i--) q->incident[--q->first[g->edges[i]]] = (int32_t)i;
 }
 
-/* Of each label at one end of an edge, the best score with those at the other, whose multipliers are lambda. */
+/* Best score of each label at one end of an edge with those at the other, whose multipliers are lambda. */
 static void polytope_message(const double *table, const double *lambda, int64_t K, double *message) {
     for (int64_t l = 0; l < K; l++) message[l] = table[l] + lambda[0];
     for (int64_t k = 1; k < K; k++) {

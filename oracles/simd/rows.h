@@ -33,7 +33,7 @@
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 
-/* What one register holds of a row. GCC keeps sums of vectors that are wider than registers in memory. */
+/* Part of a row that one register holds. GCC keeps sums of vectors that are wider than registers in memory. */
 #ifdef __AVX__
 enum { PART = 8 };
 #define rows_part_max maxima_of_8f
@@ -85,7 +85,7 @@ ROWS_INLINE float rows_top(rows_v a) {
     return top;
 }
 
-/* Which lanes of a comparison are true: a bit each. */
+/* Lanes of a comparison that are true: a bit each. */
 ROWS_INLINE unsigned rows_bits(rows_i m) {
 #if defined(__AVX__)
     return (unsigned)_mm256_movemask_ps((__m256)m);

@@ -23,7 +23,7 @@ from structsvm.cli.output import (
     FILE_OR_STDIN,
     NEW,
     TEXT,
-    Choice,
+    NameChoice,
     blank,
     brief_warnings,
     check_files,
@@ -71,7 +71,7 @@ class Friendly(Suggesting):
             drop_errors()
         try:
             return super().main(*args, **kwargs)
-        except OSError as error:  # of --help, which no command invokes
+        except OSError as error:  # --help, which no command invokes
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             click.echo(f"Error: {error}", err=True)
             sys.exit(1)
@@ -83,7 +83,7 @@ class Friendly(Suggesting):
             # The reader (head, say) has closed the pipe; keep the interpreter from flushing into it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except (ValueError, OSError, OverflowError, ImportError) as error:  # of the last kind: an extra is missing
+        except (ValueError, OSError, OverflowError, ImportError) as error:  # the last kind: an extra is missing
             raise click.ClickException(" ".join(str(error).splitlines())) from error
         except MemoryError as error:
             raise click.ClickException(f"not enough memory ({error})") from error
@@ -228,7 +228,7 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -
 
 
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
-    """What `inspect --json` prints of a model; without weights if features have no names."""
+    """Contents that `inspect --json` prints of a model; without weights if features have no names."""
     found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
     found["params"] = {name: plain(value) for name, value in model.params.items()}
     found["result"] = None
@@ -254,7 +254,7 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
-@click.argument("task", type=Choice(TASKS), required=False)
+@click.argument("task", type=NameChoice(TASKS), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:
@@ -279,7 +279,7 @@ def demo(task: Any, output: str, seed: int) -> None:
 
 
 @main.command()
-@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=NameChoice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
 def completion(shell: str, install: bool) -> None:
     """Print a script that makes SHELL complete commands, tasks, options and file names.

@@ -56,7 +56,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
 
 
 def left_out(n: int) -> str:
-    """What to say of alignments that pair no letters."""
+    """Remark on alignments that pair no letters."""
     return f" ({n} without aligned letters left out)" if n else ""
 
 

@@ -1,4 +1,4 @@
-"""What the commands of classifiers on files in svmlight format share: the kernel, training, reading, scores."""
+"""The kernel, training, reading and scores of the commands of classifiers on files in svmlight format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ GAMMA = Number("scale, auto or a positive number", "scale", AUTO, low=0.0)
 def kernel_options(default: Any) -> Any:
     """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
     options = [
-        click.option("--kernel", type=out.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
+        click.option(
+            "--kernel", type=out.NameChoice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"
+        ),
         optional("--gamma", GAMMA, "A number, scale, or auto: chosen as C is.  [default: auto]"),
         optional("--degree", click.IntRange(0, 2**31 - 1), "Of poly.  [default: 3]"),
         optional("--coef0", Number("a finite number"), "Of poly and sigmoid.  [default: 0]"),

@@ -1,4 +1,4 @@
-"""What commands read and write: standard input, files that appear whole or not at all, scores, weights, pictures."""
+"""Input and output of commands: standard input, files that appear whole or not at all, scores, weights, pictures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean
 
 
-class Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
-    """Of names: the error about another tells the one that was probably meant."""
+class NameChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
+    """A choice among names: the error about an unknown name suggests the one that was probably meant."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:

@@ -19,7 +19,7 @@ from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
-PLACES = 20  # that a picture has at most
+PLACES = 20  # most places in a picture
 
 
 def queries(path: str, query: str | None, model: Any = None) -> Any:

@@ -83,7 +83,7 @@ class Stream:
         self.names_labels = labels is not None
         if before is not None and self.labels is not None and set(self.labels) != set(before.shown):
             raise ValueError(f"--labels: the model to continue has others, {', '.join(map(str, before.shown))}")
-        settings.max_iter = settings.tol = None  # of the model to continue
+        settings.max_iter = settings.tol = None  # taken from the model to continue
         if before is None and settings.hash_bits is None:
             settings.hash_bits = HASH_BITS
         self.solver = solver_of(vars(settings), loss_of(settings, before))

@@ -1,4 +1,4 @@
-"""What a task offers on the command line: its module here defines a `Task` as ``TASK``."""
+"""The interface of a task to the command line: its module here defines a `Task` as ``TASK``."""
 
 from __future__ import annotations
 

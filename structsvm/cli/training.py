@@ -1,4 +1,4 @@
-"""What the commands that train share: options, messages, the training itself, and the exit status."""
+"""Options, messages, the training itself and the exit status of the commands that train."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 def choice(name: Any, *values: str, text: str | None = None) -> Any:
     """An option that is one of these values, by default the first."""
-    return click.option(name, type=out.Choice(values), default=values[0], show_default=True, help=text)
+    return click.option(name, type=out.NameChoice(values), default=values[0], show_default=True, help=text)
 
 
 def count(name: Any, default: Any, text: str, *param: str, least: int = 1) -> Any:
@@ -94,7 +94,7 @@ def type_of(constraint: Any, default: Any) -> Any:
 
 @dataclass
 class InShards:
-    """What the options `SHARDS` say of a training file; true if training is to go from shard to shard."""
+    """The options `SHARDS` of a training file; true if training is to go from shard to shard."""
 
     path: str
     folder: str | None

@@ -39,7 +39,7 @@ CLAUSES = {
     "said": ("{0} *said that",),
     "knows": ("{0} *knows that",),
 }
-ODDS = (0.4, 0.3, 0.2, 0.1)  # of one to four relations
+ODDS = (0.4, 0.3, 0.2, 0.1)  # one to four relations
 
 
 def noun(name: str) -> Words:

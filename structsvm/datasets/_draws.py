@@ -1,4 +1,4 @@
-"""What simulators share: checks of their arguments, and draws."""
+"""Checks of the arguments of simulators, and draws."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class LabelledGraphs(Split[list[Any], list[NDArray[np.uint8]]]):
     y_train, y_test : list of ndarray of uint8
         The labels of their nodes, those of a grid in its shape: 1 for the horse, 0 for what is around it.
     sizes_train, sizes_test : list of ndarray of int32
-        Of graphs: pixels of each node, and how many of them are the horse's, arrays (n_nodes, 2). Of grids: None.
+        For graphs, pixels of each node, and how many of them are the horse's, arrays (n_nodes, 2). None for grids.
     path : Path
         File that they were read from.
 

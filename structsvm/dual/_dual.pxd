@@ -11,11 +11,11 @@ cdef struct WorkingSet:     # half a cache line: steps on old examples find thei
     int32_t capacity
     double total        # sum of alpha; LaRank's beta of the true output
     Cut* cuts           # so many as `capacity` says; behind them is `gram_of`
-    double bound        # of `total`; if negative there is none, but a ridge of -bound
+    double bound        # bound of `total`; if negative there is none, but a ridge of -bound
 
 
 cdef enum:
-    STAGES = 6          # of `DualState.fetch`
+    STAGES = 6          # stages of `DualState.fetch`
 
 
 cdef inline double* gram_of(const WorkingSet* s) noexcept nogil:
@@ -47,7 +47,7 @@ cdef class DualState(WeightState):
     cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
     cdef object base                        # None, or float64 weights that training started from
     cdef object average                     # in the place of its sum, after `end_average`; else None
-    cdef object summed                      # what `sums` returns, if threads have summed; else None
+    cdef object summed                      # the result of `sums`, if threads have summed; else None
     cdef double[::1] weight                 # (n,) C of each example
     cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
     cdef int64_t[::1] position              # (n,) index into support, or -1

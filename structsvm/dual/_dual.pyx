@@ -222,7 +222,7 @@ cdef class DualState(WeightState):
         return 0
 
     cdef void set_bound(self, Py_ssize_t i) noexcept nogil:
-        """What the weight of example i means to its working set."""
+        """Set the bound of the working set of example i from its weight."""
         cdef double C = self.weight[i]
         if C > 0.0 and self.problem.penalty == PENALTY_QUADRATIC:
             C = -1.0 / C
@@ -650,7 +650,7 @@ cdef class DualState(WeightState):
             if change != 0.0:
                 self.update(i, &s.cuts[k], change)
             s.cuts[k].alpha = s.cuts[k].alpha + change if length < 1.0 or k == corner else 0.0
-            # What is left of a corner that all steps led away from is rounding: back to 0 with it.
+            # A corner that all steps led away from keeps a remainder, which is rounding: back to 0 with it.
             if s.cuts[k].alpha < 1e-12 * C:
                 if s.cuts[k].alpha != 0.0:
                     self.update(i, &s.cuts[k], -s.cuts[k].alpha)
@@ -675,7 +675,7 @@ cdef class DualState(WeightState):
         return 1
 
     cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil:
-        """What example i adds to the gap of the dual over the working sets alone, given its slopes d.
+        """Gap of the dual over the working set of example i alone, given its slopes d.
 
         With |w|^2 = sum alpha <w, psi>, primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
             linear       C xi - sum_k alpha_k d_k,
@@ -826,9 +826,9 @@ cdef class DualState(WeightState):
             s.total = box_of(s)
 
     cdef tuple sums(self, Py_ssize_t start, Py_ssize_t stop, float64_t[::1] exact, Py_ssize_t low):
-        """Of examples start .. stop - 1: ``(sum alpha psi, sum alpha b, sum r t^2)``, the first added to `exact`.
+        """Add sum alpha psi of examples start .. stop - 1 to `exact`, and return it with sum alpha b and sum r t^2.
 
-        If that is a window of w, it begins at `low`.
+        If `exact` is a window of w, it begins at `low`.
         """
         cdef Py_ssize_t i, k
         cdef WorkingSet* s

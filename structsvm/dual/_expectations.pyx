@@ -34,12 +34,12 @@ from structsvm.execution._stop cimport poll
 
 from structsvm.dual._weights import checked_array, copied, half_norm, put
 
-# What the moments of all examples may take; beyond this they are refused.
+# Most memory of the moments of all examples; beyond this they are refused.
 MAX_BYTES = 16 << 30
 
 cdef Py_ssize_t PIECE = 1 << 16     # moments between two polls
 
-# Of the first step of an output known in part.
+# The least length of the first step of an output known in part.
 cdef double LEAST_LENGTH = 0.01
 # Passes after which its least lengths fall as one over their number: they alone would keep w moving for ever.
 cdef double FREE_PASSES = 16.0
@@ -63,14 +63,14 @@ cdef class ExpectationState(WeightState):
     steps = frozenset({"corner_step"})
 
     cdef object base
-    cdef public double constant     # what does not depend on w
+    cdef public double constant     # the part that does not depend on w
     cdef const float64_t[::1] C
     cdef int64_t[::1] offsets       # where the moments of each example begin
     cdef float32_t[::1] moments
     cdef bint is_lent               # whether `get_state` has handed the moments out: the next step makes a copy
     cdef float64_t[::1] entropy     # h_i
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
-    cdef float64_t[::1] least           # of outputs known in part: least lengths of steps, 0 before the first; or empty
+    cdef float64_t[::1] least           # least lengths of steps of outputs known in part, 0 before the first; or empty
 
     def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, base=None):
         cdef Py_ssize_t i

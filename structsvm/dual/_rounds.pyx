@@ -119,7 +119,7 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
 
 
 def losses(Problem problem not None, weights, Py_ssize_t start=0, stop=None):
-    """What each of examples start .. stop - 1 adds to the log loss: float64 array."""
+    """Log loss of each of examples start .. stop - 1: float64 array."""
     cdef ndarray array = lent(problem, weights)
     cdef const void* w = array_data(array)
     cdef Py_ssize_t i, end = problem.n_samples if stop is None else stop

@@ -1,4 +1,4 @@
-"""What walks over the examples of a state; machines with steps of their own bring schedules of their own."""
+"""Schedules: walks over the examples of a state. Machines with steps of their own have schedules of their own."""
 
 from structsvm._typedefs cimport int64_t
 from structsvm.dual._state cimport State

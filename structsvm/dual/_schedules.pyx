@@ -27,7 +27,7 @@ cdef Py_ssize_t LONGEST_BLOCK = 64      # pieces of it: the first long one may f
 cdef double ETA = 1e-3
 
 
-# What `n_old` of SolveSchedule is multiplied by at most.
+# The greatest factor of `n_old` of SolveSchedule.
 cdef Py_ssize_t LARGEST_FACTOR = 50
 
 
@@ -302,8 +302,8 @@ cdef class FrankWolfeSchedule(Schedule):
 
     cdef int n_cached
     cdef bint gap_sampling, late
-    cdef SolveSchedule corrective   # of late passes; None: there are none
-    cdef double[::1] gaps       # what each example was last seen to add to the gap
+    cdef SolveSchedule corrective   # for late passes; None: there are none
+    cdef double[::1] gaps       # each example's part of the gap, as last seen
 
     def __init__(self, State state, *, int n_cached=0, bint gap_sampling=False, Py_ssize_t usual_passes=0):
         super().__init__(state, {"corner_step", "known_corner_step"} if n_cached > 0 else {"corner_step"})

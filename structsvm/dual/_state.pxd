@@ -1,4 +1,4 @@
-"""What a schedule drives: the point that training has reached, and the steps that move it."""
+"""The state that a schedule drives: the point that training has reached, and the steps that move it."""
 
 from structsvm._random cimport Random
 from structsvm._typedefs cimport int64_t

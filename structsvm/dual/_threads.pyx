@@ -91,7 +91,7 @@ cdef class Exchange:
     """The logs of `n_members` threads, and how far each thread has read in those of the others."""
 
     cdef readonly int n_members
-    cdef page** first           # of each log
+    cdef page** first           # the first page of each log
     cdef page** last
     cdef place* places          # [reader * n_members + writer]
     cdef tally* tallies
@@ -241,7 +241,7 @@ cdef void free_pages(page* p) noexcept nogil:
         p = following
 
 
-cdef class Part(DualState):
+cdef class ThreadPart(DualState):
     """One thread's part of a state: some examples and, of a dual, their alphas; and weights of its own.
 
     Parameters
@@ -266,7 +266,7 @@ cdef class Part(DualState):
     cdef Exchange exchange
     cdef int member
     cdef bint is_dual
-    cdef ndarray runs           # which `bounds` points into
+    cdef ndarray runs           # the array that `bounds` points into
     cdef const int64_t* bounds
     cdef Py_ssize_t n_runs
     cdef int64_t begun          # visits of the whole before this pass
@@ -275,12 +275,12 @@ cdef class Part(DualState):
     cdef double seen            # visits of the others in this pass, at the last look
     cdef double look_work       # and how much more it has to be
     cdef Py_ssize_t changed_last    # example
-    cdef double[::1] owed       # what has been added to its alphas and is not in the log yet; else 0
+    cdef double[::1] owed       # change of its alphas that is not in the log yet; else 0
     cdef object exact           # float64 weights, for `total`
 
     def __init__(self, Problem problem not None, const double[::1] C, WeightState whole not None,
                  Exchange exchange not None, int member, ndarray runs not None, visited, double work, *, seed=0):
-        self.whole, self.exchange, self.member = whole, exchange, member    # which `project` needs
+        self.whole, self.exchange, self.member = whole, exchange, member    # needed by `project`
         self.is_dual = isinstance(whole, DualState)
         super().__init__(problem, C, seed=seed)
         self.averaging, self.u = whole.averaging, whole.u
@@ -439,7 +439,7 @@ def gather(WeightState whole not None, parts, found=()):
     `found`: what each part's `total` has returned, with the vectors added to the first one; `DualState.settle` makes
     its weights of that.
     """
-    cdef Part part
+    cdef ThreadPart part
     cdef DualState dual = whole if isinstance(whole, DualState) else None
     if dual is not None:
         dual.n_cuts = dual.n_patterns = 0
@@ -468,7 +468,7 @@ def gather(WeightState whole not None, parts, found=()):
 
 
 def costs(Problem problem not None):
-    """What one visit of each example takes, by the problem's own count: array (n_samples,)."""
+    """Cost of one visit of each example, by the problem's own count: array (n_samples,)."""
     cdef Py_ssize_t i
     cdef double[::1] cost = np.empty(problem.n_samples)
     for i in range(problem.n_samples):

@@ -6,7 +6,7 @@ from structsvm.dual._state cimport State
 cdef enum Averaging:
     AVERAGE_NONE
     AVERAGE_UNIFORM     # the weights after every visit count the same
-    AVERAGE_LINEAR      # those after visit t count t times
+    AVERAGE_LINEAR      # the weights after visit t count t times
 
 
 # The sum of a[k] b[k] in one fixed order: a BLAS may use threads, and then the last bits depend on their number.

@@ -273,7 +273,7 @@ cdef class WeightState(State):
         self.n_projected = self.n_updates
 
     cdef double tick(self) noexcept nogil:
-        """What an update made now is multiplied by in the sum from which the average is taken.
+        """Factor of an update made now in the sum from which the average is taken.
 
         With t visits before this one, the weights w_s after visit s have the average
             1/T sum_s w_s   = w_T - u / T,             u = sum of updates, each times t,

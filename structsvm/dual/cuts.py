@@ -10,7 +10,7 @@ import numpy as np
 from structsvm.features.ranges import take_ranges
 from structsvm.shards.storage import in_file
 
-CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # of `DualState.get_state`
+CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # arrays of `DualState.get_state`
 
 
 def cuts_of(arrays: Any, start: int, stop: int) -> Any:

@@ -28,15 +28,15 @@ from structsvm.dual._dual import DualState
 from structsvm.dual._rounds import violations
 from structsvm.dual._threads import costs
 from structsvm.dual.cuts import CUTS, by_example, cuts_at, cuts_of, joined
-from structsvm.dual.members import Held, Member, Shard
+from structsvm.dual.members import Member, Shard, SharedWeights
 from structsvm.dual.parallel import Rounds
 from structsvm.dual.threads import equal_shares
 from structsvm.features.ranges import take_ranges
 from structsvm.shards.spread import is_ray
 from structsvm.shards.storage import in_file
 
-N_PARTS = 8  # of a worker's examples, if there are others: exchanges per pass
-FACTOR = 2.0  # of sigma, at most, after an exchange: it goes to where the line search would take the whole sum
+N_PARTS = 8  # parts of a worker's examples, if there are other workers: exchanges per pass
+FACTOR = 2.0  # largest change of sigma after an exchange: it goes to where the line search would take the whole sum
 # Rounds need fewer calls of the oracle than exchanges between many workers, and more of everything else: they are
 # chosen if a call, the mean over some groups of examples, takes longer than this.
 DEAR_SECONDS, N_TIMED = 1e-3, 5
@@ -56,7 +56,7 @@ class SharedState(DualState):
     averaging : see `DualState`; the average is over exchanges.
     solver : DualSolver
     n_threads : sequence of int
-        Of each worker.
+        One per worker.
     connect : callable
         Gives the members workers of their own, with `map`, `all_to_all` and `close` of
         `structsvm.shards.cluster.Cluster`.
@@ -103,7 +103,7 @@ class SharedState(DualState):
         self.n_parts = max(map(len, self.spans))
         self.sigma = float(len(self.members))
         self.is_averaged = averaging is not None
-        self.number = 0  # of the next exchange
+        self.number = 0  # the next exchange
         self.is_torn = False  # whether an exchange was cut short: some members may have taken its sum
         self.n_exchanged = self.n_lost = 0
         self.counts = [0, 0]
@@ -111,7 +111,7 @@ class SharedState(DualState):
         self.objective = self.norm = 0.0  # the dual; 1/2 |w|^2 when it was last recomputed
         self._deal(super().get_state())
 
-    # What steps on own working sets would count.
+    # Counts of steps on own working sets.
     n_cuts = property(lambda self: self.counts[0])
     n_patterns = property(lambda self: self.counts[1])
 
@@ -145,7 +145,7 @@ class SharedState(DualState):
         return self.map(function, shared, [rest] * len(self.members))
 
     def _all_to_all(self, first: Any, then: Any, *arguments: Any) -> Any:
-        """What `then` returns of what all members' `first` has returned. LostError unless each answers."""
+        """Call `first` on all members, then `then` with the results of all. LostError unless each answers."""
         if self.cluster is not None:
             return whole(self.cluster.all_to_all(first, then, arguments))
         return whole(self._map(then, self._map(first, None, *arguments), *arguments))
@@ -188,7 +188,7 @@ class SharedState(DualState):
     def recompute(self) -> float:
         """Recompute w and the dual objective from all alphas, and let the members have w."""
         while True:
-            self.number += 2  # which no member has
+            self.number += 2  # a number that no member has
             try:
                 found = self._all_to_all(Member.totals, Member.begin, self.number)[0]
             except LostError:
@@ -205,16 +205,16 @@ class SharedState(DualState):
     @property
     def weights(self) -> Any:
         """The last weights, read from the members: array (n_features,)."""
-        return self.read(Held())
+        return self.read(SharedWeights())
 
     def averaged(self) -> Any:
         return self.read(self.held_average())
 
-    def held_average(self) -> Held:
+    def held_average(self) -> SharedWeights:
         """The average as members have it."""
-        return Held(self.n_exchanged if self.is_averaged else 0)
+        return SharedWeights(self.n_exchanged if self.is_averaged else 0)
 
-    def read(self, w: Held) -> Any:
+    def read(self, w: SharedWeights) -> Any:
         """Weights that members have, some from each. LostError if none of them is left."""
         if self.cluster is None:
             self.recompute()
@@ -222,7 +222,7 @@ class SharedState(DualState):
         for start in range(0, len(found), READ):
             spans = list(pairwise(np.linspace(start, min(start + READ, len(found)), n + 1).astype(int).tolist()))
             left = set(range(n))
-            for turn in range(n):  # what a lost one had the next one has, too
+            for turn in range(n):  # the next member has the parts of a lost one, too
                 asked = [(k + turn) % n for k in range(n)]
                 for k, piece in zip(asked, self.map(Member.piece, w, [spans[k] for k in asked]), strict=True):
                     if piece is not None:
@@ -235,7 +235,7 @@ class SharedState(DualState):
         return found
 
     def half_norm(self, w: Any) -> Any:
-        if isinstance(w, Held):
+        if isinstance(w, SharedWeights):
             return whole(self._map(Member.half_norm, w))[0]
         return super().half_norm(w)
 
@@ -252,7 +252,7 @@ class SharedState(DualState):
         pass  # members have it
 
     def renew(self) -> None:
-        pass  # what was read belongs to who has it
+        pass  # each owner keeps its copies
 
     # ---- alphas --------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class SharedState(DualState):
 
 
 class MemberRounds(Rounds):
-    """Rounds of the oracle whose shards are the members' parts; weights may be `Held` by them."""
+    """Rounds of the oracle whose shards are the members' parts; weights may be `SharedWeights` by them."""
 
     def __init__(self, state: SharedState) -> None:
         super().__init__(state.problem)
@@ -330,18 +330,18 @@ class MemberRounds(Rounds):
 
 
 class ExchangeSchedule:
-    """What `structsvm.dual._schedules.Schedule` is to one thread.
+    """The counterpart of `structsvm.dual._schedules.Schedule` for several members.
 
     Parameters
     ----------
     state : SharedState
     alone : Schedule
-        That of one thread.
+        The schedule of one thread.
 
     Attributes
     ----------
     remark : str
-        What exchanges take, and how many there are therefore.
+        The cost of exchanges, and how many there are therefore.
     """
 
     def __init__(self, state: SharedState, alone: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a schedule goes through: groups of examples, section by section, or examples by what each adds to the gap."""
+"""The order of a schedule's visits: groups of examples, section by section, or examples by their parts of the gap."""
 
 from __future__ import annotations
 

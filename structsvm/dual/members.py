@@ -1,4 +1,4 @@
-"""What one of several workers that train one model owns: its examples, their alphas, and a copy of w.
+"""The examples, their alphas and the copy of w that one of several workers owns while they train one model.
 
 From the same w each of K workers solves its part of the dual as if the others would step likewise: for the change
 A d of w that a change d of its alphas makes, it maximises
@@ -25,13 +25,13 @@ from structsvm.dual._weights import add_sparse, half_norm, sum_up
 from structsvm.dual.cuts import CUTS, mixed, scaled
 from structsvm.dual.parallel import parallel_map
 
-# Of the rise along a sum its end has 2 b - 1 over b^2 if it is highest at b: 0.99, and alphas need not be mixed.
+# The rise along a sum that is highest at b is, at its end, (2 b - 1) / b^2 of it: 0.99, and alphas need not be mixed.
 NEARLY = 0.9
 PIECE = 1 << 16  # weights that stay in the cache
 
 
 @dataclass(frozen=True)
-class Held:
+class SharedWeights:
     """Weights that all members have: the last ones or, of the last `over` exchanges, the average."""
 
     over: int = 0
@@ -60,7 +60,7 @@ class Shard:
 
 
 class Member:
-    """What a worker owns.
+    """The share of a worker in the training of one model.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ class Member:
         self.w: Any = None
         self.work: Any = None
         self.average_sum: Any = None
-        self.average: Any = None  # what `held` has made of it
-        self.number: Any = None  # of the exchange that comes next; None: w is not known
+        self.average: Any = None  # the average made by `held`
+        self.number: Any = None  # the exchange that comes next; None: w is not known
         self.before: Any = None  # by part, the cuts before an exchange whose sum has not been taken
         self.states: dict[int, tuple[DualState, float, Any]] = {}
 
@@ -141,7 +141,7 @@ class Member:
         self.before, self.average = {part: self.cuts[part] for part in parts}, None
         for part in parts:
             state = self.state_of(part, sigma)
-            del self.states[part]  # which has other alphas soon
+            del self.states[part]  # its alphas are about to change
             n_argmax -= state.n_argmax
             schedule = self.solver.schedule_of(state, None, sigma * self.C[part], self.n_threads)
             schedule.start_pass(n_before)
@@ -193,7 +193,7 @@ class Member:
         return best, share * (slope - 0.5 * share * curvature), sum(calls), max(seconds), n_bytes
 
     def _sums(self, part: int, cuts: Any) -> Any:
-        """Of a part: the sum of alpha b, and that of alpha by example."""
+        """The sum of alpha b of a part, and the sum of alpha per example."""
         alpha = cuts["cut_numbers"][:, 0]
         total = np.bincount(cuts["cut_example"], alpha, len(self.C[part]))
         return float(alpha @ cuts["cut_numbers"][:, 1]), total
@@ -249,8 +249,8 @@ class Member:
 
     def held(self, w: Any) -> Any:
         """The weights that are meant, or given; None if this is a copy without them."""
-        if not isinstance(w, Held) or self.w is None or not w.over or self.average_sum is None:
-            return self.w if isinstance(w, Held) else w
+        if not isinstance(w, SharedWeights) or self.w is None or not w.over or self.average_sum is None:
+            return self.w if isinstance(w, SharedWeights) else w
         if self.average is None:
             self.average = self.average_sum / self.w.dtype.type(-0.5 * w.over * (w.over + 1.0))
             self.average += self.w

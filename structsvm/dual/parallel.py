@@ -142,14 +142,14 @@ class Rounds:
 
     def __init__(self, problem: Any, n_jobs: int | None = None) -> None:
         self.problem, self.n_jobs = problem, n_jobs
-        self.copies = [problem]  # of the whole problem, each with scratch memory of its own: one per thread
+        self.copies = [problem]  # copies of the whole problem, each with scratch memory of its own: one per thread
         self._client: Any = None
         self._cluster: Any = None
         self._is_alone: bool | None = None
 
     @cached_property
     def bounds(self) -> Any:
-        """Those of the shards."""
+        """Bounds of the shards."""
         return cut_points(self.problem.n_samples, self.problem.groups)
 
     @cached_property

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._dual import DualState
-from structsvm.dual._threads import Exchange, Part, costs, gather
+from structsvm.dual._threads import Exchange, ThreadPart, costs, gather
 from structsvm.dual.parallel import parallel_map
 
-# Of a slice: at its end the threads wait for each other.
+# The shortest slice: at its end the threads wait for each other.
 LEAST_SECONDS = 0.5
 # Runs of examples that a thread gets, if there are enough.
 RUNS = 256
 
 
 class ThreadedSchedule:
-    """What `structsvm.dual._schedules.Schedule` is to one thread.
+    """The counterpart of `structsvm.dual._schedules.Schedule` for several threads.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ThreadedSchedule:
         words = state.random_words()
         self.problems = [problem] + [problem.shard(0, problem.n_samples) for _ in range(1, n)]
         self.parts = [
-            Part(
+            ThreadPart(
                 *(own, C, state, self.exchange, k),
                 runs[k::n].copy(),
                 np.concatenate(visited[k::n]),

@@ -1,4 +1,4 @@
-"""Which instruction set the kernels use: the processor's best, or that of ``STRUCTSVM_KERNELS``.
+"""The instruction set of the kernels: the processor's best, or the one that ``STRUCTSVM_KERNELS`` names.
 
 The variable is read once, when the first kernel is imported.
 """

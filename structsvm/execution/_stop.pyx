@@ -92,7 +92,7 @@ cdef class Job:
     """
 
     cdef stop_flag flag
-    cdef object above       # what `flag.above` belongs to
+    cdef object above       # the owner of `flag.above`
 
     def __cinit__(self):
         self.flag.set, self.flag.above, self.flag.owner = 0, stop_job, <void*>self

@@ -1,4 +1,4 @@
-# What the encoders of users' data share: a hash, buffers that grow, interned strings.
+# Shared by the encoders of users' data: a hash, buffers that grow, interned strings.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc

@@ -55,7 +55,7 @@ cdef class TemplateTable:
     cdef uint64_t *sizes
     cdef Stage *stages
     cdef readonly int64_t n
-    # Of every feature met while growing: occurrences, first token, tuple.
+    # Occurrences, first token and tuple of every feature met while growing.
     cdef int64_t *counts
     cdef int64_t *firsts
     cdef int32_t *codes
@@ -273,7 +273,7 @@ cdef struct Column:
     int64_t n_strings
     const int64_t *codes
     int64_t width
-    const char *ids             # of tokens, so many bytes apart
+    const char *ids             # bytes of each token's text, so many apart
     int64_t step
 
 
@@ -341,7 +341,7 @@ cdef class TemplateReader:
         cdef int status = 0
         cdef ndarray rows, its
         cdef Column *columns = <Column *>calloc(n_columns + 1, sizeof(Column))
-        # Of each column the row of each token, of each source its codes.
+        # The row of each token in each column, and its codes in each source.
         cdef int64_t size = BLOCK + self.left + self.right
         cdef int64_t *room = <int64_t *>malloc((self.n_sources + 1) * size * sizeof(int64_t))
         cdef const int64_t **places = <const int64_t **>calloc(self.n_items + 1, sizeof(int64_t *))
@@ -396,7 +396,7 @@ cdef class TemplateReader:
         """Up to BLOCK tokens from t on of the sequence first .. last - 1. 0, -1 memory, -2 many, -3 a bad id."""
         cdef int64_t n = min(<int64_t>BLOCK, last - t), size = n + self.left + self.right, i, p, k
         cdef int64_t n_templates = self.n_templates, column = -1, x, j
-        cdef int64_t *rows = room       # of a token outside the sequence: -1 - its code
+        cdef int64_t *rows = room       # row of a token outside the sequence: -1 - its code
         cdef int64_t *to = room
         cdef const int64_t *source
         cdef int status

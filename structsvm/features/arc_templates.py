@@ -17,8 +17,8 @@ _PART = re.compile(r"([hmb])([+-][1-9])?\.(\w+)")
 _DISTANCE = {"dir": 1, "dist": 2}
 
 
-class Template(NamedTuple):
-    """What one template sees: (offset, column) of the head and of the word below, a distance, a column in between."""
+class ArcTemplate(NamedTuple):
+    """A template: (offset, column) of the head and of the word below, a distance, a column in between."""
 
     head: tuple[tuple[int, int], ...]
     below: tuple[tuple[int, int], ...]
@@ -96,7 +96,7 @@ class ArcTemplates:
         self.n_codes = len(self.columns) + sum(self.vectors.values())
         of_vectors: list[tuple[int, ...]] = []
         of_arcs = sorted((self._read(text) for text in self.arcs), key=lambda t: t.between >= 0)
-        kinds: tuple[list[Template], list[Template], list[Template]] = ([], [], [])
+        kinds: tuple[list[ArcTemplate], list[ArcTemplate], list[ArcTemplate]] = ([], [], [])
         for text in self.labels:
             seen = self._read_vector(text)
             if seen is not None:
@@ -117,7 +117,7 @@ class ArcTemplates:
         every = [*of_arcs, *kinds[0], *kinds[1], *kinds[2]]
         self.sizes = (len(of_arcs), *map(len, kinds))
         self.width = -(-max(len(every), 1) // LANES) * LANES
-        every += [Template((), (), 0, -1)] * (self.width - len(every))
+        every += [ArcTemplate((), (), 0, -1)] * (self.width - len(every))
         self.arrays: dict[str, NDArray[np.int32]] = {
             "distance": np.array([one.distance for one in every], dtype=np.int32),
             "between": np.array([one.between for one in every], dtype=np.int32),
@@ -128,9 +128,10 @@ class ArcTemplates:
             self.arrays["vectors"] = np.array(of_vectors, dtype=np.int32)
 
     def _read_vector(self, text: str) -> tuple[int, ...] | None:
-        """What a template of vectors sees, None of another one.
+        """Parse a template of vectors; None if `text` is another one.
 
-        Whether the head, the offset, the first number among the codes, how many, and whether each direction has rows.
+        Returns whether it sees the head, the offset, the first number among the codes, how many, and whether each
+        direction has rows.
         """
         parts = text.split()
         found = [part for part in map(_PART.fullmatch, parts) if part and part[3] in self.vectors]
@@ -143,7 +144,7 @@ class ArcTemplates:
         first = len(self.columns) + sum(list(self.vectors.values())[:before])
         return side == "h", int(offset or 0), first, self.vectors[name], "dir" in parts
 
-    def _read(self, text: str) -> Template:
+    def _read(self, text: str) -> ArcTemplate:
         head: list[tuple[int, int]] = []
         below: list[tuple[int, int]] = []
         distance, between = 0, -1
@@ -165,11 +166,11 @@ class ArcTemplates:
                 (head if found[1] == "h" else below).append(seen)
         if not head and not below and between < 0 and not distance:
             raise ValueError(f"template {text!r}: it sees nothing")
-        return Template(tuple(head), tuple(below), distance, between)
+        return ArcTemplate(tuple(head), tuple(below), distance, between)
 
 
 class PairTemplate(NamedTuple):
-    """What a template of pairs sees: (offset, column) of each of its words; bits for labels and sides."""
+    """A template of pairs: (offset, column) of each of its words; bits for labels and sides."""
 
     words: tuple[tuple[tuple[int, int], ...], ...]
     sees: int

@@ -84,7 +84,7 @@ class DenseRows:
         return Tokens(np.arange(n + 1), indptr, indices, None if ones else values, self.n_features)
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
-        """That of `tokens`."""
+        """The fingerprint of `tokens`."""
         return self.tokens().fingerprint(labels)
 
 

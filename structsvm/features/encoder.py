@@ -260,7 +260,7 @@ class FeatureEncoder:
                 raise ValueError("X contains no sequences")
             return self._nothing()
         first = list(first) if isinstance(first, Iterator) else first
-        if fit and isinstance(first, (list, tuple)) and not first:  # which does not say what tokens are
+        if fit and isinstance(first, (list, tuple)) and not first:  # an empty list does not say how tokens are given
             raise ValueError("sequence 0 is empty")
         sequences = chain([first], iterator)
         if is_numeric(first) or (self.kind == "numeric" and isinstance(first, (list, tuple)) and not first):

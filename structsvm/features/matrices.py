@@ -33,7 +33,7 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
     buffer = TokenBuffer()
     whole: list[NDArray[np.float32]] = []  # while there are no zeros: the rows themselves are the values
     for s, sequence in enumerate(sequences):
-        if isinstance(sequence, (list, tuple)) and not sequence:  # of no width
+        if isinstance(sequence, (list, tuple)) and not sequence:  # its width is unknown
             sequence = np.zeros((0, width or 0))
         (_, d), rows, add = _numeric_rows(sequence, s)
         if width is None:

@@ -36,7 +36,7 @@ def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
 
 
 def name_of(source: Any) -> str:
-    """What messages call a source."""
+    """Name of a source in messages."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "<lines>"))
 
 
@@ -82,7 +82,7 @@ def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[by
                 yield block, math.inf
             return
         counted = _Counted(file)
-        unfolding_limit(0)  # what is wrong with it is not wrong with the data
+        unfolding_limit(0)  # outside the block below: its errors are not faults of the data
         with _undamaged(kind, name), importlib.import_module(module).open(counted) as unfolded:
             while block := unfolded.read(BLOCK):
                 yield block, unfolding_limit(counted.n)
@@ -196,7 +196,7 @@ def _undamaged(kind: str, name: str) -> Iterator[None]:
 
 
 def _blocks(unfold: Any, data: bytes) -> Iterator[bytes]:
-    """What compressed data unfold to, a piece at a time."""
+    """Unfold compressed data, a piece at a time."""
     with unfold(io.BytesIO(data)) as file:
         while block := file.read(BLOCK):
             yield block

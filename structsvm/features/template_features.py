@@ -107,7 +107,7 @@ class TemplateEncoder:
         return {}
 
     def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
-        """What reads features, what codes strings, and the order in which features of a token nearly ascend."""
+        """A reader of features, a coder of strings, and the order in which features of a token nearly ascend."""
         raise NotImplementedError
 
     def prepare(self) -> tuple[TemplateReader, list[CodesOfStrings], NDArray[np.int32]]:
@@ -288,7 +288,7 @@ class _Met:
     ----------
     layout : TemplateLayout
     vocabularies : sequence of Vocabulary
-        Those of the columns.
+        Vocabularies of the columns.
 
     Attributes
     ----------
@@ -382,7 +382,7 @@ def merged(layout: TemplateLayout, parts: Sequence[Counts]) -> Counts:
             for k, source in enumerate(space):
                 own[:, k] = new_codes[source][p][own[:, k]]
         all_codes = np.concatenate(codes)
-        number = np.zeros(len(all_codes), dtype=np.int64)  # of the codes so far: at most as many as features
+        number = np.zeros(len(all_codes), dtype=np.int64)  # numbers of the codes so far: at most as many as features
         for k, source in enumerate(space):
             number = number * (len(strings[source]) + len(margin)) + all_codes[:, k]
             number = np.unique(number, return_inverse=True)[1]

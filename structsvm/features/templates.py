@@ -77,7 +77,7 @@ class Template:
 
     @property
     def space(self) -> tuple[Any, ...]:
-        """What the feature's name depends on. Templates of one space share features."""
+        """The parts that the feature's name depends on. Templates of one space share features."""
         return self.literals, tuple((item.function, item.column) for item in self.items)
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     Returns
     -------
     templates : list of Template
-        Those of features: a ``B`` without ``%x`` is not among them.
+        Templates of features: a ``B`` without ``%x`` is not among them.
     bigram : bool
         Whether a line begins with ``B``: pairs of neighbouring labels have weights.
 
@@ -437,7 +437,7 @@ class TemplateLayout:
     def reader(
         self, tables: list[TemplateTable], seeds: Any = None, boundaries: Any = None, bits: int = 0
     ) -> TemplateReader:
-        """What finds the features: in a table per space; or hashed, from the hashes of templates and boundaries."""
+        """The reader of features: from a table per space; or hashed, from the hashes of templates and boundaries."""
         n = len(self.templates)
         starts = np.cumsum([0, *(len(template.items) for template in self.templates)], dtype=np.int32)
         items = [

@@ -1,4 +1,4 @@
-"""What templates see of words: codes of strings, shapes of forms, columns of the user's, vectors and their clusters."""
+"""Columns that templates see of words: codes of strings, shapes of forms, the user's, vectors and their clusters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from structsvm.stored_values import Count, Field, Stored, Value
 
 LONGEST_SHAPE = 6
-MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # of the user's own
-# What a user's callable makes of a sentence: of each word a value, or one per column. Values are str or 1-D arrays.
+MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # limits of the user's own columns
+# The result of a user's callable for a sentence: per word a value, or one per column. Values are str or 1-D arrays.
 OwnFeatures = Callable[[list[str]], Sequence[Any]]
 
 
@@ -155,7 +155,7 @@ class WordVectors:
     Parameters
     ----------
     vectors : mapping of str to ndarray of shape (n_dimensions,)
-        Of a word, or of its lower case. Other words have zeros.
+        From a word, or its lower case, to its vector. Other words have zeros.
     length : float or None, default=1.0
         Vectors are multiplied so that the mean of their squared lengths is the square of this: an attribute counts 1.
         None: they stay as they are.
@@ -197,11 +197,11 @@ class VectorClusters:
     Parameters
     ----------
     vectors : mapping of str to ndarray of shape (n_dimensions,)
-        Of a word, or of its lower case.
+        From a word, or its lower case, to its vector.
     sizes : sequence of int, default=(16, 64, 256)
         Numbers of clusters: an attribute each.
     random_state : int, default=0
-        Of `sklearn.cluster.MiniBatchKMeans`, on vectors of length 1.
+        Seed of `sklearn.cluster.MiniBatchKMeans`, on vectors of length 1.
 
     Examples
     --------

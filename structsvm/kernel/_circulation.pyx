@@ -180,7 +180,7 @@ cdef class Circulation:
         return 1.0 - F[c, i] + F[k, i] - (self.b[c] - self.b[k])
 
     cdef double sort_arcs(self, const double[:, ::1] F) noexcept nogil:
-        """What the full arcs leave for the free ones to do, and the capacity of these; returns the dual objective."""
+        """Find what the full arcs leave for the free ones to do, and the capacity of these; return the dual."""
         cdef Py_ssize_t c, k, i
         cdef double d, full, free, objective = 0.0
         self.lack[:] = self.supply

@@ -110,7 +110,7 @@ cdef class Arcs:
     # ---- arcs -----------------------------------------------------------------------------------
 
     cdef inline double slope(self, Py_ssize_t u, Py_ssize_t v) noexcept nogil:
-        """Of the steepest arc u -> v."""
+        """Slope of the steepest arc u -> v."""
         return fmax(self.up[u, v].slope, -self.down[v, u].slope)
 
     cdef double steepest_arc(self) noexcept nogil:

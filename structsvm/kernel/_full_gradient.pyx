@@ -52,7 +52,7 @@ cdef class FullGradient(State):
     cdef double[:, ::1] beta        # (n_labels, n_samples)
     cdef double[:, ::1] g
     cdef double[::1] target         # scratch, by label
-    cdef const int64_t* order       # of the pass
+    cdef const int64_t* order       # the order of the pass
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at              # how much of it has been seen
 

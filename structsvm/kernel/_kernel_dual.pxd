@@ -21,7 +21,7 @@ cdef class KernelDual(State):
     cdef double[::1] score                  # S(x, y)
     cdef double[::1] slope                  # g(y)
     cdef double[::1] beta
-    cdef double[::1] change                 # of beta
+    cdef double[::1] change                 # the step of beta
     cdef double[::1] factor                 # M change
     cdef int32_t[::1] touched               # labels whose beta has changed
     cdef Py_ssize_t n_touched

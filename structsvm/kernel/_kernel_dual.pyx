@@ -451,7 +451,7 @@ cdef class KernelDual(State):
 
     cdef double gain(self, Py_ssize_t slot, int32_t a, int32_t at_a, int32_t b, int32_t at_b,
                      bint* removes) noexcept nogil:
-        """What the step between two vectors of a pattern gains, and whether one of them vanishes by it."""
+        """Gain of the step between two vectors of a pattern, and whether one of them vanishes by it."""
         cdef ClassVectors* plus = &self.vectors.classes[a]
         cdef double slope = plus.g[at_a] - self.vectors.classes[b].g[at_b], room, curvature, amount
         if slope < 0.0:
@@ -529,7 +529,7 @@ cdef class KernelDual(State):
         return 0
 
     cdef void account(self, int64_t i, const float* row, double* values) noexcept nogil:
-        """What example i adds to sum C xi, - sum Delta beta, and 1/2 |w|^2."""
+        """Add example i's terms of sum C xi, - sum Delta beta and 1/2 |w|^2 to `values`."""
         cdef Py_ssize_t label, k, slot = self.cache.slot[i]
         cdef PatternVectors* p
         cdef int32_t true = self.y[i]

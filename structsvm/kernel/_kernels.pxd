@@ -47,7 +47,7 @@ cdef class Rows:
     cdef readonly bint is_sparse
     cdef readonly bint is_single        # float32
     cdef object norms                   # |x|^2 of the rows, once asked for
-    cdef object parts                   # what the pointers below point into
+    cdef object parts                   # the arrays that the pointers below point into
     cdef const void* values
     cdef const int64_t* indptr
     cdef const int32_t* indices
@@ -86,7 +86,7 @@ cdef class Gram:
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_rows
     cdef public int64_t n_values
-    cdef readonly double cost           # of a value, in updates of a stored gradient
+    cdef readonly double cost           # cost of a value, in updates of a stored gradient
 
     cdef int c_block(self, const int64_t* ia, Py_ssize_t n, const int64_t* ib, Py_ssize_t m, float* out,
                      Py_ssize_t stride) except -1 nogil

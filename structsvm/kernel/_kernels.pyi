@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 
 KERNELS: Mapping[str, int]
 
-def row_numbers(numbers: ArrayLike, n: int) -> NDArray[np.int64]: ...
+def row_indices(indices: ArrayLike, n: int) -> NDArray[np.int64]: ...
 
 class Rows:
     @property

@@ -76,12 +76,12 @@ cdef int check_finite(const int64_t* ia, Py_ssize_t n, const int64_t* ib, Py_ssi
     return 0
 
 
-def row_numbers(numbers, n):
+def row_indices(indices, n):
     """Indices of rows as int64 array; IndexError unless they are in 0 .. n - 1."""
-    numbers = np.ascontiguousarray(numbers, dtype=np.int64)
-    if numbers.size and not 0 <= numbers.min() <= numbers.max() < n:
-        raise IndexError(f"numbers of rows must be from 0 to {n - 1}, got {numbers.min()} to {numbers.max()}")
-    return numbers
+    indices = np.ascontiguousarray(indices, dtype=np.int64)
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
+        raise IndexError(f"row indices must be from 0 to {n - 1}, got {indices.min()} to {indices.max()}")
+    return indices
 
 
 cdef class Rows:
@@ -157,7 +157,7 @@ cdef class Rows:
 
 
 cdef const products* chosen_products() noexcept:
-    """Those of the instruction set in use: linked into this module alone."""
+    """Products of the instruction set in use: linked into this module alone."""
     return products_of(kernel_set())
 
 
@@ -201,8 +201,8 @@ cdef class Kernel:
         -------
         ndarray of shape (len(ia), len(ib)), float32
         """
-        cdef const int64_t[::1] p = row_numbers(ia, a.n_rows)
-        cdef const int64_t[::1] q = row_numbers(ib, a.n_features if self.function == KERNEL_PRECOMPUTED else b.n_rows)
+        cdef const int64_t[::1] p = row_indices(ia, a.n_rows)
+        cdef const int64_t[::1] q = row_indices(ib, a.n_features if self.function == KERNEL_PRECOMPUTED else b.n_rows)
         cdef ndarray out = np.empty((p.shape[0], q.shape[0]), dtype=np.float32)
         cdef Kernel own = rebuild(self.name, self.gamma, self.degree, self.coef0)   # with scratch memory of its own
         self.check(a, b)

@@ -9,7 +9,7 @@ cdef class RowCache:
     cdef readonly Py_ssize_t n_members
     cdef readonly int64_t n_asked   # rows of members asked for
     cdef readonly int64_t n_missed  # rows that were not there and have been computed
-    cdef readonly int64_t n_blocks  # of fresh examples
+    cdef readonly int64_t n_blocks  # blocks of fresh examples
     cdef readonly int64_t n_alone   # fresh examples whose row was computed alone
     cdef int64_t[::1] member        # (n_members used) slot -> example
     cdef int64_t[::1] slot          # (n,) example -> slot, or -1
@@ -17,7 +17,7 @@ cdef class RowCache:
 
     cdef object memory
     cdef float* buffer              # n_places rows of `width` values: row p at buffer + p * width
-    cdef Py_ssize_t size            # of the buffer, in values
+    cdef Py_ssize_t size            # length of the buffer, in values
     cdef Py_ssize_t width
     cdef Py_ssize_t n_places
     cdef Py_ssize_t n_taken         # places that have been taken; the free ones among them are listed in `free`

@@ -20,7 +20,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport int64_t
 from structsvm.kernel._kernels cimport Gram
 
-from structsvm.kernel._kernels import row_numbers
+from structsvm.kernel._kernels import row_indices
 
 # Fresh examples in a block, and rows that one product computes again.
 cdef Py_ssize_t BLOCK = 64
@@ -134,7 +134,7 @@ cdef class RowCache:
 
     def rows(self, slots):
         """Rows of members, in the requested order: float32 array (len(slots), n_members)."""
-        cdef const int64_t[::1] wanted = row_numbers(slots, self.n_members)
+        cdef const int64_t[::1] wanted = row_indices(slots, self.n_members)
         cdef Py_ssize_t k, n = wanted.shape[0]
         cdef ndarray out = np.empty((n, self.n_members), dtype=np.float32)
         for k in range(n):
@@ -183,7 +183,7 @@ cdef class RowCache:
 
     def restart(self, members):
         """Make these examples the members, in slots of this order; nothing but their diagonal is computed."""
-        cdef const int64_t[::1] examples = row_numbers(members, self.gram.n_rows)
+        cdef const int64_t[::1] examples = row_indices(members, self.gram.n_rows)
         cdef Py_ssize_t s
         cdef float value
         if np.bincount(examples, minlength=1).max() > 1:

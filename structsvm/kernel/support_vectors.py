@@ -1,4 +1,4 @@
-"""What a kernel machine has learnt: the coefficients of its support vectors."""
+"""The coefficients of the support vectors that a kernel machine has learnt."""
 
 from __future__ import annotations
 

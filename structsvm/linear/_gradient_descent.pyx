@@ -79,7 +79,7 @@ cdef double LEAST_OFTEN = 16.0
 
 # B is this over the estimated curvature, and at least this share of 1 / lambda (algorithm 8, line 8).
 cdef double SCALE = 8.0
-cdef double LEAST = 1e-2
+cdef double LEAST_STEP = 1e-2
 
 # The power of the gain's decay where weights are averaged (Bottou 2010).
 cdef double AVERAGED_POWER = 0.75
@@ -174,12 +174,12 @@ cdef class GradientDescent(State):
     cdef Loss loss
     cdef Method method
     cdef bint intercept, average, estimate
-    cdef Py_ssize_t width               # of the weights of a machine
+    cdef Py_ssize_t width               # weights of a machine
     cdef Py_ssize_t due                 # visits since the last regularisation step
     cdef double r
     cdef int32_t[::1] y
     cdef double[::1] weight
-    cdef object arrays                  # what the pointers below point into
+    cdef object arrays                  # the arrays that the pointers below point into
     cdef void* w                        # (n_machines, width)
     cdef void* h
     cdef void* B
@@ -188,7 +188,7 @@ cdef class GradientDescent(State):
     cdef const int64_t* order
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at
-    cdef readonly int64_t work      # of a visit, in the units of `poll`
+    cdef readonly int64_t work      # work of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", method="sgdqn", bint intercept=True, bint average=False,
@@ -360,7 +360,7 @@ cdef class GradientDescent(State):
         """B from the curvatures."""
         h = self.arrays[1].astype(np.float64)
         most = 1.0 / self.ridge
-        self.arrays[2][:] = np.clip(SCALE / np.maximum(h, SCALE * self.ridge), LEAST * most, most) \
+        self.arrays[2][:] = np.clip(SCALE / np.maximum(h, SCALE * self.ridge), LEAST_STEP * most, most) \
             if self.method == SGDQN else most
 
     @property
@@ -418,7 +418,7 @@ cdef void curve(GradientDescent m, Py_ssize_t i, real* h, real* B, double c, dou
     """h_k += rate (lambda + c x_k^2 - h_k); B = SCALE / h, bounded."""
     cdef Py_ssize_t k, d = m.rows.n_features
     cdef int64_t e
-    cdef double least = LEAST / m.ridge, most = 1.0 / m.ridge
+    cdef double least = LEAST_STEP / m.ridge, most = 1.0 / m.ridge
     cdef const real* values = <const real*>m.rows.values
     if m.rows.is_sparse:
         for k in range(d):
@@ -439,7 +439,7 @@ cdef void average_ratios(GradientDescent m, Py_ssize_t i, real* B, double p, dou
     """Equation 3.7: B_k += rate ((lambda + p / B_k)^-1 - B_k), and (lambda^-1 - B_k) where x_k is 0; bounded."""
     cdef Py_ssize_t k, d = m.rows.n_features
     cdef int64_t e = 0, end = d
-    cdef double least = LEAST / m.ridge, ratio
+    cdef double least = LEAST_STEP / m.ridge, ratio
     cdef const real* values = <const real*>m.rows.values + (0 if m.rows.is_sparse else i * d)
     if m.rows.is_sparse:
         e, end = m.rows.indptr[i], m.rows.indptr[i + 1]

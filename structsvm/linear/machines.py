@@ -33,7 +33,7 @@ def parts_of(state: GradientDescent, n: int, n_visits: int, make: Callable[..., 
 
 
 class MachineSchedule:
-    """What `SubgradientSchedule` is to one thread.
+    """The counterpart of `SubgradientSchedule` for several threads.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from structsvm.metrics._labels import LabelScore, LabelSequences, check_sequence
 
 @dataclass(frozen=True)
 class ChunkScores:
-    """What conlleval prints, as numbers; returned by :func:`chunk_scores`.
+    """Scores of chunks as conlleval prints them, as numbers; returned by :func:`chunk_scores`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all metrics share: pairs of true and predicted outputs, what -1 means, and ratios of counts."""
+"""Pairs of true and predicted outputs, the meaning of -1, and ratios of counts, for all metrics."""
 
 from __future__ import annotations
 

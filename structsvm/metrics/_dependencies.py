@@ -37,7 +37,7 @@ Arcs = Sequence[tuple[int, str]]
 
 @dataclass(frozen=True)
 class DependencyScores:
-    """What the official evaluation prints, as fractions; returned by :func:`dependency_scores`.
+    """Scores of trees as the official evaluation prints them, as fractions; returned by :func:`dependency_scores`.
 
     Attributes
     ----------

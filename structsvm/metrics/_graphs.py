@@ -98,7 +98,7 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[
     order = list(either)
     try:
         order.sort()
-    except TypeError:  # of several types
+    except TypeError:  # values of several types
         order.sort(key=repr)
     jaccard = {label: both[label] / either[label] for label in order}
     right = sum(both.values())

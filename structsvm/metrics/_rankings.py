@@ -26,7 +26,7 @@ class RankingScores:
     ndcg : float
         Normalised discounted cumulative gain of whole rankings.
     ndcg_at : dict of float
-        Of the first k places, by k.
+        Mean NDCG of the first k places, by k.
     map : float
         Mean average precision; grades > 0 are relevant.
     pairs : float
@@ -174,7 +174,7 @@ def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """
     grades, scores = checked(y_true, y_score)
     order, _, lengths = ranked(scores)
-    place = np.repeat(np.arange(len(lengths)), lengths)  # of the best 0; of equal scores the same
+    place = np.repeat(np.arange(len(lengths)), lengths)  # 0 for the best; equal scores share a place
     n_right = n_pairs = 0.0
     in_order = grades[order]
     for grade in np.unique(grades)[1:].tolist():

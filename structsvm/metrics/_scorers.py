@@ -28,7 +28,7 @@ class Scorer:
     ----------
     name : str
     metric : callable
-        Of true and predicted outputs.
+        A function of true and predicted outputs.
     part : str
         The attribute of the metric's result; "": the result itself.
     of_estimator : str

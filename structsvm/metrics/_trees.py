@@ -10,14 +10,14 @@ from itertools import accumulate
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.trees import Tree, as_tree
 
-# Of EVALB's parameter files COLLINS.prm and new.prm, with the usual names of an outermost node.
+# The lists in EVALB's parameter files COLLINS.prm and new.prm, with the usual names of an outermost node.
 EVALB_DELETED = frozenset({"TOP", "ROOT", "S1", "", "-NONE-", ",", ":", "``", "''", ".", "?", "!"})
 EVALB_EQUAL = (("ADVP", "PRT"),)
 
 
 @dataclass(frozen=True)
 class BracketScores:
-    """What EVALB prints, as numbers; returned by :func:`bracket_scores`.
+    """Scores of brackets as EVALB prints them, as numbers; returned by :func:`bracket_scores`.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ class CalibrationDisplay:
         confidence, right, n_bins : as for `structsvm.metrics.calibration_scores`
         name : str, optional
         ax : matplotlib.axes.Axes, optional
-            Those of another display put both curves into one diagram.
+            The axes of another display put both curves into one diagram.
         **kw
             Arguments of matplotlib's ``plot``.
 

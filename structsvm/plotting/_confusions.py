@@ -76,7 +76,7 @@ class ConfusionDisplay:
         Parameters
         ----------
         y_true, y_pred : list of (list, array of any shape, or dict by node, of labels); or list of label
-            Of equal lengths.
+            Both of one length.
         labels : sequence of labels, optional
             Rows and columns to show, in this order; by default all labels, the most frequent in ``y_true`` first.
             Tokens with another label are left out.

@@ -1,4 +1,4 @@
-"""What the displays share: axes, colours, names along axes, heat maps."""
+"""Axes, colours, names along axes and heat maps, for all displays."""
 
 from __future__ import annotations
 

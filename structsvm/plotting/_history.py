@@ -77,9 +77,9 @@ class HistoryDisplay:
         results : dict of str to Result, or to fitted estimator
             Names are the labels of the lines.
         x : {"seconds", "n_argmax", "n_iter"}
-            What they are drawn against: training time, calls of the oracle, passes.
+            The horizontal axis: training time, calls of the oracle, passes.
         colors : dict of str to color, optional
-            Of some lines or all.
+            Colours of some lines or all.
         ax : matplotlib.axes.Axes, optional
         line : dict
             Further arguments of each ``ax.plot``.

@@ -1,4 +1,4 @@
-"""What training sets in files have in common: encoded examples, the ids of their labels, an index, bounds of shards."""
+"""Training sets in files: encoded examples, the ids of their labels, an index, bounds of shards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BOUNDS = {
 }
 
 DEFAULT_MEMORY = 2**28
-TOKEN_BYTES = 500  # what a token takes while it is counted or encoded
+TOKEN_BYTES = 500  # room of a token while it is counted or encoded
 MOST = 2**60  # bytes, or entries of a file
 PIECE = 1 << 20  # entries of a file that are copied at once
 
@@ -123,7 +123,7 @@ class Shards(ABC):
 
     @classmethod
     def _join(
-        cls, folder: Path, parts: Sequence[Part], meta: Any, arrays: Any, max_memory: int, each: Any = here
+        cls, folder: Path, parts: Sequence[EncodedPart], meta: Any, arrays: Any, max_memory: int, each: Any = here
     ) -> None:
         """Put encoded parts into the files of a folder, one after the other, and write the index at last.
 
@@ -177,7 +177,7 @@ def _in_files(
     )
 
 
-class Part(NamedTuple):
+class EncodedPart(NamedTuple):
     """Encoded examples in the files of a folder of their own.
 
     Attributes
@@ -193,7 +193,7 @@ class Part(NamedTuple):
     has_values: bool
 
 
-def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, NDArray[Any]]]) -> Part:
+def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, NDArray[Any]]]) -> EncodedPart:
     """Write encoded examples with their label ids, some at a time, into a new folder in `scratch`."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     sizes: list[NDArray[np.int64]] = []
@@ -217,10 +217,10 @@ def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, NDArray[Any]]]) -> 
             sizes.append(np.stack([tokens.lengths, np.diff(tokens.indptr[tokens.offsets])]))
             n_tokens += tokens.n_tokens
             n_entries += tokens.n_entries
-    return Part(folder, np.concatenate(sizes, axis=1), has_values)
+    return EncodedPart(folder, np.concatenate(sizes, axis=1), has_values)
 
 
-def _place(item: tuple[Part, tuple[int, int, int]], folder: Path, has_values: bool) -> None:
+def _place(item: tuple[EncodedPart, tuple[int, int, int]], folder: Path, has_values: bool) -> None:
     """Write a part to its place in the files of all, behind so many examples, tokens and entries."""
     part, (n_examples, n_tokens, n_entries) = item
     begins = {

@@ -55,7 +55,7 @@ class Cluster:
     def __init__(self, client: Any, shards: Any) -> None:
         self.client, self.shards = client, shards
         self.name = uuid.uuid4().hex
-        self.last: BaseException | None = None  # what was lost last
+        self.last: BaseException | None = None  # the most recent loss of a worker
         self.places: dict[int, Any] = {}  # number of a shard -> address of its worker, future of its pickled data
         self.is_lost = False
         self.n_failed = 0  # times in a row that `all_to_all` was left without an answer
@@ -191,7 +191,7 @@ def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
             HELD.popitem(last=False)
         if name.rpartition("-")[0] in RELEASED:
             HELD.pop(name, None)
-    lock, shard = held  # which another thread may have let go of by now
+    lock, shard = held  # another thread may have let go of the shard by now
     if isinstance(w, list) and any(isinstance(item, FileFault) for item in w):
         return next(item for item in w if isinstance(item, FileFault))
     with lock:

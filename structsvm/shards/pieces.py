@@ -45,7 +45,7 @@ def paths_of(sources: Sequence[Any]) -> list[str]:
         raise ValueError("there are no files")
     for source in sources:
         if not isinstance(source, (str, os.PathLike)):
-            raise TypeError(f"of several sources each is a path, got {type(source).__name__}")
+            raise TypeError(f"several sources must be paths, got {type(source).__name__}")
     return [os.path.abspath(source) for source in sources]
 
 
@@ -100,7 +100,7 @@ def _file_batches(path: str, n_rows: int, kind: bytes) -> Iterator[Any]:
                 if file.read(len(END)) != END:
                     raise ValueError("ends without the mark of its end; it may be cut off")
     except (pa.ArrowException, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the contents
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the system, not of the contents
             raise
         raise ValueError(f"{path}: {error}") from None
 
@@ -147,7 +147,7 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
 
     held: list[Any] = []
     done: set[Any] = set()
-    first = 0  # of the rows at hand
+    first = 0  # the first of the rows at hand
     try:
         for batch in batches:
             if not batch.num_rows:

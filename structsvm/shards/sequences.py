@@ -18,7 +18,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.template_features import Counts, count
 from structsvm.features.templates import TemplateLayout
 from structsvm.model_file import ModelFile
-from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, Part, Shards, checked_memory, write_part
+from structsvm.shards.base import DEFAULT_MEMORY, TOKEN_BYTES, EncodedPart, Shards, checked_memory, write_part
 from structsvm.shards.pieces import arrow_batches, column_pieces, paths_of
 from structsvm.shards.spread import here, spread
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder, stored
@@ -97,9 +97,9 @@ class SequenceShards(Shards):
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
         columns : list of str, optional
-            Of a table: the columns of tokens, that of the labels last; by default all but `sequence`.
+            For a table, the columns of tokens, the labels' last; by default all but `sequence`.
         sequence, names
-            Of a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
+            For a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
             default a row is a sequence with lists as cells), and names of ids.
         templates, min_count, hash_bits
             As for `SequenceLabeler`, which must have the same ones. Hashed features need no vocabulary in memory.
@@ -214,11 +214,11 @@ class _Text:
             ids.release(a * width, b * width)
 
 
-# What is done with each source, here or on a worker.
+# Steps for each source, here or on a worker.
 
 
 def _column_names(source: Any) -> list[str] | None:
-    """Those of a table; None of other sources, and of a table without rows."""
+    """Column names of a table; None for other sources, and for a table without rows."""
     first = next(arrow_batches(source, 1) or iter(()), None)
     return None if first is None else list(first.schema.names)
 
@@ -231,7 +231,7 @@ def _count(text: _Text, layout: TemplateLayout, most: int) -> Counts:
     return count(layout, (piece.drop_last() for piece in text.pieces(most)))
 
 
-def _encode(text: _Text, scratch: Path, encoder: FeatureEncoder, labels: list[str], most: int) -> Part:
+def _encode(text: _Text, scratch: Path, encoder: FeatureEncoder, labels: list[str], most: int) -> EncodedPart:
     place = {label: k for k, label in enumerate(labels)}
     label_id = np.array([place[label] for label in text.vocabularies[-1].tolist()], dtype=np.int32)
     pieces = (

@@ -1,4 +1,4 @@
-"""Which cluster `joblib.parallel_config` names, and functions of files, computed here or on its workers."""
+"""The cluster that `joblib.parallel_config` names, and functions of files, computed here or on its workers."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ class StoredTokens(Tokens):
     Attributes
     ----------
     bounds : int64 array
-        Of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
+        Begins of the shards: sequences ``bounds[k]:bounds[k + 1]`` are visited one after another.
     max_memory : int
         Bytes of a shard at most.
     checksums : int64 array
-        Of each shard, when it was made.
+        Checksum of each shard, when it was made.
     by_sequence, by_token, by_entry : tuple of Vector
         The files that have numbers per sequence: starts; per token: starts and label ids; and per entry of a token:
         indices, and values if there are some.
@@ -58,7 +58,7 @@ class StoredTokens(Tokens):
             vector.check()
 
     def checksums_now(self, *, locally: bool = False) -> NDArray[np.int64]:
-        """Of each shard as its files are now; computed on the workers of the cluster, if there is one, or `locally`."""
+        """Checksum of each shard as its files are now; computed on the cluster, if there is one, or `locally`."""
         self.check_files()
         runs = list(pairwise(self.bounds.tolist()))
         arrays = self.offsets, *([vector.array for vector in vectors] for vectors in (self.by_token, self.by_entry))

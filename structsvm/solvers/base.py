@@ -1,4 +1,4 @@
-"""What every solver shares: its parameters, what it asks of a problem, and the loop over passes."""
+"""The base of all solvers: parameters, requirements on a problem, and the loop over passes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from structsvm.result import ConvergenceWarning
 from structsvm.solvers.run import DualRun, Run
 
 # Maximum number of passes if only `tol` ends training.
-MOST_PASSES = 1000
+PASSES_TO_TOL = 1000
 
-# The constraints of parameters of the dual.
+# Constraints of parameters of the dual.
 RESCALING = (Options("margin", "slack"),)
 PENALTY = (Options("linear", "quadratic"), NONE)
 
-# What a problem does not offer if its true outputs are known in part, and not completed.
+# Offers of a problem that are withdrawn if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
 
 
@@ -47,7 +47,7 @@ class Solver(Parameters, ABC):
     Attributes
     ----------
     needs : frozenset of str
-        What a problem has to offer (see `BoundProblem`), beside the solver's formulation.
+        Offers that a problem must have (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
     takes_approximate : bool
@@ -91,7 +91,7 @@ class Solver(Parameters, ABC):
         """Maximum number of passes of `solve`."""
         if self.max_iter is not None:
             return self.max_iter
-        return self.usual_passes if self.tol is None else MOST_PASSES
+        return self.usual_passes if self.tol is None else PASSES_TO_TOL
 
     def is_settled(self, run: Run) -> bool:
         """Whether more passes would not help, if nothing else sets their number."""
@@ -230,7 +230,7 @@ class Solver(Parameters, ABC):
                 run.checked_certify()
                 if run.remaining <= self.gap_tol:
                     run.status = "converged" if run.problem.has_primal else "settled"
-            if done and run.is_solved and run.status != "max_iter":  # which a run may have set itself
+            if done and run.is_solved and run.status != "max_iter":  # a run may have set its status itself
                 run.status = "converged"
             elif done and may_settle and run.status == "running" and self.is_settled(run):
                 run.status = "settled"
@@ -259,7 +259,7 @@ class DualSolver(Solver):
     needs = frozenset({"constraints"})
     keeps_signs = True
     takes_approximate = True
-    state_kind = "dual"  # of `state_on`
+    state_kind = "dual"  # the kind of `state_on`
     run_type: type[DualRun] = DualRun
 
     def formulation(self) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     C : float, default=1.0
         Weight of the sum of losses. CRFsuite's ``c2`` is 1 / (2 C), the C of CRF++ is this one.
     sampling : {"uniform", "gap"}, default="gap"
-        Which examples a pass visits; as for `FrankWolfe`.
+        The examples that a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
         Passes over the data. None: until the gap, summed over the examples' last visits, is at most 1 % of the
         objective (.1 % where outputs are known in part), up to 256; with `tol`, as many as needed, up to 1000.

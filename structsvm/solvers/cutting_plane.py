@@ -37,7 +37,7 @@ LARGEST_PROGRAMME = 10**8
 INFEASIBLE = 2
 
 # Number of times that one_slack optimises with an inactive constraint before dropping it.
-PATIENCE = 50
+IDLE_ROUNDS = 50
 
 
 STATES["one_slack"] = CUTS | {
@@ -175,7 +175,7 @@ class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
         if self.form == "n_slack":
             return super().state_on(problem, C, base)
         whole = OneSlackProblem(problem)
-        return DualState(whole, np.ones(1), seed=seed_from(self.random_state), base=base, patience=PATIENCE)
+        return DualState(whole, np.ones(1), seed=seed_from(self.random_state), base=base, patience=IDLE_ROUNDS)
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         if self.form == "n_slack":

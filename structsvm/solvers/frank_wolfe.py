@@ -33,7 +33,7 @@ class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
         Weight of the sum of slacks.
     rescaling : {"margin", "slack"}, default="margin"
     sampling : {"uniform", "gap"}, default="uniform"
-        Which examples a pass visits: each once, in random order; or each with odds proportional to its share of the
+        The examples that a pass visits: each once, in random order; or each with odds proportional to its share of the
         duality gap at its last visit (Osokin and others 2016).
     n_cached : int, default=10
         Maximum number of steps after each decode towards stored corners (the cache of that paper).

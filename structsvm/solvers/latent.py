@@ -230,7 +230,7 @@ class LatentRun(DualRun):
         """
         if not np.isnan(self.primal):
             return
-        if self.completes:  # of which shards know nothing
+        if self.completes:  # shards know nothing of completions
             self.inner.rounds = Rounds(self.problem.with_targets(self.problem.targets), self.solver.n_jobs)
         self.inner.certify()
         self.stays = self.objective < self.primal

@@ -181,7 +181,7 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
                 clone(self.estimator), self.best_C_, self.tol / 2, part(X, train), part(y, train), file
             )
         if file is not None:
-            file.run = None  # what the estimator holds is to be pickled
+            file.run = None  # the estimator is to be pickled
         return self
 
     def _open_checkpoint(self, order: Any) -> Any:
@@ -301,7 +301,7 @@ class PathCheckpoint(Checkpoint):
     points : list of (float, float, float, Result)
         C, reach, score and result of the finished trainings.
     stage : str
-        Which training runs: WALK or REFIT.
+        The training that runs: WALK or REFIT.
     """
 
     kind = "path"

@@ -15,7 +15,7 @@ from structsvm.checkpoint import COUNTS, STATES, as_array, check_formulation, co
 from structsvm.dual._threads import costs
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import LostError
-from structsvm.dual.members import Held
+from structsvm.dual.members import SharedWeights
 from structsvm.result import History, Result, relative_gap
 from structsvm.stored_values import Array, Table, optional
 
@@ -25,8 +25,9 @@ SLICE_SECONDS = 0.05
 # Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
 ROUNDING = 1e-6
 
-# Of so many examples a certificate compares the last weights and their average by growing shares, and drops the worse
-# one once they differ by that many standard deviations (examples may be decisions, a few of which go together).
+# From so many examples on, a certificate compares the last weights and their average by growing shares of them, and
+# drops the worse one once they differ by that many standard deviations (examples may be decisions, a few of which go
+# together).
 MANY_EXAMPLES, SHARES, CERTAINTY = 2048, (0.0, 0.125, 0.25, 0.5, 1.0), 5.0
 
 
@@ -125,7 +126,7 @@ class Run:
 
     @property
     def slack_rounding(self) -> float:
-        """What the slacks may lose by rounding, if examples that are nearly solved leave nothing larger."""
+        """The largest rounding error of the slacks, if examples that are nearly solved leave nothing larger."""
         return 0.0
 
     def contradiction(self, what: str) -> Exception:
@@ -143,7 +144,7 @@ class Run:
 
     @property
     def remark(self) -> str:
-        """What the progress line says beside objectives: of a cluster, what exchanges take and how many there are."""
+        """Text beside objectives in the progress line: for a cluster, what exchanges take and how many there are."""
         return str(getattr(self.schedule, "remark", ""))
 
     @property
@@ -294,7 +295,7 @@ class WeightRun(Run):
     def weights(self) -> Any:
         """The weights that the solver returns: array (n_features,).
 
-        Those of an interrupted run are not copied, unless it is resumed: allocating could delay Ctrl-C too long.
+        The weights of an interrupted run are not copied, unless it is resumed: allocating could delay Ctrl-C too long.
         """
         if self.use_average:
             return self.state.averaged()
@@ -436,7 +437,7 @@ class SharedRun(DualRun):
         return self.state.read(self.candidates()[self.use_average]) if self.returned is None else self.returned
 
     def candidates(self) -> list[Any]:
-        return [Held(), self.state.held_average()] if self.solver.average else [Held()]
+        return [SharedWeights(), self.state.held_average()] if self.solver.average else [SharedWeights()]
 
     def certify(self) -> None:
         while True:

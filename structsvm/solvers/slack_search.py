@@ -25,7 +25,7 @@ class Corner(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """What slack rescaling maximises; the true output has 0."""
+        """The objective of slack rescaling; 0 for the true output."""
         return self.D * (1.0 + self.m)
 
 

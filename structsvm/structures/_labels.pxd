@@ -17,7 +17,7 @@ cdef class LabelDecoder:
     cdef const float* values                # NULL: all ones
     cdef readonly Py_ssize_t n_bigrams      # attributes that are conjoined with pairs of labels
     cdef readonly Py_ssize_t first_bigram   # the first row of their weights, K rows each, by the label before
-    cdef const int64_t* pair_indptr         # of the tokens' bigrams; NULL: there are none
+    cdef const int64_t* pair_indptr         # bigrams of the tokens; NULL: there are none
     cdef const int32_t* pair_indices
     cdef const float* pair_values           # NULL: all ones
     cdef const float[::1] row               # 0, and -inf in the padding: where every label may stand
@@ -75,8 +75,8 @@ cdef class LabelProblem(Problem):
     cdef readonly object labels         # None: yet to be completed
     cdef readonly object known
     cdef const int32_t[::1] gold
-    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
-    cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
+    cdef const int32_t[::1] which       # label of each token; where `known` is given, its label or set
+    cdef const int32_t[::1] judge       # row of the losses of each token's labels
     cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
     cdef float[::1] loss_rows
     cdef bint zero_one                  # the loss is 1 of whatever is wrong
@@ -85,7 +85,7 @@ cdef class LabelProblem(Problem):
     cdef float[::1] lattice             # with losses added, or in which only what agrees may stand
     cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
     cdef int32_t[::1] words
-    cdef int32_t[::1] slot              # what `spread_moments` needs and finds; empty before the first call
+    cdef int32_t[::1] slot              # scratch of `spread_moments`; empty before the first call
     cdef int32_t[::1] features
     cdef float[::1] rows
     cdef Py_ssize_t n_spread

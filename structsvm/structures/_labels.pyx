@@ -1,4 +1,4 @@
-"""What every decoder of label sequences holds, and what the problems over whole sequences share.
+"""The state of every decoder of label sequences, and code of the problems over whole sequences.
 
 The tokens stay where they are (numpy arrays that `tokens` keeps alive); a decoder adds the buffers of one
 thread. Several threads take several decoders over the same tokens.

@@ -128,7 +128,7 @@ class References:
     codes : ndarray of uint8
         The operations of all alignments, concatenated.
     assessed : ndarray of bool
-        Which operations are pairs that losses assess.
+        Whether each operation is a pair that losses assess.
     bounds : ndarray of shape (n + 1,), int64
         Start of each alignment's operations.
     decoys, decoy_bounds : ndarrays of int64

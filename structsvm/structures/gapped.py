@@ -101,7 +101,7 @@ def as_string(value: Any) -> Any:
 def as_rows(alignment: Any) -> Any:
     """The pair of rows of a pair (of strings, Seqs or SeqRecords), or of Biopython's alignment of two sequences.
 
-    What an `Alignment` leaves out of its sequences, as local ones do, is in lower case, against gaps.
+    Letters that an `Alignment` leaves out, as local ones do, are in lower case, against gaps.
 
     Raises
     ------

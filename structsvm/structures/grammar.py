@@ -59,7 +59,7 @@ class Grammar:
     nodes : list of str
         Nonterminals; symbol s is ``nodes[s]``.
     wide : set of str
-        Those that may stand over several words.
+        Nodes that may stand over several words.
     terminals : list of str
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
@@ -457,7 +457,7 @@ class _Compiler:
         grammar = self.grammar
         if key not in self.intermediates:
             self.intermediates[key] = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
-            # Those of exact grammars are no feature's, and have no name.
+            # Intermediate symbols of exact grammars are no feature's, and have no name.
             self.names.append("" if grammar.h is None else f"<{' '.join(map(str, (f'{key[0]}|', *key[1])))}>")
         number = self.intermediates[key]
         return number, self.names[number - len(grammar.nodes) - len(grammar.terminals)]

@@ -22,8 +22,8 @@ from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree
 
 __all__ = ["is_partial"]
 
-# What a span may hold: a row of `KnownTrees.rows`. The first two are those of spans across a bracket, and of spans
-# within one that hold several of its children, but not all.
+# Contents that a span may have: a row of `KnownTrees.rows`. The first two are for spans across a bracket, and for
+# spans within one that hold several of its children, but not all.
 ANYTHING, NOTHING, NO_NODE = -1, 0, 1
 
 # The labels over a span from the top down, STRETCH for any number of them, UNKNOWN_LABEL for one.
@@ -65,7 +65,7 @@ def known_rules(tree: Tree, v: int = 1) -> list[Rule]:
 
 
 def known_spans(tree: Tree) -> dict[tuple[int, int], Pattern | int]:
-    """What the spans of a tree may hold, those of which something is known: a pattern, NOTHING or NO_NODE."""
+    """Patterns of the spans of a tree of which something is known: a pattern, NOTHING or NO_NODE."""
     order = list(zip(tree.preorder(), tree.spans(), strict=True))
     n = order[0][1][2]
     size = {id(node): j - i for node, (_, i, j) in order}
@@ -79,7 +79,7 @@ def known_spans(tree: Tree) -> dict[tuple[int, int], Pattern | int]:
         ends = np.cumsum([i, *(size[id(child)] if isinstance(child, Tree) else 1 for child in node.children)]).tolist()
         for child, begin, end in zip(node.children, ends, ends[1:]):
             if label == STRETCH:
-                chains.setdefault((begin, end), [STRETCH])  # what stands over the child alone
+                chains.setdefault((begin, end), [STRETCH])  # the labels over the child alone
             elif isinstance(child, str) and len(ends) > 2:
                 may[begin, end] = NO_NODE
         if label != STRETCH and len(ends) > 2:
@@ -125,7 +125,7 @@ class AllowedRows:
 
 
 class KnownTrees(NamedTuple):
-    """What is known of several trees.
+    """Partial knowledge of several trees.
 
     Attributes
     ----------
@@ -142,13 +142,13 @@ class KnownTrees(NamedTuple):
     rows: NDArray[np.uint8]
 
     def part(self, start: int, stop: int) -> Self:
-        """Those of the trees from `start` to `stop`."""
+        """The entries of the trees from `start` to `stop`."""
         first, *_, end = self.offsets[[start, stop]].tolist()
         return self._replace(offsets=self.offsets[start : stop + 1] - first, masks=self.masks[first:end])
 
     @classmethod
     def of(cls, grammar: Grammar, trees: Sequence[Tree | None]) -> Self | None:
-        """What trees tell in a grammar (None: the tree is fully known); returns None where all are fully known.
+        """Encode partly known trees in a grammar (None: a tree is fully known); returns None if all are fully known.
 
         Raises
         ------

@@ -18,7 +18,7 @@ MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
 
 
 class Unit(NamedTuple):
-    """What a node of a hybrid tree says.
+    """The label of a node of a hybrid tree.
 
     `name` is a relation, or the text of a leaf; `places` has the slot of each argument: equal arguments share one. A
     leaf has None there, or nothing if it is a relation without arguments.
@@ -52,7 +52,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
 
-class Units:
+class MeaningUnits:
     """Units and their slots, numbered, and which unit may fill which slot.
 
     Parameters
@@ -65,9 +65,9 @@ class Units:
     ----------
     units : list of Unit
     kinds : list of int
-        Of each unit its number or, for a name, `len(units)` and more: names of one kind fill the same slots.
+        The id of each unit or, for a name, `len(units)` and more: names of one kind fill the same slots.
     members : dict
-        From each kind of names to the numbers of its units, which ascend.
+        From each kind of names to the ids of its units, which ascend.
     slots : list of (unit, int)
     pairs : dict
         From (slot, unit) in the trees to None, in the order in which they came.
@@ -105,11 +105,11 @@ class Units:
 
     @cached_property
     def n_kinds(self) -> int:
-        """Numbers of units and kinds: those of kinds follow those of units."""
+        """Number of units and kinds; the ids of kinds follow those of units."""
         return max([len(self.units) - 1, *self.kinds]) + 1
 
     def slots_of(self, unit: int) -> range:
-        """The numbers of a unit's slots."""
+        """The ids of a unit's slots."""
         first = self.first_slot[unit]
         return range(first, first + self.units[unit].n_slots)
 
@@ -124,7 +124,7 @@ class Units:
         return Unit(tree[0], places), list(slots)
 
     def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
-        """All numbers of units that may be at the root of a tree, each with what fills its slots.
+        """The ids of all units that may be at the root of a tree, each with what fills its slots.
 
         Beside the unit of `split`, those that do not ask for its equal arguments to be equal.
         """
@@ -154,8 +154,8 @@ class Units:
         """`fillers`, as sets."""
         return {slot: frozenset(units) for slot, units in self.fillers.items()}
 
-    def numbers_of(self, tree: Meaning) -> list[int]:
-        """The indices of a tree's units, -1 for an unknown one."""
+    def unit_ids(self, tree: Meaning) -> list[int]:
+        """The ids of a tree's units, -1 for an unknown one."""
         found, waiting = [], [tree]
         while waiting:
             unit, parts = self.split(waiting.pop())
@@ -164,7 +164,7 @@ class Units:
         return found
 
     def pairs_of(self, tree: Meaning) -> Iterator[tuple[int, int]]:
-        """The slots and what fills them, by numbers of units: the root first."""
+        """Pairs of a slot and the id of the unit that fills it: the root first."""
         waiting = [(ROOT, tree)]
         while waiting:
             slot, node = waiting.pop()

@@ -21,7 +21,7 @@ MAX_DEPTH = 100
 # Symbols of a grammar in each category and argument where they may stand: quadratic in its lines at worst.
 MOST_HEADS = 2_000_000
 # Meanings that an order of arguments is read from, at least.
-FEWEST = 20
+FEWEST_MEANINGS = 20
 
 # A quote ends where a comma, a closing bracket or the end follows: that of 'McDonald's' is the last.
 _TOKEN = re.compile(
@@ -152,7 +152,7 @@ def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
 
 
 class Symbol(NamedTuple):
-    """What a word may mean: a relation with `arity` arguments, or a constant (arity None).
+    """A meaning of a word: a relation with `arity` arguments, or a constant (arity None).
 
     Examples
     --------
@@ -174,7 +174,7 @@ class ArgumentOrder:
     """The order in which arguments stand that could stand in any.
 
     They are those of relations that are seen with several numbers of arguments, two or more (``intersection``). Of two
-    relations among them one comes first if it does in nine of ten meanings, and in `FEWEST` at least.
+    relations among them one comes first if it does in nine of ten meanings, and in `FEWEST_MEANINGS` at least.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class ArgumentOrder:
         self.before = {
             (name, a, b)
             for (name, a, b), n in n_before.items()
-            if a != b and len(met[name]) > 1 and n >= FEWEST and n >= 9 * n_before[name, b, a]
+            if a != b and len(met[name]) > 1 and n >= FEWEST_MEANINGS and n >= 9 * n_before[name, b, a]
         }
 
     def sorted(self, tree: Meaning) -> Meaning:
@@ -245,7 +245,7 @@ class MeaningGrammar:
         self.by_symbol: dict[Symbol, list[tuple[str, Meaning]]] = defaultdict(
             list
         )  # symbol at the root -> (category, pattern)
-        # Of right-hand sides in prefix order: symbol or category -> what may follow; at the end, the left-hand sides.
+        # Right-hand sides in prefix order: symbol or category -> what may follow; at the end, the left-hand sides.
         self._patterns: dict[Any, Any] = {}
         # category -> categories derived from it by unit productions
         self.units: dict[str, set[str]] = defaultdict(set)

@@ -57,8 +57,8 @@ class _Part(NamedTuple):
     column: int
 
 
-class Template(NamedTuple):
-    """What one template sees."""
+class SpanTemplate(NamedTuple):
+    """The columns that one template sees."""
 
     parts: tuple[_Part, ...]
     length: bool
@@ -66,7 +66,7 @@ class Template(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """Of spans, of splits, of rules' splits, of rests of rules: templates are in this order."""
+        """Group of the template: spans, splits, rules' splits, rests of rules. Templates are in this order."""
         is_split = bool(self.parts) and self.parts[0].side == "split"
         return (2 if is_split else 3) if self.rule else int(is_split)
 
@@ -83,7 +83,7 @@ class Template(NamedTuple):
 
     @property
     def group(self) -> int:
-        """What it depends on, as in cky.h."""
+        """The part of a span that it depends on, as in cky.h."""
         sides = {part.side for part in self.parts}
         if self.sees_all or len(sides) == 2:
             return 4
@@ -97,7 +97,7 @@ class SpanTemplates:
     ----------
     texts : sequence of str
     columns : sequence of str
-        What a word has beside its terminal; "terminal" itself is always there. None are kept if no template sees any.
+        Columns of a word beside its terminal; "terminal" itself is always there. None are kept if no template sees any.
     bits : int
         Rows for hashed values: ``2**bits``, none if no template needs them. At least 1.
     n_terminals : int
@@ -221,7 +221,7 @@ class SpanTemplates:
             raise ValueError(f"template {text!r}: 'all' sees no vectors, and {found[0][3]!r} has them")
         return _SIDES.index(found[0][1]), int(found[0][2] or 0), found[0][3]
 
-    def _read(self, text: str) -> Template:
+    def _read(self, text: str) -> SpanTemplate:
         parts, flags = [], {"length": False, "rule": False}
         for word in text.split():
             if word in flags:
@@ -246,10 +246,10 @@ class SpanTemplates:
             raise ValueError(f"template {text!r}: beside 'rule' stand parts of 'split' or of 'first', and no others")
         if not parts and not flags["length"]:
             raise ValueError(f"template {text!r}: it sees nothing")
-        return Template(tuple(parts), **flags)
+        return SpanTemplate(tuple(parts), **flags)
 
     def keys(self, words: NDArray[np.int32], offsets: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
-        """What templates see at each position of sentences: begins, ends, splits and rules, side by side.
+        """Keys that templates see at each position of sentences: begins, ends, splits and rules, side by side.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class SpanTemplates:
     def numbers(
         self, keys: NDArray[np.uint32], first: int | None, last: int | None, split: int | None = None
     ) -> NDArray[np.float64]:
-        """What each row of numbers counts for a node whose span begins and ends with these words; for its split."""
+        """Counts of each row of numbers for a node whose span begins and ends with these words; for its split."""
         found = np.zeros(self.n_number_rows)
         for side, offset, column, size, row in self.of_vectors.tolist():
             word = (first, last, split)[side]

@@ -22,7 +22,7 @@ from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
 __all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
 
-PATH_SEPARATOR = " > "  # of rows of levels that are joined to names
+PATH_SEPARATOR = " > "  # separates the levels of a row that are joined to a name
 
 Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
 
@@ -48,7 +48,7 @@ class Taxonomy:
     height : ndarray of shape (n_nodes,), int32
         Edges on the longest path down to a leaf; 0 for leaves.
     separator : str or None
-        What stands between the levels of names that are whole paths.
+        The string between the levels of names that are whole paths.
 
     Raises
     ------

@@ -470,7 +470,7 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
     def fail(position: int, what: str) -> TreeFileError:
         return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
 
-    # Of the open nodes: where they begin, their labels, and where in `parts` their children so far begin.
+    # The open nodes: where they begin, their labels, and where in `parts` their children so far begin.
     positions, labels, firsts = array("q"), [], array("q")
     parts: list[Any] = []
     after_bracket = False

@@ -18,7 +18,7 @@ from structsvm.structures.gapped import chosen_pairs, pairs_of_alignment, split_
 
 
 class AlignmentFile(NamedTuple):
-    """What a file holds.
+    """Contents of a file of alignments.
 
     Attributes
     ----------

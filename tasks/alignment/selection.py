@@ -29,7 +29,7 @@ from structsvm.tasks.common.selection import Held, Part
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
-# Of Biopython's package data; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
+# Matrices in Biopython; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
 MATRICES = {"protein": ("BLOSUM62", "BLOSUM45", "BLOSUM80", "GONNET1992", "PAM250"), "dna": ("NUC.4.4",)}
 COUNTED, EQUAL = "counted", "equal"
 
@@ -39,7 +39,7 @@ OPEN, EXTEND = -1.9, -0.17
 # Factors that gaps are refined by.
 STEPS = (0.6, 0.8, 1.25, 1.6)
 # Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
-LEAST, FIRST, LAST, KEPT = 20, 32, 288, 3
+FEWEST_PAIRS, FIRST, LAST, KEPT = 20, 32, 288, 3
 # The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in two passes; and the
 # standard errors of the difference by which another mode than the usual one must be better.
 TRIAL, HELD_OUT, SOLVER, SURE = 864, 3, LaRank(C=0.001, max_iter=4, random_state=0), 2.0
@@ -119,7 +119,7 @@ class Selection:
         except ImportError as error:
             warn(f"mode and prior are chosen with equal scores of all letters: {error}", UserWarning)
         found = found or {EQUAL: SubstitutionMatrix(letters, 2.0 * np.eye(len(letters)) - 1.0)}
-        if len(self.references) >= LEAST and len(self.references.codes):
+        if len(self.references) >= FEWEST_PAIRS and len(self.references.codes):
             found[COUNTED] = self.model.log_odds(self.references)
         return found
 
@@ -128,7 +128,7 @@ class Selection:
         first = next(iter(self.matrices))
         unit = self._unit(first)
         opens, extends = self._gaps(OPENS, EXTENDS, unit)
-        if len(self.references) < LEAST:
+        if len(self.references) < FEWEST_PAIRS:
             opens, extends = self._gaps((OPEN,), (EXTEND,), unit)
             return Costs(self.modes[0], first, opens[0], opens[0] if self.is_linear else extends[0])
         gaps = [(a, a) for a in opens] if self.is_linear else [(a, b) for a in opens for b in extends]
@@ -185,7 +185,7 @@ class Selection:
         )
 
     def _unit(self, name: str) -> float:
-        """What a letter scores with itself on average."""
+        """Mean score of a letter with itself."""
         matrix = self.matrices[name]
         own = np.diag(matrix.values)
         return float(own[own > 0.0].mean()) if (own > 0.0).any() else 1.0

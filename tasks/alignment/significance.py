@@ -1,4 +1,4 @@
-"""What scores of local alignments are worth: bit scores and E-values.
+"""Significance of scores of local alignments: bit scores and E-values.
 
 Two unrelated strings of m and n letters have E = K m n exp(-lambda s) local alignments of score s or more on average,
 and ``P(S >= s) = 1 - exp(-E)`` (Karlin and Altschul 1990). With gaps, lambda and K have no closed form: they are those

@@ -89,7 +89,7 @@ cdef class Scenes:
     cdef const int64_t[::1] world_of
     cdef const int32_t[::1] targets
     cdef const uint8_t[::1] ordered
-    cdef readonly list arrays           # what tells these sentences from others
+    cdef readonly list arrays           # arrays that distinguish these sentences from others
 
     def __init__(self, words, offsets, worlds, world_of, targets=None, ordered=None):
         self.arrays = [a for a in (words, offsets, worlds, world_of, targets, ordered) if a is not None]
@@ -135,7 +135,7 @@ cdef class Network:
     cdef float* value       # (T,): of the best label
     cdef int32_t[::1] best      # (T,)
     cdef int32_t[::1] label     # (T,), -1: none
-    # what its labels stand for; most 2 T + 1 of them
+    # the concepts of its labels, at most 2 T + 1
     cdef Py_ssize_t n_slots
     cdef int32_t[::1] slot      # (K,), -1: none
     cdef int32_t[::1] held      # (2 T + 1,): the label of each slot
@@ -426,7 +426,7 @@ cdef class Network:
             KERNELS.move(self.h_layer, S, self.full + s * wide, wide, self.d_h + s * S, step)
         for p in range(-v, T + v):
             row = self.word(p)
-            if row != self.words:  # what is not known stays 0
+            if row != self.words:  # the rows of unknown words stay 0
                 for a in range(self.d):
                     row[a] += step * self.d_word[(p + v) * self.D + a]
         for s in range(self.n_slots):

@@ -1,4 +1,4 @@
-"""Which word means which label of a bag, before anything was learnt: from how often they come together.
+"""Words and labels of a bag that belong together, before anything was learnt: from how often they come together.
 
 The constraints (C.7) of Bordes (2010) want the labels of a bag only to be given, no matter to which words. A network
 whose windows have all words of a sentence satisfies them with any order of the labels, so that right bags do not make
@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 ROUNDS, BALANCINGS = 20, 6
 # Least t(word | label), and what a label but the empty one loses per word before its own: of words that always come
 # together the first has it.
-LEAST, LATE = 1e-12, 1e-3
+SMALLEST, LATE = 1e-12, 1e-3
 
 
 def aligned(words: Any, targets: Any, offsets: Any, ordered: Any, weight: Any, empty: int) -> NDArray[np.int32]:
@@ -53,7 +53,7 @@ def aligned(words: Any, targets: Any, offsets: Any, ordered: Any, weight: Any, e
         for group, pair in zip(groups, pairs, strict=True):
             share = balanced(t[pair]) * weight[group][:, None, None]
             expected += np.bincount(pair.ravel(), share.ravel(), len(distinct))
-        t = np.maximum(expected / np.maximum(np.bincount(label, expected), LEAST)[label], LEAST)
+        t = np.maximum(expected / np.maximum(np.bincount(label, expected), SMALLEST)[label], SMALLEST)
     for span, pair in zip(spans, pairs, strict=True):
         labels = targets[span]
         late = LATE * np.arange(span.shape[1])[:, None] * (labels != empty)[:, None, :]

@@ -16,9 +16,9 @@ from structsvm.checksum import checksum
 from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
 from structsvm.tasks.concepts.alignment import aligned
 
-# What a word has that refers to no concept.
+# The entry of a word that refers to no concept.
 EMPTY = "-"
-# What a world lists its concepts under, if it has but some of them.
+# Key of a world's concepts, if it has but some of them.
 CONCEPTS = "concepts"
 # Words of a sentence: what is known of each is kept beside what every name would add.
 MAX_WORDS = 1000
@@ -99,7 +99,7 @@ def labels_of(labels: Any, n_words: int, i: int) -> Any:
         return [str(label) for label in labels]
     bag = Counter(labels)
     if any(not isinstance(n, Integral) or n < 1 for n in bag.values()):
-        raise ValueError(f"sentence {i}: numbers of labels must be integers of at least 1, got {dict(bag)!r:.80}")
+        raise ValueError(f"sentence {i}: label counts must be integers of at least 1, got {dict(bag)!r:.80}")
     spare = n_words - bag.total()
     if spare < 0:
         raise ValueError(f"sentence {i} has {n_words} words and a bag of {bag.total()} labels")

@@ -30,8 +30,8 @@ C, PASSES, PARTS, GAP, SCALE = 0.005, 3, 2, 1.2, 10.0
 # `turning_point` of arcs that were trained with a margin: 0.63 to 0.74 with 400 and 1,500 sentences of both.
 OF_MARGIN = 0.7
 MEASURED = 500  # sentences that it is found on
-FEWEST = 20  # sentences
-BITS = (5, 10, 20)  # of the number of words; see `bits_for`
+FEWEST_SENTENCES = 20  # sentences
+BITS = (5, 10, 20)  # bits of the number of words; see `bits_for`
 PAIRS = Record(
     {
         "templates": Names(of="oracle.templates.texts"),
@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
 
     @property
     def arc_unit(self) -> float:
-        """What a unit of the scores of arcs counts."""
+        """Weight of a unit of the scores of arcs."""
         return SCALE / self.unit * float(self.weights[-2])
 
     def score(self, codes: Any, tree: Any, arcs: float) -> float:
@@ -110,7 +110,7 @@ def turning_point(oracle: DependencyOracle, weights: Any, data: ParsedSentences)
 
 
 class Halves(NamedTuple):
-    """What a second stage is trained on.
+    """Training data of a second stage.
 
     Parameters
     ----------
@@ -131,14 +131,14 @@ class Halves(NamedTuple):
 
     @classmethod
     def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any) -> Self | None:
-        """Those of a problem; None if it has too few sentences.
+        """Train on the halves of a problem; None if it has too few sentences.
 
         Raises KeyboardInterrupt on Ctrl-C.
         """
         known = problem.outputs_array if problem.known_array is None else problem.known_array
         every = ParsedSentences(problem.codes_array, problem.offsets_array, known, weight=weight)
         whole = every.whole
-        if len(whole) < FEWEST:
+        if len(whole) < FEWEST_SENTENCES:
             return None
         found, parts, units = [], [], []
         for k in range(PARTS):

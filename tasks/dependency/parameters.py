@@ -1,4 +1,4 @@
-"""What the parameters of `DependencyParser` ask for: solver, templates, and what a trained model keeps."""
+"""The solver and the templates that the parameters of `DependencyParser` ask for, and those a trained model keeps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_C = 0.1
 # Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy. With a second stage
 # it starts from what it has found on halves of the sentences, and the dual is as high after fewer.
 PASSES = {1: 6, 2: 4}  # by order
-# What features and loss depend on, beside the trees.
+# Parameters that features and loss depend on, beside the trees.
 SETTLED = ("projective", "subtypes", "arc_templates", "label_templates", "arc_bits", "row_bits", "loss", "max_length")
 
 # The constraints of parameters: bits of a hash, templates.

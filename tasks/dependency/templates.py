@@ -86,7 +86,7 @@ h.upos m.upos m+1.lemma dir
 h.lemma m.upos m-1.lemma
 """
 
-# Of pairs of arcs: neighbours below one head, words with their head's head.
+# Pairs of arcs: neighbours below one head, words with their head's head.
 PAIRS = """
 h.xpos s.xpos m.xpos dir
 s.xpos m.xpos dir
@@ -122,7 +122,7 @@ h.lemma m.lemma m.label
 h.upos m-1.upos m.upos m+1.upos s.label m.label dir
 """
 
-# Those of each of the user's own columns; of its labels.
+# Templates for each of the user's own columns; then those of its labels.
 OWN_ARCS = """
 h.own m.own dist
 h.own m.upos dist
@@ -132,7 +132,7 @@ OWN_LABELS = """
 m.own dir
 h.own dir
 """
-# Of labels, those of each of the user's own columns of vectors.
+# Templates of labels for each of the user's own columns of vectors.
 OWN_VECTORS = """
 m.own dir
 h.own dir

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
 
-# What templates can see of a word: the form in lower case, the lemma, the tags (XPOS: where there is none, UPOS), the
-# morphology, the first four and the last three letters, and the shape.
+# Columns of a word that templates can see: the form in lower case, the lemma, the tags (XPOS: where there is none,
+# UPOS), the morphology, the first four and the last three letters, and the shape.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix", "suffix", "shape")
 NOTHING = "_"
 FIELDS = frozenset(Word._fields)

@@ -1,4 +1,4 @@
-"""What the parameters of `GrammarParser` ask for: the solver, and what a trained model keeps."""
+"""The solver that the parameters of `GrammarParser` ask for, and those that a trained model keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from structsvm.tasks.grammar.terminals import KINDS
 DEFAULT_C = 1.0
 # Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
 PASSES, MANY, PASSES_OF_MANY = 6, 1000, 3
-# What grammar and features depend on, beside the trees.
+# Parameters that grammar and features depend on, beside the trees.
 SETTLED = (
     *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
     "max_chart_bytes",

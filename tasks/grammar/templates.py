@@ -65,7 +65,7 @@ split-1.terminal split.word
 split-1.word split.terminal
 """
 
-# Of the tags between the children of a rule.
+# Templates of the tags between the children of a rule.
 OF_RULES = """
 rule split-2.terminal
 rule split-1.terminal
@@ -77,7 +77,7 @@ rule first.terminal
 rule first-1.terminal first.terminal
 """
 
-# Of words beside tags.
+# Templates of words beside tags.
 OF_RULES_OF_BOTH = """
 rule split-1.word
 rule split.word
@@ -102,7 +102,7 @@ rule first-1.end3
 rule first.end3
 """
 
-# Those of each of the user's own columns.
+# Templates for each of the user's own columns.
 OWN = """
 first.own
 last.own
@@ -112,7 +112,7 @@ first.own last.own
 split-1.own split.own
 """
 
-# Those of each of the user's own columns of vectors.
+# Templates for each of the user's own columns of vectors.
 OWN_VECTORS = """
 first.own
 last.own
@@ -143,7 +143,7 @@ def default_templates(
 
 
 def rule_templates(kind: str) -> tuple[str, ...]:
-    """Those by rule, for terminals of a kind."""
+    """Templates by rule, for terminals of a kind."""
     if kind == "words":
         return lines(OF_RULES_OF_WORDS)
     return lines(OF_RULES) if kind == "tags" else lines(OF_RULES) + lines(OF_RULES_OF_BOTH)

@@ -1,4 +1,4 @@
-"""What a grammar's terminals are: part-of-speech tags, or words with classes for the rare and the unknown."""
+"""The terminals of a grammar: part-of-speech tags, or words with classes for the rare and the unknown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, clean_label
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 KINDS = ("tags", "words", "both")
-# What templates of span features see of a word: the form in lower case, its first three letters, its last one to four,
-# and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
+# Columns of a word that templates of span features see: the form in lower case, its first three letters, its last one
+# to four, and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
-# What the user's columns have of a word: codes, and numbers of vectors.
+# A word's values in the user's columns: codes, and numbers of vectors.
 Own = tuple[tuple[int, ...], Any]
 NOTHING: Own = ((), ())
 
@@ -99,7 +99,7 @@ class Terminals:
     def of_trees(cls, kind: Any, trees: Any, min_count: Any, features: Any = None) -> Any:
         """Words seen `min_count` times or more are known."""
         own = OwnColumns(features, () if features is None else None)
-        own.values(trees[0].leaves())  # which columns there are
+        own.values(trees[0].leaves())  # finds the columns
         if kind != "words":
             return cls(kind, own=own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
@@ -108,11 +108,11 @@ class Terminals:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What templates see of a word beside its terminal."""
+        """Columns of a word that templates see beside its terminal."""
         return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + self.own.names
 
     def _own(self, words: Any) -> Iterator[Own]:
-        """What the user's columns have of each word of a sentence."""
+        """Values of each word of a sentence in the user's columns."""
         return zip(*self.own.values(words), strict=True)
 
     def of_word(self, word: Any, grammar: Any = None, own: Own = NOTHING) -> Any:
@@ -189,7 +189,7 @@ class Terminals:
 
 
 def _places(tree: Any) -> dict[int, deque[int]]:
-    """Which words are a node's own children, by the node; of one that stands in the tree twice, both lots in order."""
+    """Words that are a node's own children, by the node; for one that stands in the tree twice, both lots in order."""
     found: dict[int, deque[int]] = defaultdict(deque)
     n, stack = 0, [(tree, tree)]
     while stack:

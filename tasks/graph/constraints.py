@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.structures.graphs.rules import Rule, Rules
+from structsvm.structures.graphs.rules import BoundedSum, Rules
 from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.graph.inputs import Form
 
-# What a rule says of its pairs (node, label), x of each 1 if the node has the label: a sum, from and to how much.
+# Bounds of a rule's sum of x over its pairs (node, label), where x is 1 if the node has the label.
 SUMS = {"at_most_one": (0, 1), "exactly_one": (1, 1), "or": (1, np.inf)}
 KINDS = (*SUMS, "implies")
 
@@ -26,7 +26,7 @@ def all_rules(constraints: Any, forms: list[Form], labels: list[Any]) -> tuple[R
 def rules_of(rules: Any, form: Form, labels: list[Any], i: int) -> Rules:
     """The rules of graph i."""
     id_of = {label: k for k, label in enumerate(labels)}
-    found: list[Rule] = []
+    found: list[BoundedSum] = []
     if not (rules is None or isinstance(rules, Iterable)):
         raise ValueError(f"graph {i}: expected a list of constraints, got {rules!r:.80}")
     for r, rule in enumerate(() if rules is None else rules):
@@ -48,9 +48,11 @@ def rules_of(rules: Any, form: Form, labels: list[Any], i: int) -> Rules:
             raise ValueError(f"{where}: {kind!r} needs {'two' if kind == 'implies' else 'some'} pairs, all different")
         nodes, own = np.array(cells, dtype=np.int64).T
         if kind == "implies":  # x of the first is not above that of any other
-            found += [Rule(r, nodes[[0, j]], own[[0, j]], np.array([1, -1]), -1.0, 0.0) for j in range(1, len(own))]
+            found += [
+                BoundedSum(r, nodes[[0, j]], own[[0, j]], np.array([1, -1]), -1.0, 0.0) for j in range(1, len(own))
+            ]
         else:
-            found.append(Rule(r, nodes, own, np.ones(len(own), dtype=np.int64), *SUMS[kind]))
+            found.append(BoundedSum(r, nodes, own, np.ones(len(own), dtype=np.int64), *SUMS[kind]))
     return Rules(i, found)
 
 

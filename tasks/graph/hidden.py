@@ -1,4 +1,4 @@
-"""What training takes at first for labels that no node of any graph is known to have."""
+"""Initial completions of labels that no node of any graph is known to have."""
 
 from __future__ import annotations
 

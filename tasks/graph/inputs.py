@@ -186,7 +186,7 @@ def _pairs(edges: Any, i: int) -> NDArray[np.int32]:
     if pairs.size == 0:
         return np.zeros((0, 2), dtype=np.int32)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(f"graph {i}: its edges must be pairs of numbers of nodes, got {pairs.dtype} of {pairs.shape}")
+        raise ValueError(f"graph {i}: its edges must be pairs of node indices, got {pairs.dtype} of {pairs.shape}")
     if pairs.min() < 0 or pairs.max() >= 2**31:
         e = int(np.flatnonzero((pairs < 0).any(axis=1) | (pairs >= 2**31).any(axis=1))[0])
         raise ValueError(f"graph {i}: edge {e} joins nodes {pairs[e, 0]} and {pairs[e, 1]}")

@@ -36,7 +36,7 @@ class EdgeUnits(NamedTuple):
 
     @classmethod
     def of(cls, features: NDArray[np.float64], both: bool) -> Self:
-        """Those of training data; ValueError for features whose squares overflow."""
+        """The units of training data; ValueError for features whose squares overflow."""
         m = features.shape[1]
         if not len(features):
             return cls(np.zeros(m), np.ones(m), both)

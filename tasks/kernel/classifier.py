@@ -1,4 +1,4 @@
-"""What all kernel classifiers share: the kernel, and views of the support patterns."""
+"""The kernel and the views of the support patterns, for all kernel classifiers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class KernelClassifier(Classifier):
 
     @property
     def gamma_(self) -> float:
-        """That of the kernel: the one given, or the one chosen."""
+        """The kernel's gamma, as given or as chosen."""
         return self._fitted().kernel.gamma
 
     @property

@@ -116,7 +116,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
     # ---- pools ----------------------------------------------------------------------------------
 
     def query(self, X: Any = None, n_queries: int = 1, *, classes: Any = None) -> Any:
-        """Which rows of a pool to label next: those that `selection` chooses from its draws.
+        """Choose rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ cdef class Words:
     cdef const int32_t[::1] bag_counts
     # scratch
     cdef int64_t[::1] left          # words of the sentence that have no label yet
-    cdef int32_t[::1] bag           # what each bag still holds of each of its labels
+    cdef int32_t[::1] bag           # remaining count of each label of each bag
 
     def __init__(self, rows, offsets, bag_of, bag_indptr, bag_labels, bag_counts):
         self.rows, self.n_sentences = rows, len(offsets) - 1
@@ -241,7 +241,7 @@ cdef class BagTagger:
         return 0
 
     cdef Py_ssize_t choose(self, Words words, Py_ssize_t n_fresh) noexcept nogil:
-        """Which of left[0 .. n_fresh - 1] to try."""
+        """Choose one of left[0 .. n_fresh - 1] to try."""
         cdef Py_ssize_t at, choice = 0
         cdef double value, highest = -INFINITY
         if self.strategy == RANDOM:

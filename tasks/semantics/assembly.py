@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from structsvm.structures.meanings import MAX_DEPTH, parse_meaning, symbol_of
 
 
-class Parse(NamedTuple):
+class Assembly(NamedTuple):
     """Trees of a sentence, and how good they are.
 
     `value` is what their words gain over meaning nothing, minus infinity without trees; `n_words` is how many words
@@ -74,7 +74,7 @@ class Assembler:
         return self.best_trees(symbols, margins, arguments, parent)
 
     def best_trees(self, symbols: Any, margins: Any, arguments: Any, parent: Any) -> Any:
-        """The trees under relations that are no argument, as a `Parse`."""
+        """The trees under relations that are no argument, as an `Assembly`."""
         parses: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         for t in arguments:
             if t in parent or depth_of(t, arguments) > MAX_DEPTH:
@@ -88,7 +88,7 @@ class Assembler:
                 parses[tree] = value, t, len(words)
         kept = sorted(parses, key=lambda tree: -parses[tree][0])[: self.max_meanings]
         value = sum(parses[tree][0] for tree in kept) if kept else -inf
-        return Parse(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
+        return Assembly(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
     def choose(self, symbols: Any, relation: Any, scored: Any, parent: Any) -> tuple[Any, Any] | None:
         """``(gain, arguments)``: the best words for all arguments of a relation, or None; `scored` as in `parse`.

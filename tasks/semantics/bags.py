@@ -1,4 +1,4 @@
-"""What the models of a semantic parser share: sentences and bags that are read and checked, the grammar, the file."""
+"""The base of a semantic parser's models: sentences and bags that are read and checked, the grammar, the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two taggers of a semantic parser see of a word: its window, and, for roles, the symbols around it."""
+"""The features of a word for a semantic parser's two taggers: its window, and, for roles, the symbols around it."""
 
 from __future__ import annotations
 

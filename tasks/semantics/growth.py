@@ -46,12 +46,12 @@ def carried(
 
 
 def places(old: Any, new: Any) -> Places:
-    """Of two lists of equal length."""
+    """Places from two lists of equal length."""
     return np.array(old, dtype=np.int64), np.array(new, dtype=np.int64)
 
 
 def unit_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Of units, and of kinds that are no unit: the rows of features of words."""
+    """Places of units, and of kinds that are no unit: the rows of features of words."""
     found = {u: new.units.number[unit] for u, unit in enumerate(old.units.units) if unit in new.units.number}
     for u, v in [*found.items()]:
         if old.units.kinds[u] != u and new.units.kinds[v] != v:
@@ -60,7 +60,7 @@ def unit_places(old: HybridTrees, new: HybridTrees) -> Places:
 
 
 def kind_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Of kinds: the rows of all other features."""
+    """Places of kinds: the rows of all other features."""
     number = new.units.number
     pairs = {
         old.units.kinds[u]: new.units.kinds[number[unit]] for u, unit in enumerate(old.units.units) if unit in number
@@ -69,7 +69,7 @@ def kind_places(old: HybridTrees, new: HybridTrees) -> Places:
 
 
 def slot_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Of slots."""
+    """Places of slots."""
     found = {}
     for slot, (u, s) in enumerate(old.units.slots):
         v = new.units.number.get(old.units.units[u])
@@ -79,7 +79,7 @@ def slot_places(old: HybridTrees, new: HybridTrees) -> Places:
 
 
 def name_places(old: dict[str, int], new: dict[str, int]) -> Places:
-    """Of attributes."""
+    """Places of attributes."""
     shared: Sequence[str] = [name for name in old if name in new]
     return places([old[name] for name in shared], [new[name] for name in shared])
 

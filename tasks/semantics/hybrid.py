@@ -16,7 +16,7 @@ from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, Stored, Value
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.choice import Choice
@@ -32,13 +32,14 @@ from structsvm.tasks.semantics.likelihood import (
     SLOWER,
     STEP,
     BagLikelihood,
+    BagLikelihoodRun,
     HybridProblem,
-    LikelihoodRun,
     first_weights,
     hybrid_trees,
     make_likelihood,
     warn_of_left_out,
 )
+from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
@@ -51,14 +52,14 @@ MAX_WORDS = 500
 
 # Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
 CONSIDERED, MOST_PARTIAL = 4, 2000
-# Of the ways to fill a slot none is followed that is worth less than this to the best.
-LEAST = 1e-6
+# Ways to fill a slot are not followed if they are worth less than this to the best.
+LEAST_WORTH = 1e-6
 
 DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
-# Of solvers of the dual that are named; the best of 0.03 to 3 on a third of GeoQuery's training questions.
+# C of named solvers of the dual; the best of 0.03 to 3 on a third of GeoQuery's training questions.
 MARGIN_C = 3.0
 LOSSES = "hamming", "f1"
-# Of temperatures: the precision of their logarithm; no probability counts as less than this.
+# Temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
 RECORD = Record({
@@ -83,8 +84,6 @@ RECORD = Record({
     ),
     "weights": Array("f8", ("n_stored",), of=lambda model: model.weights[np.flatnonzero(model.weights)]),
 })  # fmt: skip
-
-EMPTY = Symbol("-", None)
 
 
 class HybridModel(BagModel, method="hybrid"):
@@ -156,7 +155,7 @@ class HybridModel(BagModel, method="hybrid"):
 
     def finish(self, job: Job) -> None:
         self.temperature = None
-        if isinstance(job.run, LikelihoodRun):
+        if isinstance(job.run, BagLikelihoodRun):
             job.run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
@@ -261,7 +260,7 @@ class HybridModel(BagModel, method="hybrid"):
         """The k most probable meanings, arguments in any order, of a sentence that has a known word."""
         if not any(f"w:{word}" in self.hybrid.attributes for word in words):
             return []
-        search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
+        search: Any = {"considered": max(k, CONSIDERED), "most": max(MOST_PARTIAL, 200 * k), "least": LEAST_WORTH}
         return self.hybrid.kbest(words, weights, k, accepts=self.accepts, **search)
 
     def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
@@ -299,7 +298,7 @@ class HybridModel(BagModel, method="hybrid"):
         check_lengths([words])
         weights = self.probable_weights
         found = self._found(words, CONSIDERED, weights)
-        orders = defaultdict(list)  # of each meaning the orders of its arguments that were found
+        orders = defaultdict(list)  # meaning -> the orders of its arguments that were found
         for derivation, _ in found:
             orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
         if len(orders) < 2:
@@ -321,7 +320,7 @@ class HybridModel(BagModel, method="hybrid"):
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
         model.order = ArgumentOrder(model.meanings)
-        units = Units(model.meanings, model.grammar)
+        units = MeaningUnits(model.meanings, model.grammar)
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")

@@ -43,12 +43,12 @@ from structsvm.oracles.hybrid import (
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.tasks.common.solver import AUTO
 
-# Of the weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an
-# unknown word that is copied; a unit without words below others, and one in a span without words.
-PRIOR, NAMED, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 2.0, -1.0, -2.0
+# Weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an unknown
+# word that is copied; a unit without words below others, and one in a span without words.
+PRIOR, NAMED, COPIED, WORDLESS, EMPTY_SPAN = 0.2, 4.0, 2.0, -1.0, -2.0
 # Parts of a relation's name (badPass: bad, pass): those of so many letters name it, and the words that begin alike.
 PART, LETTERS, ALIKE = re.compile(r"[^\W\d_A-Z]+|[A-Z]+[^\W\d_A-Z]*"), 3, 4
 # A name that may be written in two words.
@@ -59,11 +59,11 @@ DOUBT, SURE = 0.1, 2
 STEP, SLOWER, PENALTY = 0.2, 0.05, 1e-3
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
-# Of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
+# Weight of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
 BELOW = 0.5
 KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
-IBM_PASSES, LEAST = 8, 1e-3
+IBM_PASSES, NEUTRAL_PROBABILITY = 8, 1e-3
 
 
 # Optional features, with the prefixes of the names of their attributes; and the default ones.
@@ -82,7 +82,7 @@ def hybrid_trees(
 ) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
     beginnings = tuple(chain.from_iterable(FEATURES[name] for name in features))
-    units = Units(meanings, grammar)
+    units = MeaningUnits(meanings, grammar)
     sentences = [[token[0] for token in sentence] for sentence in tokens]
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
     of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
@@ -98,7 +98,7 @@ def hybrid_trees(
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
-    if grammar is not None:  # which has all names
+    if grammar is not None:  # the grammar has all names
         lexicon.new = []
     if before is not None:
         names = dict.fromkeys([*before.attributes, *attributes])
@@ -108,20 +108,20 @@ def hybrid_trees(
     return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features)
 
 
-def shares(units: Units, bags: Any) -> list[dict[int, float]]:
+def shares(units: MeaningUnits, bags: Any) -> list[dict[int, float]]:
     """For each bag, the share of its meanings that have each unit."""
     out = []
     for trees in bags:
         share: dict[int, float] = defaultdict(float)
         for tree in trees:
-            for number in dict.fromkeys(units.numbers_of(tree)):
-                share[number] += 1 / len(trees)
+            for unit in dict.fromkeys(units.unit_ids(tree)):
+                share[unit] += 1 / len(trees)
         out.append(share)
     return out
 
 
-def rarities(units: Units, bags: Any) -> list[dict[Any, float]]:
-    """Of each meaning of each bag, minus the log of how often a bag holds it by chance; 0 for the rarest of the bag.
+def rarities(units: MeaningUnits, bags: Any) -> list[dict[Any, float]]:
+    """Rarity of each meaning of each bag: minus the log of how often a bag holds it by chance; 0 for the bag's rarest.
 
     A bag holds the unit at its root as often as in all bags, and that each slot holds what fills it, as often as in
     all meanings; units below the root come together, and count `BELOW` each.
@@ -160,7 +160,7 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
             posterior /= posterior.sum(axis=0)
             np.add.at(count, (of_units[:, None], of_words), posterior)
         p = count / count.sum(axis=1, keepdims=True)
-    says = np.log(np.maximum(count / count.sum(axis=0), LEAST) / LEAST)
+    says = np.log(np.maximum(count / count.sum(axis=0), NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
     w = np.zeros(layout.n_features)
     of_word = w[: layout.begin].reshape(layout.n_units, layout.n_attributes)
     columns = [hybrid.attributes[f"w:{word}"] for word in words]
@@ -190,7 +190,7 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
         kinds = np.unique(kind_of[fillers])
         others[kinds] = np.maximum(others[kinds], len(kinds))
     w[layout.wordless : layout.empty] = WORDLESS - np.log(others)
-    w[layout.empty : layout.order] = EMPTY - np.log(others)
+    w[layout.empty : layout.order] = EMPTY_SPAN - np.log(others)
     return w
 
 
@@ -219,7 +219,7 @@ class HybridProblem(BoundProblem):
         once = self.once = frozenset(word for word, n in n_words.items() if n == 1)
         self.encoded = [hybrid.encode(words) for words in sentences]
         self.less_known = [hybrid.encode(words, once) for words in sentences]
-        # What the words seen once may be, if they were not known.
+        # Units that the words seen once may be, if they were not known.
         self.copies = [hybrid.copies(words, once & set(words)) for words in sentences]
         self.priors = rarities(units, bags)
         self.known = [hybrid.known(trees, (), priors) for trees, priors in zip(bags, self.priors, strict=True)]
@@ -338,7 +338,7 @@ def warn_of_left_out(n: int, n_all: int) -> None:
         )
 
 
-class LikelihoodRun(Run):
+class BagLikelihoodRun(Run):
     """A run whose weights are the average of the last passes."""
 
     carries = False  # other steps begin anew
@@ -390,12 +390,12 @@ class BagLikelihood(Seed, Checkpoints, Solver):
         return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
-        """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
+        """Return a fresh `BagLikelihoodRun` from the weights `base`, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
         state = LikelihoodState(np.array(base, dtype=np.float64), PENALTY, paces(problem.hybrid))
         schedule = LikelihoodSchedule(problem, state, self, sample_weight, seed_from(self.random_state))
-        return LikelihoodRun(self, problem, state, schedule)
+        return BagLikelihoodRun(self, problem, state, schedule)
 
 
 class BagPerceptron(BagLikelihood):

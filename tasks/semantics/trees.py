@@ -1,4 +1,4 @@
-"""What taggers learn of meanings: the symbols in trees, and the roles that these have as arguments of relations."""
+"""Labels that taggers learn from meanings: the symbols in trees, and their roles as arguments of relations."""
 
 from __future__ import annotations
 

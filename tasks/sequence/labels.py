@@ -13,7 +13,7 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
-# What is hashable is a label, but for None.
+# A hashable value is a label, unless it is None.
 COLLECTIONS = (set, list, dict)
 
 

@@ -1,4 +1,4 @@
-"""What the parameters of `SequenceLabeler` ask for: the loss and the oracle.
+"""The loss and the oracle that the parameters of `SequenceLabeler` ask for.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
@@ -22,7 +22,7 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import has_tag, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
-# What "auto" chooses from, in the order of preference.
+# Losses that "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
 USUAL_LOSS = "hamming"

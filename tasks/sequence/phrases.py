@@ -21,10 +21,10 @@ from structsvm.stored_values import Array, Table, checked_arrays, strings
 # Usual names of features: those that hold the word, and its part of speech.
 WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
 TAGS = ("pos", "postag", "tag", "upos", "pos[0]", "p[0]", "t[0]")
-# What is made of a name.
+# Forms made of a name.
 KINDS = ("lower", "shape", "same")
 # Phrases are seen so often or more.
-LEAST = 2
+FEWEST_SEEN = 2
 # Tokens that tell what features there are.
 FIRST = 1000
 
@@ -162,7 +162,7 @@ class _Grown:
         """Set what names tokens have: those of a list, or those that are seen often enough."""
         if names is None:
             counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
-            names = [self.texts[k] for k in np.flatnonzero(counts >= LEAST).tolist()]
+            names = [self.texts[k] for k in np.flatnonzero(counts >= FEWEST_SEEN).tolist()]
         number = {name: k for k, name in enumerate(names)}
         of_text = np.array([*(number.get(text, -1) for text in self.texts), -1], dtype=np.int64)
         self.names, self.n = names, len(names)
@@ -176,7 +176,7 @@ class _Grown:
         key = self.runs[at - 1] * self.n + self.of_token[at]
         if known is None:
             every, counts = np.unique(key, return_counts=True)
-            known = every[counts >= LEAST]
+            known = every[counts >= FEWEST_SEEN]
         number = np.searchsorted(known, key)
         is_known = np.zeros(len(key), dtype=bool)
         inside = number < len(known)
@@ -188,7 +188,7 @@ class _Grown:
 
 
 def shape(word: str) -> str:
-    """What a word looks like: "Xx" of "Madrid", "d-x" of "19-year"."""
+    """Shape of a word: "Xx" for "Madrid", "d-x" for "19-year"."""
     marks = ("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
     return "".join(mark for mark, _ in groupby(marks))
 

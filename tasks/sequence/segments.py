@@ -1,4 +1,4 @@
-"""What ``segments=True`` adds to a label-sequence model: labels that are the tags of segments, and phrases.
+"""Segments in a label-sequence model (``segments=True``): labels that are the tags of segments, and phrases.
 
 Tokens are scored by tags, of each type B (first), I (inside), E (last) and S (single), whatever form y has: labels in
 BIO, in BIOES, or lists of spans ``(start, stop, label)``.
@@ -23,7 +23,7 @@ from structsvm.tasks.sequence.phrases import Phrases
 
 TAGS = "BIES"
 FORMS = ("bio", "bioes", "spans")
-# What a label of BIO is in tags.
+# The tags of a label of BIO.
 IN_TAGS = {"B": "BS", "I": "IE"}
 # The longest segments that have weights of their own: as many as nearly all are, within these bounds.
 SHARE, SHORTEST, LONGEST = 0.995, 4, 8
@@ -63,7 +63,7 @@ class Segments:
         return [None if some is None else [self._known(item) for item in some] for some in allowed]
 
     def _known(self, some: Any) -> Any:
-        """What is known of a token, as tags."""
+        """Tags of a token that is known in part."""
         if some is None:
             return None
         if isinstance(some, dict):

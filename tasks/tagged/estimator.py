@@ -22,7 +22,7 @@ from structsvm.tasks.sequence.estimator import SequenceLabeler
 from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
 
 KIND = "tagged"
-PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParser)}  # that a file can hold
+PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParser)}  # estimators that a file can hold
 
 
 @declared
@@ -116,7 +116,7 @@ class TaggedParser(BaseEstimator):
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
         tokens = tokens_of(X)
-        tags = list(tokens)  # those of empty sentences: none
+        tags = list(tokens)  # empty sentences have no tags
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
             for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):

@@ -420,7 +420,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     @property
     def gamma_(self) -> float:
-        """That of the kernel: the one given, or the one chosen."""
+        """The kernel's gamma, as given or as chosen."""
         return self._machine.kernel.gamma
 
     @property

@@ -1,4 +1,4 @@
-"""What y says of documents: a label, or labels of which the document has one.
+"""Labels of documents as y gives them: a label, or labels of which the document has one.
 
 A set holds these, or a dict with their weights. With leaf_only an inner node does: any leaf below it, which share its
 weight. None is any label, and so is -1 where it is not a label. A document's id is that of its label, or the number of
@@ -72,7 +72,7 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
             numbers[key] = len(names) + len(sets)
             sets.append(_ids_of(weights, place, below, params.taxonomy))
         ids[i] = numbers[key]
-    # Of a set with one label all is known.
+    # A set with one label is that label.
     whole = {len(names) + k: next(iter(members)) for k, members in enumerate(sets) if len(members) == 1}
     return names, np.array([whole.get(k, k) for k in ids.tolist()], dtype=np.int32), sets
 

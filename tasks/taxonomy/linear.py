@@ -26,7 +26,7 @@ from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, Taxonomy
 from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
 
-# Of LaRank over standardised columns: their dual gains little after four passes, and predictions still do.
+# LaRank over standardised columns: the dual gains little after four passes, and predictions still do.
 LEAST_PASSES = 8
 # Fifths of their examples that are held out in turn where C is chosen: for LaRank this costs less than that training.
 # Of as many examples as MANY_ROWS one fifth is enough.

@@ -1,4 +1,4 @@
-"""Which weights a large model has: full rows for frequent features, lists for rare ones.
+"""The weights that a large model has: full rows for frequent features, lists for rare ones.
 
 The joint feature has a weight for every feature and every node, and so have small models. Of 100,000
 features and 10,000 classes it would be 10^9. Then the features that occur in the most documents get full rows, as

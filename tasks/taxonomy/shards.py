@@ -141,7 +141,9 @@ class DocumentShards(Shards):
         if vectorizer is not None:
             params_to_file(vectorizer)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
-            rows = _Rows(scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source))
+            rows = _DocumentRows(
+                scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source)
+            )
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
             transform: Callable[[Any], Any] = csr_array
@@ -190,7 +192,7 @@ class DocumentShards(Shards):
         return cls(folder, *stored, labels, vectorizer, has_intercept)
 
 
-class _Rows:
+class _DocumentRows:
     """Documents in files: sparse rows of numbers, of texts the counts of all their terms; and ids of labels.
 
     Attributes
@@ -258,7 +260,7 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
                 raise ValueError(f"The 'columns' parameter is for tables, and {one!r:.80} is none")
             yield from document_pieces(one) if _is_file(one) else one
         for batch in batches or ():
-            columns = batch.schema.names if columns is None else list(columns)  # those of the first of several tables
+            columns = batch.schema.names if columns is None else list(columns)  # as in the first of several tables
             if len(columns) != 2 or any(batch.schema.names.count(name) != 1 for name in columns):
                 raise ValueError(
                     f"a table of documents has two columns, texts and labels (columns=); it has {batch.schema.names}"
@@ -313,7 +315,7 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     return counts
 
 
-def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
+def _fitted(vectorizer: Any, rows: _DocumentRows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
     """A copy of the vectorizer, fitted as its own `fit` would; its columns; and what makes rows of these of counts."""
     from scipy.sparse import csr_array
     from sklearn.base import clone
@@ -343,7 +345,7 @@ def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable
             kept, smooth = column >= 0, int(weigh.smooth_idf)
             idf = np.full(len(names), smooth, dtype=vectorizer.dtype)
             idf[column[kept]] += df[: len(terms)][kept].astype(vectorizer.dtype)
-            with np.errstate(divide="ignore"):  # of fixed terms that no text has
+            with np.errstate(divide="ignore"):  # fixed terms that no text has
                 idf = np.log(vectorizer.dtype(n + smooth) / idf) + vectorizer.dtype(1.0)
             weigh.idf_ = idf
 
@@ -360,7 +362,7 @@ def _fitted(vectorizer: Any, rows: _Rows, most: int) -> tuple[Any, int, Callable
 
 
 def _frequent(vectorizer: Any, df: Any, tf: Any, n: int) -> Any:
-    """Which terms a vectorizer keeps, by their frequencies in alphabetical order: `CountVectorizer._limit_features`."""
+    """Select the terms that a vectorizer keeps by their frequencies, as `CountVectorizer._limit_features` does."""
     high, low = (
         limit if isinstance(limit, Integral) else limit * n for limit in (vectorizer.max_df, vectorizer.min_df)
     )

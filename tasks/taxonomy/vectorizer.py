@@ -111,7 +111,7 @@ def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:
 
 
 def suspicion(header: Any) -> str | None:
-    """What speaks against using the vectorizer of a file whose author is not known; None: nothing."""
+    """Reason not to use the vectorizer of a file whose author is not known; None: there is none."""
     pattern = TOKEN_PATTERNS[0] if header is None else header["params"]["token_pattern"]
     if pattern in TOKEN_PATTERNS:
         return None

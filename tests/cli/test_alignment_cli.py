@@ -12,7 +12,7 @@ from structsvm.datasets import make_alignment, write_alignments
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
 pytest.importorskip("Bio")
-# What click will replace in its next major version, the text stream of standard output.
+# Click will replace the text stream of standard output in its next major version.
 pytestmark = pytest.mark.filterwarnings("ignore:.get_text_stream. is deprecated:DeprecationWarning")
 
 

@@ -1,4 +1,4 @@
-"""What the command line does to files: no input is lost, and what cannot be written is found before the work."""
+"""Files of the command line: no input is lost, and what cannot be written is found before the work."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What ends the command line from outside when the work is done: the model is stored first."""
+"""Signals that end the command line when the work is done: the model is stored first."""
 
 import os
 import signal

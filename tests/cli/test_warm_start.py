@@ -54,7 +54,7 @@ def write_files(folder, task):
 
 
 def learnt(path):
-    """What a model file has learnt, as one array."""
+    """The weights in a model file, as one array."""
     model = structsvm.load(path).model_
     for name in ("machine", "symbols"):
         model = getattr(model, name, model)

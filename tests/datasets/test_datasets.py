@@ -216,7 +216,7 @@ def test_default_data_home(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
     path, _ = _fetch.fetch("tiny")["train.gz"]
     assert path == tmp_path / "cache" / "structsvm" / "tiny_folder" / "train.gz"
-    (tmp_path / "structsvm_data").mkdir()  # of an earlier version
+    (tmp_path / "structsvm_data").mkdir()  # as an earlier version did
     path, _ = _fetch.fetch("tiny")["train.gz"]
     assert path == tmp_path / "structsvm_data" / "tiny_folder" / "train.gz"
 

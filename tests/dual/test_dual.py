@@ -173,7 +173,7 @@ def test_theorem_9_number_of_support_vectors(schedule):
     assert run.state.dual <= n * C * largest
     tau = run.state.tau
     assert added <= max(2 * rho * n * C * largest / tau**2, 2 * n * C * largest / (C * tau))
-    # What the bound comes to on this run: no more cuts than n times the wrong outputs.
+    # On this run the bound comes to: no more cuts than n times the wrong outputs.
     assert run.state.n_cuts <= n * (data.oracle.n_classes - 1)
 
 
@@ -376,7 +376,7 @@ def test_a_state_that_is_interrupted_while_it_is_restored(form):
 
 
 class Ring(Exception):
-    """What the handler of a signal raises."""
+    """Raised by the handler of a signal."""
 
 
 def rings(call, at=0):

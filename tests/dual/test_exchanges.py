@@ -14,7 +14,7 @@ from structsvm.dual._rounds import violations
 from structsvm.dual._weights import add_sparse, sum_up
 from structsvm.dual.cuts import CUTS, mixed
 from structsvm.dual.exchanges import ExchangeSchedule, SharedState
-from structsvm.dual.members import Held, Member, Shard
+from structsvm.dual.members import Member, Shard, SharedWeights
 from structsvm.oracles import taxonomy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
@@ -135,7 +135,7 @@ def test_any_number_of_workers(workers, threads):
 
 
 def documents(known=None, n=120):
-    """Those of a class stand one after the other."""
+    """Documents of a class stand one after the other."""
     rng, y = np.random.default_rng(0), np.arange(n) * 4 // n
     X = rng.normal(size=(n, 6)) + 2.0 * np.eye(4, 6)[y]
     return taxonomy.TaxonomyOracle(Taxonomy.flat("abcd"), 6).bind(X, y if known is None else known)
@@ -307,7 +307,7 @@ def test_several_parts_between_exchanges(monkeypatch, penalty):
     solver = LaRank(C=0.3, penalty=penalty, random_state=0)
     run = advance(start(solver, chains(penalty=penalty)))
     state, found = run.state, []
-    state.sigma = 0.05  # of which a share is taken
+    state.sigma = 0.05  # a share of it is taken
     run.start_pass()
     state.exchange(0, 1, 5)
     assert state.sigma > 0.05 and state.n_argmax > 60
@@ -354,7 +354,7 @@ def test_a_sum_that_goes_too_far_is_taken_in_part(workers):
     run = advance(start(LARANK))
     state = run.state
     run.start_pass()
-    for part, sigma in ((0, 0.2), (1, 0.01), (0, 8.0)):  # of which one is safe
+    for part, sigma in ((0, 0.2), (1, 0.01), (0, 8.0)):  # one of them is safe
         dual, state.sigma = state.dual, sigma
         state.exchange(part, 1)
         assert state.dual > dual
@@ -401,7 +401,7 @@ def test_workers_keep_their_states(monkeypatch, workers):
             np.testing.assert_array_equal(found["cut_words"], cuts["cut_words"])
     run.state.cluster.lose(1)
     advance(run)
-    assert len(made) == 24 + 8 + 2  # those of the lost one, and of what the others undid
+    assert len(made) == 24 + 8 + 2  # the lost one's, and what the others undid
     assert run.dual == pytest.approx(dual_of(run), rel=1e-5)
 
 
@@ -422,12 +422,12 @@ def test_what_was_learnt_before_an_error_is_undone(monkeypatch):
 def test_threads_of_a_worker_make_no_sums(monkeypatch, workers):
     asked = []
 
-    class Part(dual_threads.Part):
+    class WatchedPart(dual_threads.ThreadPart):
         def total(self):
             asked.append(self)
             return super().total()
 
-    monkeypatch.setattr(dual_threads, "Part", Part)
+    monkeypatch.setattr(dual_threads, "ThreadPart", WatchedPart)
     workers[:] = [2, 2]
     advance(start(LARANK))
     assert not asked
@@ -542,7 +542,7 @@ def test_weights_are_read_once_from_whoever_has_them(monkeypatch, average):
     run.checked_certify()
     run.state.cluster.lose(0)
     member = run.state.cluster.there[1]
-    expected = member.held(Held(run.state.n_exchanged if run.use_average else 0)).copy()
+    expected = member.held(SharedWeights(run.state.n_exchanged if run.use_average else 0)).copy()
     run.close()
     assert run.weights is run.weights
     np.testing.assert_array_equal(run.weights, expected)
@@ -573,7 +573,7 @@ def test_ctrl_c_in_the_middle_of_an_exchange(question):
     assert run.status == "interrupted" and not cluster.is_open
     assert run.dual == state.dual == pytest.approx(dual_of(run), rel=1e-5)
     if question is Member.train:
-        assert run.dual == pytest.approx(dual[0], rel=1e-5)  # of all that was answered before
+        assert run.dual == pytest.approx(dual[0], rel=1e-5)  # the sum of all that was answered before
     else:
         assert run.dual > dual[0]
     assert solver.solve(run.problem, run=run).status == "converged"
@@ -607,7 +607,7 @@ def test_checkpoints_are_those_of_one_thread(tmp_path):
 
 
 class Candidates(Multiclass):
-    """What is known are the classes that it may be."""
+    """The known part are the classes that an example may have."""
 
     def complete(self, x, known, w):
         return max(known, key=lambda y: w.reshape(self.n_classes, -1)[y] @ x)
@@ -626,7 +626,7 @@ def test_passive_aggressive_and_completions(workers):
 
 @pytest.mark.parametrize("solver", [LARANK, PassiveAggressive(C=0.3, random_state=0)], ids=["larank", "pa"])
 def test_weights_to_start_from(solver):
-    """Those of a batch of a stream, in the problem's own type."""
+    """The weights of a batch of a stream, in the problem's own type."""
     problem = chains()
     base = np.random.default_rng(0).normal(size=problem.n_features).astype(problem.weight_dtype)
     run = free(solver).solve(problem, base=base)

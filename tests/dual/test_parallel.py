@@ -39,7 +39,7 @@ def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest(wrong):
         begun.append(part)
         if part == wrong:
             raise RuntimeError("mine")
-        job = Job()  # of the job that is at work on this part
+        job = Job()  # the job that is at work on this part
         for _ in range(60_000):
             if job.stopped:
                 stopped.set()

@@ -123,7 +123,7 @@ def test_every_example_is_visited_once_in_a_pass():
 @pytest.mark.parametrize("solver", [LaRank, FrankWolfe])
 @pytest.mark.parametrize("n_passes", [1, 12])
 def test_all_threads_end_with_the_weights_of_the_alphas(n_passes, solver):
-    """What the threads tell each other fills many pages of their logs, which are used again."""
+    """Messages between the threads fill many pages of their logs, which are used again."""
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(20, 50)) for _ in range(150)]
     problem = ViterbiOracle(4, 50).bind(X, [rng.integers(0, 4, 20) for _ in X])
@@ -143,7 +143,7 @@ def test_all_threads_end_with_the_weights_of_the_alphas(n_passes, solver):
 @pytest.mark.parametrize("form", ["dense", "sparse", "lists"])
 @pytest.mark.parametrize("attributes", ["ancestors", "normalized", "flat"])
 def test_cuts_of_documents_reach_all_weights(form, attributes):
-    """Those of one example together."""
+    """All cuts of one example reach them together."""
     case = Taxonomies(0, n_nodes=30, n_samples=200, lists=form == "lists", attributes=attributes, loss="zero_one")
     X = case.X if form == "dense" else sp.csr_array(case.X)
     run = start(LaRank(C=1.0, deterministic=False, n_jobs=3, random_state=0), case.oracle.bind(X, case.Y))

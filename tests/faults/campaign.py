@@ -146,7 +146,7 @@ KILL, PIECE, NEVER = -1, 2**14, 10**9
 
 
 class Fault:
-    """Of the steps of writing files (pieces, flushes, renames), those from `first` up to `last` fail."""
+    """A fault: of the steps of writing files (pieces, flushes, renames), those from `first` up to `last` fail."""
 
     def __init__(self, kind: int = KILL, first: int = NEVER, last: int = NEVER) -> None:
         self.kind, self.first, self.last, self.n_steps = kind, first, last, 0

@@ -96,7 +96,7 @@ def test_any_bytes_are_read_or_refused(data):
         columns = read_bytes(b"\n" + data)
     except ColumnFileError:
         return
-    (data).decode("utf-8")  # what is accepted is UTF-8
+    (data).decode("utf-8")  # accepted text is UTF-8
     columns.column(0)
 
 
@@ -333,7 +333,7 @@ TEXTS = [
     b"one\n\ntwo\nthree",
     "ä ö\n\n€ 𝄞\n".encode(),
     b"\n \n\na b\n" * 9,
-    b"\x0c\n\n\x0b\n",  # of white space only blanks, tabs and ends of lines stand between columns
+    b"\x0c\n\n\x0b\n",  # only blanks, tabs and ends of lines stand between columns
     b"a\x0bb c\n\nd\x0c e\n",
     b"a\n\r\nb\n\nc\r",
     b"\n\n\xef\xbb\xbfa\n\nb",
@@ -357,7 +357,7 @@ def test_pieces_are_the_whole(data, size, monkeypatch):
     assert size > 8 or len(found) > 1
     outside = Vocabulary.from_strings(["O"])
     text = b"".join(piece.with_column(np.zeros(piece.n_tokens, np.int32), outside).to_bytes() for piece in found)
-    text = b"\n" + text  # what begins with a byte order mark does not in a file's first line
+    text = b"\n" + text  # text that begins with a byte order mark does not in a file's first line
     assert list(read_columns(io.BytesIO(text)).drop_last()) == list(read_columns(io.BytesIO(data)))
 
 

@@ -1,4 +1,4 @@
-"""What compressed sources may unfold to, whatever reads them."""
+"""Limits of what compressed sources unfold to, whatever reads them."""
 
 import bz2
 import gzip

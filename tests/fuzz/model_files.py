@@ -307,7 +307,7 @@ def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
         case 2:
             arrays[rng.choice((name + "x", "x", name.partition(".")[0], name + ".x"))] = arrays[other]
         case 3:
-            is_text = array.dtype.kind == "S"  # which need not be numbers
+            is_text = array.dtype.kind == "S"  # text need not be numbers
             arrays[name] = array.astype("|S1" if is_text else rng.choice(DTYPES)) if array.size < 1 << 16 else array
         case 4:
             arrays[name] = reshaped(rng, array)
@@ -473,7 +473,7 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
                 raise
             return "OracleError"
         except ValueError as error:
-            # Of scores, or of a network.
+            # Scores, or a network.
             if "overflow" not in str(error) and "weights are not finite" not in str(error):
                 raise
             return "ValueError of training"

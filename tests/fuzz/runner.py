@@ -53,7 +53,7 @@ class FileKind:
 
 @dataclass
 class Report:
-    """What became of the mutants of a kind: counts of outcomes, and the first mutant of each fault."""
+    """The fate of the mutants of a kind: counts of outcomes, and the first mutant of each fault."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     faults: dict[str, list[int]] = field(default_factory=dict)

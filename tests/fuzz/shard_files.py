@@ -45,7 +45,7 @@ class Folder:
 
 
 def folders() -> list[Folder]:
-    """Of sequences with a vocabulary and with hashed features, which have values; of documents, texts and rows."""
+    """Folders of sequences (a vocabulary; hashed features, which have values) and of documents (texts; rows)."""
     texts = [(["red dog", "red", "cat dog", "a cat"], ["A > x", "A > y", "B", "B"])]
     rows = [([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["A > x", "A > y", "B"])]
     how = {"C": 0.1, "max_iter": 1, "random_state": 0}

@@ -216,7 +216,7 @@ def use_pieces(data: bytes) -> None:
 
 
 def outcome(read: Callable[[], Any]) -> Any:
-    """What is read, or the text of the error."""
+    """The data read, or the text of the error."""
     try:
         return read()
     except ColumnFileError as error:

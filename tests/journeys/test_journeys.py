@@ -16,7 +16,7 @@ from structsvm.datasets import make_alignment, make_sequences, make_treebank
 
 
 def command(folder, *arguments):
-    """What the command line prints."""
+    """Run the command line; returns its output."""
     program = Path(sys.executable).with_name("structsvm")
     done = subprocess.run([program, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def test_a_taxonomy_of_products_in_a_data_frame():
 
 
 class Subsets(structsvm.Oracle):
-    """Which of five things to take: those of positive score."""
+    """A choice among five things: those of positive score."""
 
     n_features = 3
 

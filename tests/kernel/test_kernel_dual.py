@@ -303,7 +303,7 @@ def test_fresh_examples_come_in_blocks_in_every_pass():
 
 
 def test_rows_of_the_cache_are_rows_of_the_kernel():
-    """What counts as computed is computed: fresh blocks, rows that were dropped, certificates."""
+    """Rows that count as computed are computed: fresh blocks, rows that were dropped, certificates."""
     found, machine = problem(3, n=100)
     state = state_of(found, machine, seed=0)
     machine.C[:] = 1.0

@@ -202,7 +202,7 @@ def test_t0_is_chosen_and_a_bad_one_is_worse():
     chosen = SGDQN(1e-4, max_iter=1, random_state=0).solve(problem)
     for factor in (0.1, 1e4):
         other = SGDQN(1e-4, t0=chosen.state.t0 * factor, max_iter=1, random_state=0).solve(problem)
-        assert chosen.primal < other.primal  # which is finite
+        assert chosen.primal < other.primal  # both are finite
 
 
 @pytest.mark.parametrize(

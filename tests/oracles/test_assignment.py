@@ -142,7 +142,7 @@ def test_learns_from_alignments_known_in_part():
 
 
 def test_the_k_best_of_many_pairs_take_little_memory():
-    """Of each part of the matchings that are left, where it begins: masks would be a gigabyte."""
+    """Each part of the matchings that are left is kept as where it begins: masks would be a gigabyte."""
     oracle, x = AssignmentOracle(1, unmatched=False), np.random.default_rng(0).random((150, 150, 1))
     tracemalloc.start()
     found = oracle.kbest(x, np.ones(1), 3)

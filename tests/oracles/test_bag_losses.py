@@ -44,7 +44,7 @@ def target_of(problem, bags, i):
 
 
 def value_and_gradient(problem, i, w):
-    """Of the loss, in the oracle's order of weights."""
+    """Value and gradient of the loss, in the oracle's order of weights."""
     if "expectations" in problem.offers:
         value, _, gradient = problem.expect(i, problem.from_oracle(w))
         return value, problem.to_oracle(np.asarray(gradient, dtype=np.float64))

@@ -113,7 +113,7 @@ def test_labels_allowed_by_token(case, seed):
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 2]), st.booleans(), st.sampled_from([1e2, 1e3, 1e4]))
 def test_great_weights(seed, order, masks, scale):
-    """Of weights up to 1e4 the best labelling takes all, unless another is near."""
+    """With weights up to 1e4 the best labelling takes all, unless another is near."""
     case = Case(seed, 3, 4, order, True, False, masks, scale)
     log_sum, labels, _ = case.oracle.chain(case.tokens).expect(case.w, 0)
     assert log_sum == pytest.approx(case.log_sum, rel=1e-5, abs=1e-6 * scale)

@@ -62,7 +62,7 @@ def test_the_best_tree_and_all_in_order(case):
 
 
 def chances_of(case):
-    """Of all trees: the probability of each labelled span, and what is right above each word, by label or None."""
+    """Probability over all trees of each labelled span, and what is right above each word, by label or None."""
     scores = np.array([case.feature(tree) @ case.w for tree in case.trees])
     share = np.exp(scores - scores.max())
     spans, above = Counter(), Counter()
@@ -82,7 +82,7 @@ def test_the_likeliest_brackets(case, cost):
         assert list(oracle.parse_all([case.x], case.w, cost=cost)) == [None]
         return
     spans, above = chances_of(case)
-    for i in range(n):  # of what stands right above a word the likeliest, if it is likelier than nothing
+    for i in range(n):  # the likeliest label right above a word, if it is likelier than nothing
         found = {label: p for (label, k, _), p in above.items() if k == i}
         if len(found) > 1 and np.diff(sorted(found.values())[-2:]) < 1e-6:
             return  # either will do
@@ -146,7 +146,7 @@ def test_sentences_side_by_side_are_parsed_as_each_alone():
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=10)
 def test_of_one_tree_all_brackets_are_likely(seed):
-    """What is left of the chart by the bounds of the outside pass, where only the best tree is to be left."""
+    """The bounds of the outside pass leave no more of the chart than the best tree."""
     rules = "S -> S S | A S | S A | T | A A\nT -> A\nA -> 'a' | 'd' | 'f' | S A\nS -> 'b' | 'c' | 'e'"
     oracle = CKYOracle(rules, span_features=["first.terminal last.terminal", "split.terminal", "length"])
     rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def test_sentences_of_many_trees(seed, span_features):
     assert next(case.oracle.kbest(case.X[0], w))[1] == pytest.approx(best, **CLOSE)
 
 
-# What they see of a span: its begin, its end, each with its length, both, all its words, and its split.
+# Templates see of a span: its begin, its end, each with its length, both, all its words, and its split.
 TEMPLATES = (
     *("length", "first.terminal", "last-1.terminal last.terminal length", "first-1.terminal first.terminal length"),
     *("last+1.terminal", "first.terminal last.terminal", "first+1.terminal last+1.terminal length", "split.terminal"),
@@ -204,7 +204,7 @@ def test_templates_score_what_they_count(seed, templates, count):
 
 
 def rule_features(tree, x, h):
-    """What ``rule split-1.terminal split.terminal`` and ``rule first.terminal`` see of a tree: a Counter."""
+    """Features of a tree by ``rule split-1.terminal split.terminal`` and ``rule first.terminal``: a Counter."""
     found = Counter()
 
     def visit(node, i):
@@ -663,7 +663,7 @@ def test_a_deep_tree():
 
 
 def test_a_batch_ends_before_a_sentence_that_fails():
-    """What comes before it is parsed; it is the first of the next batch, whose error is its own."""
+    """Sentences before it are parsed; it is the first of the next batch, whose error is its own."""
     oracle = CKYOracle("S -> S S | 'a'\nS -> 'b'", max_length=40)
     w, X = oracle.check_weights(np.zeros(oracle.n_features)), [list("ab"), list("aba"), ["a"] * 41, list("a")]
     found = oracle.parse_all(X, w)

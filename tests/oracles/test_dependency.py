@@ -198,7 +198,7 @@ def test_what_is_known_may_cross():
 
 
 def test_the_best_tree_of_each_number_of_wrong_words():
-    """Of all projective trees; and that slack rescaling is not what a sum over arcs finds."""
+    """The best among all projective trees; and slack rescaling is not what a sum over arcs finds."""
     n_other = 0
     for seed in range(4):
         case = Dependencies(seed, (4,), 2, projective=True)

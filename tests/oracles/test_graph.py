@@ -549,7 +549,7 @@ ROWS = np.zeros((3, 1))
         ((ROWS, [[0, 1], [1, 2], [1, 0]]), "graph 1: edge 2 joins nodes 0 and 1, as edge 0 does"),
         ((ROWS, [[0, 3]]), "graph 1: edge 0 joins nodes 0 and 3, expected 0 .. 2"),
         ((ROWS, [[0, -1]]), "graph 1: edges join nodes -1 to 0"),
-        ((ROWS, [[0.0, 1.0]]), "graph 1: edges must be pairs of numbers of nodes, got float64 (1, 2)"),
+        ((ROWS, [[0.0, 1.0]]), "graph 1: edges must be pairs of node indices, got float64 (1, 2)"),
         ((ROWS, [0, 1]), "graph 1: edges must be pairs"),
         ((ROWS, [[0, 1]], [[np.nan]]), "graph 1: the features of edge 0 hold NaN or infinity"),
         ((ROWS, [[0, 1]], [[1.0], [2.0]]), "graph 1: 1 edges have features of shape (2, 1)"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
-from structsvm.structures.meaning_units import ROOT, Units, similar_slots, wrappers
+from structsvm.structures.meaning_units import ROOT, MeaningUnits, similar_slots, wrappers
 from structsvm.structures.meanings import MeaningGrammar, format_meaning, parse_meaning
 from structsvm.testing import check_oracle
 
@@ -32,7 +32,7 @@ TREES = [
 
 
 def trees_of(trees, words, depth=2, **options):
-    units = Units(trees)
+    units = MeaningUnits(trees)
     around = ["\x02", *words, "\x03"]
     attributes = sorted({f"w:{word}" for word in words})
     attributes += sorted({n for t in range(1, len(around) - 1) for n in word_attributes(around, t, attributes)})
@@ -90,7 +90,7 @@ def reference(hybrid, words, w):
         """Trees of unit u over [i, j), with the children known so far."""
         own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u) + of_inside(u, i, j)
         slots = list(units.slots_of(u))
-        # Which children have words, in which order, and where they begin and end.
+        # Children that have words, in which order, and where they begin and end.
         for order in orders(range(len(slots))):
             silent = [s for a, s in enumerate(slots) if a not in order]
             for spans in placed(i, j, len(order)):
@@ -185,7 +185,7 @@ def test_all_derivations(trees, words, seed):
     best = hybrid.argmax(words, w)
     assert best.score == pytest.approx(scores.max())
     assert max(score for meaning, score, _ in found if meaning == best.meaning) == pytest.approx(scores.max())
-    # Of one meaning, of two, and the best meanings in order.
+    # One meaning, two, and the best meanings in order.
     by_meaning = defaultdict(list)
     for meaning, score, _ in found:
         by_meaning[meaning].append(score)
@@ -256,7 +256,7 @@ def test_the_f1_loss_counts_units():
     assert hybrid.loss(of_a, of_g) == pytest.approx(1.0 + others / 12) and hybrid.loss(of_a, of_a) == 0.0
     half = of_a._replace(fillings=[of_a.fillings[0], *of_g.fillings])
     assert hybrid.loss(of_a, half) == pytest.approx(1 - 2 / 6)
-    # Of a unit there once, there three times.
+    # A unit there once, there three times.
     assert hybrid.loss(of_a, of_a._replace(fillings=of_a.fillings * 3)) == pytest.approx(1 - 4 / 8)
     assert pickle.loads(pickle.dumps(hybrid)).loss_name == "f1"
 
@@ -310,7 +310,7 @@ def test_where_a_unit_comes_twice_another_arrangement_has_no_loss(loss):
     y_true = hybrid.complete(words, [parse_meaning("f(f(b))")], w)
     longer = hybrid.argmax(words, w)
     assert format_meaning(longer.meaning).startswith("f(f(f(") and len(longer.fillings) > len(y_true.fillings)
-    b, psi = hybrid.bind([words], [y_true]).separate(0, w)  # which refuses another output without a loss
+    b, psi = hybrid.bind([words], [y_true]).separate(0, w)  # it refuses another output without a loss
     assert b > 0.0 and psi.any()
 
 
@@ -380,7 +380,7 @@ def test_what_is_pickled():
 def test_copies_cover_their_words():
     """A copied name says its words and no others: against all derivations of the trees with the name among them."""
     trees = [parse_meaning(f"f(k('{c}'))") for c in "abc"] + [parse_meaning("g(f(k('a')))")]
-    units = Units(trees)
+    units = MeaningUnits(trees)
     kind = next(kind for u, kind in enumerate(units.kinds) if kind != u)
     attributes = ["w:p", "w:\x04", "l:p z"]
     hybrid = HybridTrees(units, Lexicon(units, {}, [], [kind]), attributes, ["l:p", "r:z"], 2)
@@ -516,7 +516,7 @@ def test_names_and_their_kinds():
     trees += [parse_meaning(f"answer(size(stateid('{name}')))") for name in ("new york", "ohio", "utah")]
     trees += [parse_meaning("answer(city(all))"), parse_meaning("answer(size(city(all)))")]
     assert wrappers(trees) == {"stateid"}
-    units = Units(trees)
+    units = MeaningUnits(trees)
     names = {u: unit for u, unit in enumerate(units.units) if unit.name.startswith("stateid")}
     assert len({units.kinds[u] for u in names}) == 1 and all(unit.n_slots == 0 for unit in names.values())
     slot = next(s for s, (u, _) in enumerate(units.slots) if units.units[u].name == "loc")
@@ -528,7 +528,7 @@ def test_names_and_their_kinds():
         "Q -> answer ( @C )\nC -> city ( @C )\nC -> loc ( @S )\nS -> stateid ( @N )\nC -> city ( all )\n"
         "C -> size ( @S )\n" + "\n".join(f"N -> ' {n} '" for n in ("new york", "ohio", "iowa", "utah", "maine"))
     )
-    assert "stateid('maine')" in [unit.name for unit in Units(trees, grammar).units]
+    assert "stateid('maine')" in [unit.name for unit in MeaningUnits(trees, grammar).units]
 
 
 @given(st.dictionaries(st.integers(0, 9), st.frozensets(st.integers(0, 6))))
@@ -542,22 +542,22 @@ def test_similar_slots(taken):
 
 
 def test_equal_arguments_share_a_slot():
-    units = Units([parse_meaning("f(a,g(b,b),a)")])
+    units = MeaningUnits([parse_meaning("f(a,g(b,b),a)")])
     assert {unit.name: unit.places for unit in units.units} == {"f": (0, 1, 0), "g": (0, 0), "a": None, "b": None}
 
 
 def test_what_a_lexicon_calls():
     trees = [parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "oslo")]
-    units = Units(trees)
+    units = MeaningUnits(trees)
     sentences = [["to", "san", "diego"], ["to", "rome"], ["up", "north"]]
-    bags = [dict.fromkeys(units.numbers_of(tree), 1.0) for tree in trees]
+    bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
     lexicon = Lexicon.learn(units, sentences, bags)
     called = {units.units[u].name for u in lexicon.called(["north", "San-Diego".lower()])}
     assert {"'san diego'", "'oslo'"} <= called and "'rome'" not in called
 
 
 def test_words_that_names_are_written_with():
-    units = Units([parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "purple9")])
+    units = MeaningUnits([parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "purple9")])
     lexicon = Lexicon(units, {}, [])
     leaves = {unit.name: u for u, unit in enumerate(units.units)}
     spelt = lexicon.spelt([["to", "san", "-", "diego", "?"], ["Purple".lower(), "9", "!"], ["x"]])
@@ -573,7 +573,7 @@ def test_priors_are_added_to_the_scores_of_meanings():
     wanted = [hybrid.log_sum(words, w, [tree]) + priors[tree] for tree in TREES[1]]
     for forest in (with_priors, pickle.loads(pickle.dumps(with_priors))):
         assert hybrid.sums.log_sum(sentence, forest, w) == pytest.approx(np.logaddexp.reduce(wanted))
-    # Of the joint feature, too.
+    # The joint feature, too.
     parts = [hybrid.expect(words, w, [tree])[1] for tree in TREES[1]]
     shares = np.exp(np.array(wanted) - np.logaddexp.reduce(wanted))
     np.testing.assert_allclose(hybrid.sums.expect(sentence, with_priors, w)[1], shares @ parts, atol=1e-12)
@@ -599,7 +599,7 @@ def test_a_meaning_of_many_derivations_is_not_looked_for_for_ever(monkeypatch):
 
 def test_a_search_ends_at_what_is_unlikely():
     """Once k meanings are found, none is tried whose best derivation is worth a hundredth of theirs, or less."""
-    units = Units([parse_meaning(f"f({c})") for c in "abcd"])
+    units = MeaningUnits([parse_meaning(f"f({c})") for c in "abcd"])
     trees = HybridTrees(units, Lexicon(units, {}, range(5)), ["w:x"], [])
     w, tried = np.zeros(trees.n_features), []
     for name, score in {"a": 20.0, "b": 9.0, "c": 5.0, "d": 0.0}.items():
@@ -615,7 +615,7 @@ def test_a_search_ends_at_what_is_unlikely():
 
 
 def test_names_of_too_many_kinds(monkeypatch):
-    units = Units([parse_meaning(f"r{k}(a{k})") for k in range(5)])
+    units = MeaningUnits([parse_meaning(f"r{k}(a{k})") for k in range(5)])
     assert len(units.members) == 5
     monkeypatch.setattr("structsvm.oracles.meanings.lexicon.MOST_KINDS", 4)
     Lexicon(units, {}, [], [*units.members][:4], {("x",): "a0"})
@@ -627,7 +627,7 @@ def test_names_of_too_many_kinds(monkeypatch):
 
 def test_phrases_of_a_lexicon():
     """A new name is a copy that covers the phrase; a known one is called; words of phrases have an attribute."""
-    units = Units([parse_meaning(f"f(k('{c}'))") for c in "abc"])
+    units = MeaningUnits([parse_meaning(f"f(k('{c}'))") for c in "abc"])
     phrases = {("big", "p"): parse_meaning("k('new')"), ("q",): parse_meaning("k('a')")}
     lexicon = Lexicon(units, {}, [], (), phrases)
     (a,), (kind,) = lexicon.called(["q"]), lexicon.kinds_of_phrases

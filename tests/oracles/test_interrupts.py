@@ -30,12 +30,12 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.alignments import Alignment, Strings
 from structsvm.structures.grammar import Grammar
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import parse_meaning
 
 
 class Ring(Exception):
-    """What the handler of a signal raises."""
+    """Raised by the handler of a signal."""
 
 
 @pytest.fixture(autouse=True)
@@ -252,7 +252,7 @@ def sums_of_trees(projective, n):
 
 
 def a_hybrid_tree():
-    units = Units([parse_meaning("f(a,b,c,d,e,g)")])
+    units = MeaningUnits([parse_meaning("f(a,b,c,d,e,g)")])
     hybrid = HybridTrees(units, Lexicon(units, {}, range(1, 7)), ["w:p"], ["l:p", "r:p"])
     w = np.random.default_rng(0).normal(size=hybrid.n_features)
     return lambda: hybrid.expect(["p"] * 20, w)[1]

@@ -57,7 +57,7 @@ def test_the_likelihood_of_what_is_known(drawn):
     assert losses(problem, w) == pytest.approx([problem.expect(i, w)[0] for i in range(len(case.X))], **CLOSE)
     shard = problem.shard(len(case.X) - 1, len(case.X))
     np.testing.assert_array_equal(shard.expect(0, w)[2], problem.expect(len(case.X) - 1, w)[2])
-    # What is completed has another loss, and remembers what was known.
+    # A completed problem has another loss, and remembers what was known.
     completed = problem.with_targets(completions(problem, w))
     everything = np.arange(len(case.X))
     for found, expected in zip(log_losses(completed.incomplete, w, everything), log_losses(problem, w, everything)):
@@ -253,7 +253,7 @@ def test_knowledge_that_is_refused(kind):
         ([every[:1], [0]], "sequence 0 has 2 tokens but 1 labels"),
         ([np.ones((2, 4), dtype=bool), [0]], "sequence 0 has a boolean array of 4 labels, expected 3"),
         (KnownLabels(np.array([0, 1, 3], np.int32), np.zeros((0, 3), bool)), r"lie in 0\.\.3, expected 0\.\.2"),
-        (KnownLabels(np.array([0, 1], np.int32), np.ones((1, 3), bool)), "must be 3 numbers of labels or sets"),
+        (KnownLabels(np.array([0, 1], np.int32), np.ones((1, 3), bool)), "must be 3 label or set indices"),
         (KnownLabels(np.zeros(3, np.int32), np.zeros((1, 3), bool)), "none of them empty"),
         (KnownLabels(np.zeros(3, np.int32), np.ones((1, 2), bool)), r"a boolean array \(n_sets, 3\)"),
     ]:

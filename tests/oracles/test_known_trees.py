@@ -83,7 +83,7 @@ def test_the_best_tree_and_the_likelihood(case):
         assert gradient == pytest.approx(mean - mean_inside, rel=1e-5, abs=1e-5)
         assert found_entropy == pytest.approx(entropy - entropy_inside, **CLOSE)
     assert losses(problem, case.w) == pytest.approx([total - inside], **CLOSE)
-    # What is completed has another loss, and remembers what was known.
+    # A completed problem has another loss, and remembers what was known.
     completed = problem.with_targets(completions(problem, case.w))
     assert completed.offers == {"expectations", "completions", "constraints"}
     first = np.array([0])

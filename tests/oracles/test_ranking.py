@@ -48,7 +48,7 @@ def test_the_most_violated_output(loss, seed, n):
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), P=st.integers(1, 12), N=st.integers(1, 12))
 def test_f1_is_best_of_all_counts(seed, P, N):
-    """Of a positives and b negatives found, those of the highest scores."""
+    """The a positives and b negatives found are those of the highest scores."""
     _, X, _, w = draw(seed, P + N)
     y = np.arange(P + N) < P
     p, q = np.sort(X[y] @ w)[::-1] / (P + N), np.sort(X[~y] @ w)[::-1] / (P + N)

@@ -53,7 +53,7 @@ def test_kbest_and_max_marginals():
 
 
 def test_kbest_of_a_long_sequence_takes_little_memory():
-    """Of each part of the labellings that are left, where it begins: lattices would be eight megabytes."""
+    """Each part of the labellings that are left is kept as where it begins: lattices would be eight megabytes."""
     oracle, tokens, _ = random_case(np.random.default_rng(0), (120,), 2, 1, 2)
     chain, w = oracle.chain(tokens), np.random.default_rng(1).normal(size=oracle.n_features)
     tracemalloc.start()

@@ -176,7 +176,7 @@ def test_completion(case, share):
 def test_completion_of_homologues(seed, mode, gaps):
     """Among decoys too: the best alignment of the two homologues that agrees, and has a pair if none is known."""
     case = Decoys(seed, mode, gaps, n=2)
-    case.augments = True  # of which `knowledge` asks
+    case.augments = True  # `knowledge` asks for it
     (first, agree), _ = case.knowledge(seed)
     nothing = [np.array(["M" in path for _, _, path in case.alignments[1]])]
     arrays, pairs, decoys = [], [], []
@@ -260,9 +260,9 @@ def test_blocks_of_parts(mode, band):
         oracle.check_alignment(found, len(x), len(z))
         assert w @ oracle.joint_feature((x, z), found) == pytest.approx(score, **CLOSE)
         assert found.operations.count(b"M") == len(kept)
-    with pytest.raises(ValueError, match="what is known must take all 90 letters of x and 110 of z"):
+    with pytest.raises(ValueError, match="the known part must take all 90 letters of x and 110 of z"):
         oracle.complete((x, z), Alignment(0, 0, whole + b"x"), w)
-    with pytest.raises(ValueError, match="what is known must take all 90 letters of x and 110 of z"):
+    with pytest.raises(ValueError, match="the known part must take all 90 letters of x and 110 of z"):
         oracle.complete((x, z), Alignment(1, 0, whole.lower()), w)
 
 

@@ -219,7 +219,7 @@ def test_latent_problems(structure):
 
 @HAS_COMPLETE
 def test_completions_in_steps(structure):
-    """What steps leave is what the problem made anew of their completions has; the dual is exact through all of it."""
+    """Steps leave what the problem made anew of their completions has; the dual is exact through all of it."""
     n_changed = 0
     for seed in SEEDS[:3]:
         case = case_of(structure, seed)

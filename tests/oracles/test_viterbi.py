@@ -18,7 +18,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.testing import check_oracle
 
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
-MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
+MANY_PAIRS = 4096  # differing tokens, as in `_viterbi.pyx`
 WINDOW = 1 << 23  # weights, as in `_dual.pyx`
 
 

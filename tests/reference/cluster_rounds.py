@@ -1,4 +1,4 @@
-"""What trains alike alone and on any cluster, for the tests of each engine."""
+"""Trainings that are alike alone and on any cluster, for the tests of each engine."""
 
 import numpy as np
 import pytest

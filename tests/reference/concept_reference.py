@@ -70,7 +70,7 @@ class PlainNetwork:
         return None
 
     def gained(self, x, world, error):
-        """What a step raises: the mean worth of the right pairs, less that of the wrong one."""
+        """The objective of a step: the mean worth of the right pairs, less that of the wrong one."""
         y, good, bad = error
 
         def with_label(i, k):

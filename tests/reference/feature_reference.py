@@ -1,4 +1,4 @@
-"""What features templates and attributes make, string by string; encoded tokens decoded again; data to encode."""
+"""Features of templates and attributes, string by string; encoded tokens decoded again; data to encode."""
 
 import json
 from collections import Counter

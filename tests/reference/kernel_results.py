@@ -1,4 +1,4 @@
-"""What the kernels return on small data, for comparison between instruction sets: run as a script, it writes an npz."""
+"""Results of the kernels on small data, to compare instruction sets: run as a script, it writes an npz."""
 
 import sys
 

@@ -35,7 +35,7 @@ class PlainOspas:
             self.w = self.w + max(0.0, min(self.C, loss / np.sum(psi * psi))) * psi
 
     def best(self, scores, bag):
-        """Of several labels one that the bag does not hold; else those other than 0 in turn."""
+        """The best label; of several one that the bag does not hold; else those other than 0 in turn."""
         tied = [y for y in range(len(scores)) if scores[y] == scores.max()]
         wrong = [y for y in tied if bag[y] == 0]
         right = [y for y in tied if y > 0] or tied

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def average_precision(relevant):
-    """Of rows in the order of their ranking."""
+    """Average precision of rows in the order of their ranking."""
     places = np.flatnonzero(relevant)
     return np.mean([(relevant[: p + 1] > 0).mean() for p in places])
 

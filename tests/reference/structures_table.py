@@ -57,7 +57,7 @@ def single(values):
 
 
 def key(output):
-    """What tells an output from others: hashable."""
+    """A hashable key that distinguishes an output from others."""
     if isinstance(output, Alignment):
         return output.x_start, output.z_start, output.operations.upper()
     return tuple(np.asarray(output).tolist()) if np.ndim(output) else str(output)
@@ -87,7 +87,7 @@ class Space:
         return found
 
     def values(self, w, rescaling):
-        """What argmax maximises, for every output."""
+        """The objective of argmax, for every output."""
         scores = self.psi @ w
         if rescaling is None:
             return scores
@@ -268,7 +268,7 @@ class Chains(Case):
             self.tokens = Tokens.joined(self.X)
 
     def knowledge(self, seed):
-        """Of each token its label, a set with it, or nothing; some sequences are known whole."""
+        """Labels of tokens: each token's label, a set with it, or nothing; some sequences are known whole."""
         rng, found = np.random.default_rng([seed, 1]), []
         for y, space in zip(self.Y, self.spaces, strict=True):
             allowed = rng.random((len(y), self.K)) < rng.choice([0.0, 0.4, 1.0], len(y))[:, None]
@@ -422,7 +422,7 @@ class Trees(Case):
         return parse_tree(self.reference.text(tree))
 
     def knowledge(self, seed):
-        """Of each tree some brackets, labels and siblings; or all of it."""
+        """Some brackets, labels and siblings of each tree; or all of it."""
         rng, found = np.random.default_rng([seed, 2]), []
         for trees, k in zip(self.forests, self.true, strict=True):
             known = trees[k] if rng.random() < 0.2 else hidden(rng, trees[k])
@@ -440,7 +440,7 @@ class Trees(Case):
         return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
 
     def spans(self, tree, i=0):
-        """Of each node the category, the begin, the end, and where the second child begins, if there is one."""
+        """Category, begin and end of each node, and where the second child begins, if there is one."""
         label, children = tree
         ends, found = [i], []
         for child in children:
@@ -770,7 +770,7 @@ class Taxonomies(Case):
         return found
 
     def scores(self, w):
-        """Of all documents and outputs."""
+        """Scores of all documents and outputs."""
         return np.array([space.psi @ w for space in self.spaces])
 
     @cached_property
@@ -913,7 +913,7 @@ class LabelledGraphs(Case):
         self.Y = [rng.integers(0, K, n).astype(np.int32) for n in sizes]
 
     def knowledge(self, seed):
-        """Of each node its label, a set with it, or nothing; some graphs are known whole."""
+        """Labels of nodes: each node's label, a set with it, or nothing; some graphs are known whole."""
         rng, found = np.random.default_rng([seed, 1]), []
         for y, space in zip(self.Y, self.spaces, strict=True):
             allowed = rng.random((len(y), self.K)) < rng.choice([0.0, 0.4, 1.0], len(y))[:, None]
@@ -1004,7 +1004,7 @@ class Assignments(Case):
         for n, m in sizes:
             features = rng.integers(-2, 3, (n, m + 1, d)).astype(float)  # whole numbers: scores that tie
             there = rng.random((n, m + 1)) < 0.7 if some else np.ones((n, m + 1), dtype=bool)
-            there[:, m] = there[:, m] & some  # what staying alone is told by; without a row: nothing
+            there[:, m] = there[:, m] & some  # feature of staying alone; without a row: nothing
             room = rng.integers(0, 3, m) if some else [self.oracle.capacity or n] * m
             self.tables.append(np.where(there[:, :, None], features, 0.0 if some else np.nan))
             self.tables[-1][:, m][~there[:, m]] = 0.0

@@ -246,7 +246,7 @@ class TestSources:
         (tmp_path / "wide").write_text("a b c A\n")
         for sources, error, message in (
             ([], ValueError, "there are no files"),
-            ([folder / "train.conll", data], TypeError, "of several sources each is a path, got Columns"),
+            ([folder / "train.conll", data], TypeError, "several sources must be paths, got Columns"),
             ([folder / "train.conll", tmp_path / "none"], FileNotFoundError, "none"),
             ([folder / "train.conll", tmp_path / "wide"], ColumnFileError, r"wide: expected 3 columns, found 4"),
         ):
@@ -340,7 +340,7 @@ class TestSources:
         longer = data.replace(ends, np.array([0, 5, 2**30], dtype="<i4").tobytes())  # a string past its buffer
         for k, (bad, message) in enumerate([(forged, "UTF8|UTF-8|utf"), (longer, "offset|buffer"), (data[:-9], "")]):
             if bad == longer and form == "parquet":
-                continue  # which has lengths, not offsets
+                continue  # a table has lengths, not offsets
             assert bad != data
             (tmp_path / f"{k}.table").write_bytes(bad)
             with pytest.raises(ValueError, match=rf"{k}\.table: .*({message})"):
@@ -348,7 +348,7 @@ class TestSources:
 
     @pytest.mark.parametrize("change", [1, 16])
     def test_forged_footers(self, change, tmp_path):
-        """Of a Parquet file, a byte at a time: read or refused. pyarrow ends the process where it is asked of some."""
+        """Forge a Parquet file, a byte at a time: read or refused. pyarrow ends the process on reading some."""
         pa = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
         table, path = pa.table({"w": [["a", "b"], ["c"]], "l": [["A", "B"], ["A"]]}), tmp_path / "table"

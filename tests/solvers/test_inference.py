@@ -1,4 +1,4 @@
-"""What is claimed with exact, relaxed and approximate inference."""
+"""Claims with exact, relaxed and approximate inference."""
 
 from functools import cache
 
@@ -82,7 +82,7 @@ def test_a_relaxed_problem_is_solved_and_certified(solver, seed):
 
 
 def test_fractional_outputs_are_cuts_too():
-    """Of three nodes that repel each other all may be on by halves."""
+    """Three nodes that repel each other may all be on by halves."""
     rng = np.random.default_rng(0)
     oracle, X = Triangle(1), list(np.abs(rng.normal(size=(12, 3, 1))))
     Y = [oracle.labelling(np.eye(3)[int(np.argmax(x))]) for x in X]

@@ -1,4 +1,4 @@
-"""What the solvers of kernel machines do between passes, and what they refuse."""
+"""Solvers of kernel machines between passes, and their refusals."""
 
 import itertools
 import re

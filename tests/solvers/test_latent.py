@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
 
 class Candidates(Multiclass):
-    """What is known is a class, or a tuple of those that it may be."""
+    """The known part is a class, or a tuple of those that it may be."""
 
     penalties = ("linear", "quadratic")
 
@@ -210,7 +210,7 @@ def test_a_random_state_is_drawn_from_as_ever():
 
 
 def test_it_learns_more_than_what_is_known_whole():
-    """Of 300 examples an eighth is known whole: accuracy on others."""
+    """An eighth of 300 examples is known whole: accuracy on others."""
     oracle, X, known, Y = data(1, n=900, n_classes=4, n_inputs=8, whole=0.03, metric=True)
     train, test = slice(0, 300), slice(300, None)
     whole = [i for i in range(300) if not isinstance(known[i], tuple)]
@@ -549,7 +549,7 @@ def test_the_adapter_checks_what_complete_returns():
     oracle.is_tired = True
     with pytest.raises(OracleError, match=r"Tired.complete \(example \d+\) .*found under other weights"):
         completions(problem, w)
-    oracle.inference = "approximate"  # that searches, and may
+    oracle.inference = "approximate"  # completion searches, and may
     problem = oracle.bind(X, known)
     problem = problem.with_targets(completions(problem, -w))
     assert problem.differ(completions(problem, w)).any()
@@ -628,14 +628,14 @@ class WrongSums(SummedCandidates):
 
 
 class Narrow(SummedCandidates):
-    """Which forgets all candidates but the first."""
+    """Forgets all candidates but the first."""
 
     def expect_known(self, x, known, w):
         return super().expect_known(x, self.candidates(known)[0], w)
 
 
 class Wide(SummedCandidates):
-    """Which counts all classes twice where something is open."""
+    """Counts all classes twice where something is open."""
 
     def expect_known(self, x, known, w):
         if not isinstance(known, tuple):
@@ -720,7 +720,7 @@ def test_sums_where_all_is_known_change_nothing():
 
 
 def test_sums_that_cannot_be():
-    """What the adapter refuses, and what check_oracle finds."""
+    """Sums that the adapter refuses and that check_oracle finds."""
     oracle, X, known, Y = data(4, kind=SummedCandidates, metric=True)
     check_oracle(oracle, X, Y, known=known)
     oracle, X, known, Y = data(4, kind=WrongSums, metric=True)
@@ -759,7 +759,7 @@ IN_STEPS = pytest.mark.parametrize("solver", [clone(SOLVERS[name]) for name in S
 
 
 class Passes(Monitor):
-    """Of each pass: passes left whose steps complete, and how many examples have another completion after it."""
+    """Watch passes: passes left whose steps complete, and how many examples have another completion after it."""
 
     def __init__(self):
         self.left, self.objectives = [], Objectives()
@@ -855,7 +855,7 @@ def test_steps_resume_bit_for_bit(solver, tmp_path):
 
 
 def test_ctrl_c_among_steps():
-    """What was learnt from completions that are not those of the pass's begin is left out of the state."""
+    """State learnt from completions that are not those of the pass's begin is left out."""
 
     class Impatient(Candidates):
         left = 10**9

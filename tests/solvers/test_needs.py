@@ -1,4 +1,4 @@
-"""What solvers need and problems offer, and the steps of schedules and states: a mismatch is refused before the run."""
+"""Needs of solvers and offers of problems, steps of schedules and states: a mismatch is refused before the run."""
 
 import copy
 
@@ -94,7 +94,7 @@ def problems(name):
     return KernelProblem(gram(), y, n, loss=loss, attributes=attributes)
 
 
-# What each problem lacks; a problem that a solver is not named with has all that it needs.
+# Offers that each problem lacks; a problem that a solver is not named with has all that it needs.
 MISSING = {
     "expectations": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")

@@ -1,4 +1,4 @@
-"""Which schedule a solver's parameters choose, and what of it a run restores."""
+"""The schedule that a solver's parameters choose, and what of it a run restores."""
 
 import numpy as np
 import pytest

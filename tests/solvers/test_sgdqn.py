@@ -28,7 +28,7 @@ def test_the_gain_is_the_best_of_those_tried(scale, monkeypatch):
     monkeypatch.setattr(SGDQN, "_state", lambda self, *args: Watched(args[-1], make(self, *args)))
     solver = SGDQN(alpha=1e-3, random_state=0)
     chosen = solver.chosen_t0(problem, np.ones(2000), 0)
-    assert sizes == {1000}  # of 2000 examples: a tenth, at least LEAST
+    assert sizes == {1000}  # a tenth of 2000 examples, at least FEWEST_EXAMPLES
     first, *others = costs
     powers = np.log(np.array(others) / first) / np.log(FACTOR)
     np.testing.assert_allclose(powers, np.round(powers), atol=1e-9)

@@ -494,7 +494,7 @@ def test_saving_and_going_on_is_one_run(solver, kind, k):
             pass
     saved = first.get_state()
     kept = {name: array.copy() for name, array in saved.items()}
-    # What was saved does not change when the first run goes on.
+    # Saved arrays do not change when the first run goes on.
     while not first.advance():
         pass
     assert all(np.array_equal(saved[name], kept[name], equal_nan=True) for name in kept)

@@ -531,7 +531,7 @@ def test_what_can_be_written_can_be_read_at_the_limits(tmp_path):
 
 
 class Crash(BaseException):
-    """What no ``except Exception`` would see, as KeyboardInterrupt."""
+    """An error that no ``except Exception`` would see, as KeyboardInterrupt."""
 
 
 @pytest.mark.parametrize("where", ["write", "fsync", "replace"])

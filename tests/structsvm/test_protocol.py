@@ -1,4 +1,4 @@
-"""What a class has to have to be an oracle, and what an oracle declares."""
+"""The members that make a class an oracle, and the declarations of an oracle."""
 
 import pytest
 from python_oracles import Multiclass

@@ -1,4 +1,4 @@
-"""What a run says of itself: its history, and the time that it took."""
+"""A run's account of itself: its history, and the time that it took."""
 
 import itertools
 import time

@@ -1,4 +1,4 @@
-"""What grammars may cost: chains and intermediates are bounded before they are made."""
+"""Limits of grammars: chains and intermediates are bounded before they are made."""
 
 import numpy as np
 import pytest

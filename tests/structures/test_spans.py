@@ -27,12 +27,12 @@ TEMPLATES = (
 
 
 def value_of(words, at, column):
-    """What a column has at a word; -1 beyond the sentence."""
+    """Value of a column at a word; -1 beyond the sentence."""
     return words[at][("terminal", *COLUMNS).index(column)] if 0 <= at < len(words) else -1
 
 
 def seen(text, words, i, j, k):
-    """What a template sees: a tuple; None of a split where there is none."""
+    """Values that a template sees: a tuple; None for a split where there is none."""
     found, of_words = [], []
     for part in text.split():
         if part == "length":

@@ -31,7 +31,7 @@ trees = st.recursive(
 
 
 def escaped(tree):
-    """What the text form makes of brackets within words."""
+    """The text form of brackets within words."""
     write = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
     return tree.map(
         lambda node, kids: Tree(node.label, [k.translate(write) if isinstance(k, str) else k for k in kids])

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from structsvm.cli.tour import pictures
 
-# What keeps a training short; where C is given, none is chosen.
+# Parameters that keep a training short; where C is given, none is chosen.
 SETTINGS: dict[str, Any] = {"C": 0.1, "tol": 0.1}
 
 
 class Family(NamedTuple):
-    """What is shown of a family of structures.
+    """The figures and the picture shown of a family of structures.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def sequence(seed: int) -> Family:
 
 
 def chunked(name: str, data: str, result: Any, X_test: Any, y_test: Any, predicted: Any) -> Family:
-    """What chunks were found, and one sentence of middling length."""
+    """Scores of the chunks found, and one sentence of middling length."""
     from structsvm.metrics import chunk_f1
 
     shown = next(k for k, labels in enumerate(predicted) if 6 <= len(labels) <= 9)

@@ -45,7 +45,7 @@ def frame_columns(
 
 
 def frame_keys(frame: Any, sequence: str) -> list[Any]:
-    """What the column `sequence` of a frame names, row by row."""
+    """Values of the column `sequence` of a frame, row by row."""
     table, _ = _opened(frame)
     _check_columns(table, [sequence])
     return _keys(table, sequence)

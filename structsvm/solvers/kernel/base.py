@@ -1,4 +1,4 @@
-"""What the solvers of kernel machines share: runs on kernel states, with certificates of their own."""
+"""The base of solvers of kernel machines: runs on kernel states, with certificates of their own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class KernelDualRun(KernelRun):
         return self.norm, self.norm
 
 
-# What machines of two classes need.
+# Requirements of machines of two classes.
 TWO_CLASSES = frozenset({"kernel", "two classes", "zero-one loss", "independent labels"})
 
 # Examples times classes: a batch solver keeps several such matrices.

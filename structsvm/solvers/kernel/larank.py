@@ -65,7 +65,7 @@ class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     ----------
     C : float, default=1.0
     schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once", "working-set"} or pair of float, default="fixed"
-        What follows the ProcessNew of a new example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
+        The steps after the ProcessNew of a new example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
         (`LaRank` has ten: compared with an argmax they are cheaper here); "adaptive" the steps that gain most for their
         cost (algorithm 5), by a deterministic count of kernel values and updates of derivatives in place of the
         seconds of "adaptive-clock". "decode-once" solves the whole row of an example with its scores, then

@@ -101,7 +101,7 @@ class LaSVM(LaSVMParameters, Seed, Checkpoints, KernelSolver):
     delta_max : float, optional
         Reprocess until the uncertainty about b is at most this (section 4.2.5).
     selection : {"random", "gradient", "active", "autoactive"}, default="random"
-        Which example comes next: a random one, or of 50 drawn the one with the smallest ``y f(x)``, or the smallest
+        The next example: a random one, or of 50 drawn the one with the smallest ``y f(x)``, or the smallest
         ``|f(x)|``; "autoactive" draws up to 100, until 5 are within ``1 + delta / 2`` of the boundary.
     max_visits : int, optional
         Maximum number of examples that a pass visits; None: all.

@@ -32,7 +32,7 @@ from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
 
 # The share of the examples on which t0 is chosen, their least number, and the factor from one t0 to the next.
-SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
+SHARE, FEWEST_EXAMPLES, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
 
 
 STATES["descent"] = counters(3) | {
@@ -173,7 +173,7 @@ class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
         """
         n = problem.n_samples
         rng = np.random.default_rng(seed)
-        order = rng.permutation(n)[: max(min(n, LEAST), int(SHARE * n))]
+        order = rng.permutation(n)[: max(min(n, FEWEST_EXAMPLES), int(SHARE * n))]
         data: Any = problem.rows.data[order]
         squares = data.multiply(data).sum() if problem.rows.is_sparse else np.einsum("ij,ij->", data, data)
         first = max(float(squares) / len(order), 1e-6) / self.alpha

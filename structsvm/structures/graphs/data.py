@@ -23,14 +23,14 @@ class Graphs:
     node_bounds : int64 array of shape (n_graphs + 1,)
         Where the nodes of each graph begin.
     edges : int32 array of shape (n_edges, 2)
-        Numbers of nodes within their graph. Which one stands first says nothing but to label pairs that are ordered.
+        Node indices within their graph. Which one stands first says nothing but to label pairs that are ordered.
     edge_bounds : int64 array of shape (n_graphs + 1,)
     edge_features : float64 array of shape (n_edges, n_edge_features)
         A column of ones, where edges have none of their own.
     node_weights : float64 array of shape (n_nodes,), optional
-        What a wrong label of each node costs, >= 0. Default: 1.
+        Cost of a wrong label of each node, >= 0. Default: 1.
     rules : tuple of Rules, optional
-        What the labels of each graph must obey.
+        Rules that the labels of each graph must obey.
     """
 
     nodes: Any

@@ -25,7 +25,7 @@ class Elimination(NamedTuple):
     bounds : int64 array of shape (n_nodes + 1,)
         Where the separator of each node begins, by its place in the order.
     separators : int32 array
-        Of each place the separator, by their places in the order, ascending.
+        Separator of each place, by their places in the order, ascending.
     edges : int32 array
         For each entry of `separators` which edge joins the two: 1 + its number, negative if the eliminated node stands
         second; 0 where elimination has joined them.
@@ -108,10 +108,10 @@ def _cliques(n_nodes: int, edges: Any, order: list[int], separators: list[list[i
     place = [0] * n_nodes
     for p, v in enumerate(order):
         place[v] = p
-    numbers = {}
+    signed_edges = {}
     for e, (a, b) in enumerate(edges.tolist()):
-        numbers[place[a], place[b]] = e + 1
-        numbers[place[b], place[a]] = -e - 1
+        signed_edges[place[a], place[b]] = e + 1
+        signed_edges[place[b], place[a]] = -e - 1
     bounds = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum([len(s) for s in separators], out=bounds[1:])
     flat: list[int] = []
@@ -120,7 +120,7 @@ def _cliques(n_nodes: int, edges: Any, order: list[int], separators: list[list[i
     sorted_separators = [sorted(place[u] for u in s) for s in separators]
     for p, s in enumerate(sorted_separators):
         flat += s
-        which += [numbers.get((p, q), 0) for q in s]
+        which += [signed_edges.get((p, q), 0) for q in s]
         if s:
             above = sorted_separators[s[0]]
             slots += [0, *(1 + above.index(q) for q in s[1:])]

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from structsvm.execution.aside import aside
 
 
-class Rule(NamedTuple):
+class BoundedSum(NamedTuple):
     """``least <= sum signs x[nodes, labels] <= most``, where x[v, k] is 1 if node v has the label k.
 
     Attributes
     ----------
     number : int
-        That of the constraint which says so.
+        The index of the constraint which says so.
     nodes, labels, signs : int64 array of shape (n_terms,)
     least, most : float
     """
@@ -37,11 +37,11 @@ class Rules(NamedTuple):
     ----------
     graph : int
         Its number where they were given.
-    sums : list of Rule
+    sums : list of BoundedSum
     """
 
     graph: int
-    sums: list[Rule]
+    sums: list[BoundedSum]
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
@@ -52,7 +52,7 @@ class Rules(NamedTuple):
             for array in (nodes, labels, signs, np.array([least, most]))
         ]
 
-    def broken(self, labels: NDArray[np.int32]) -> Rule | None:
+    def broken(self, labels: NDArray[np.int32]) -> BoundedSum | None:
         """The first rule that a labelling breaks."""
         for rule in self.sums:
             if not rule.least <= rule.signs @ (labels[rule.nodes] == rule.labels) <= rule.most:
@@ -60,7 +60,7 @@ class Rules(NamedTuple):
         return None
 
     def within(self, nodes: NDArray[np.int64]) -> Rules:
-        """Those that speak of these nodes alone, which are numbered in this order."""
+        """The rules about these nodes alone, which are numbered in this order."""
         place = {node: k for k, node in enumerate(nodes.tolist())}
         return Rules(
             self.graph,

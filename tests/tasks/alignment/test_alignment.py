@@ -217,11 +217,11 @@ def test_some_alignments_are_unknown(C):
     assert model.result_.n_rounds > 0
     none = SequenceAligner(C, random_state=0, **costs).fit(data.X, None, decoys=data.decoys)
     assert model.score(data.X, data.y) >= none.score(data.X, data.y) - 0.01
-    # Of alignments that no costs would choose something else is learnt.
+    # Alignments that no costs would choose teach something else.
     odd = [(x + "-" * (len(z) - 1), "-" * (len(x) - 1) + z) if rows else None for (x, z), rows in zip(data.X, y)]
     learnt = SequenceAligner(C, random_state=0, mode="global", **costs).fit(data.X, odd, decoys=data.decoys)
     none = SequenceAligner(C, random_state=0, mode="global", **costs).fit(data.X, None, decoys=data.decoys)
-    assert np.abs(learnt.coef_ - none.coef_).max() > 0.1 or C == "auto"  # which may choose to learn nothing
+    assert np.abs(learnt.coef_ - none.coef_).max() > 0.1 or C == "auto"  # "auto" may choose to learn nothing
     with pytest.raises(ValueError, match="there must be decoys to tell the homologues from"):
         model.fit(data.X, y)
     with pytest.raises(ValueError, match="prior is None"):
@@ -350,7 +350,7 @@ def test_warm_start_goes_on_bit_for_bit(options, with_decoys, homologues, tmp_pa
     batch = copy.deepcopy(model).partial_fit(*other, decoys=decoys)
     model.set_params(max_iter=1).fit(*other, decoys=decoys)
     assert model.n_iter_ == 1 and np.array_equal(model.coef_, batch.coef_)
-    assert (model.coef_ != again.coef_).any() or "prior" in options  # which tells these decoys as it is
+    assert (model.coef_ != again.coef_).any() or "prior" in options  # the prior tells these decoys as it is
     before = model.coef_.copy()
     with pytest.raises(ValueError, match=r"trained with another 'gaps'; set it back.* Got 'linear', it has 'affine'"):
         model.set_params(gaps="linear").fit(*known, decoys=decoys)

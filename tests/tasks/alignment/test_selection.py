@@ -1,4 +1,4 @@
-"""What is chosen on the training pairs: the mode, the costs to start from, and how what is not assessed is aligned."""
+"""Choices on the training pairs: the mode, the costs to start from, and how what is not assessed is aligned."""
 
 import sys
 

@@ -21,7 +21,7 @@ def aligner(gap_open=-12, gap_extend=-1, **params):
     return SequenceAligner.from_costs("BLOSUM62", gap_open, gap_extend, **{"mode": "local"} | params)
 
 
-# What BLAST has for BLOSUM62 with gaps of 11 and 1 (the first letter costs 12), 11 and 2, 10 and 1, and without gaps.
+# BLAST's constants for BLOSUM62 with gaps of 11 and 1 (the first letter costs 12), 11 and 2, 10 and 1, and no gaps.
 @pytest.mark.parametrize(
     ("gap_open", "gap_extend", "decay", "K"),
     [(-12, -1, 0.267, 0.041), (-13, -2, 0.297, 0.082), (-999, -999, 0.3176, 0.134)],
@@ -52,7 +52,7 @@ def test_as_many_chance_hits_as_evalues_say():
     letters, shares = [*ROBINSON], np.array([*ROBINSON.values()]) / sum(ROBINSON.values())
     x, *others = ("".join(rng.choice(letters, 150, p=shares)) for _ in range(801))
     (scores,) = model.decision_function([x], [others])
-    n_hits = int((chance.evalues(scores, 150, 150) < 0.05).sum())  # of each pair by itself: E = 0.05
+    n_hits = int((chance.evalues(scores, 150, 150) < 0.05).sum())  # each pair by itself: E = 0.05
     assert 15 <= n_hits <= 75
     bits = chance.bits(scores)
     np.testing.assert_allclose(chance.evalues(scores, 150, 150), 150.0 * 150.0 * 2.0**-bits)

@@ -240,7 +240,7 @@ def test_real_candidates(fetch, n_rows, n_labels, mean, accuracy):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_the_objective_never_rises(n_jobs):
-    """That of "max", from round to round; it is that of the weights with the completions, and no less than its own."""
+    """The objective of "max" falls or stays from round to round; it is that of the weights with the completions."""
     X, bags, _ = clusters(80)
     sets = encode_bags(bags)[1]
     seen = []

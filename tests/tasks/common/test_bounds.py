@@ -22,7 +22,7 @@ NOT_NEGATIVE = [0.0, 1, HUGE], [-TINY, math.inf]
 FINITE = [-HUGE, 0, HUGE], [-math.inf, math.inf]
 SHARE = [TINY, 1.0 - 2**-53], [0.0, 1.0]
 
-# What is accepted and what is not, by the name of the parameter.
+# Accepted and refused values, by the name of the parameter.
 NUMBERS = {
     **dict.fromkeys(
         [

@@ -177,7 +177,7 @@ def test_machines_of_classes_have_probabilities():
 
 @pytest.mark.parametrize("name", ["crammer singer", "weston watkins"])
 def test_machines_without_the_examples_held_out_are_trained_to_their_end(name):
-    """Those of a few steps were worse machines, with other biases: their temperature was up to five times the best."""
+    """Machines of a few steps were worse and had other biases: their temperature was up to five times the best."""
     (X, y), (X_test, y_test) = noisy(800, 3, seed=2), noisy(2000, 3, seed=1)
     model = probable(CASES[name]).fit(X, y)
     best = fit_temperature(softmax_loss(model.decision_function(X_test), one_hot(y_test, 3)))

@@ -1,4 +1,4 @@
-"""What estimators and models of all tasks check before they train."""
+"""Checks of the estimators and models of all tasks before they train."""
 
 import numpy as np
 import pytest

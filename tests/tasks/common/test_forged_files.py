@@ -101,7 +101,7 @@ def test_every_field_is_checked(case, tmp_path):
 
 
 def places(value):
-    """What a header holds, as (parent, key); of a list its first two and its last."""
+    """Entries of a header, as (parent, key); the first two and the last of a list."""
     items = value.items() if isinstance(value, dict) else [*enumerate(value)] if isinstance(value, list) else ()
     for key, inner in items if isinstance(value, dict) else [*items[:2], *items[2:][-1:]]:
         yield value, key
@@ -232,7 +232,7 @@ def test_a_matrix_in_a_file_asks_for_trust(tmp_path):
     with pytest.raises(ModelFileError, match=r"its prior is a substitution matrix in the file .* trusted=True"):
         structsvm.load(path)
     assert structsvm.load(path, trusted=True).prior == str(matrix)
-    # What `save` writes needs none: the matrix itself is in the file.
+    # Files of `save` need none: the matrix itself is in the file.
     aligner = SequenceAligner(alphabet="ACG", prior=matrix, max_iter=1).fit([("AC", "AG")], [("AC", "AG")])
     aligner.save(tmp_path / "own")
     assert structsvm.load(tmp_path / "own").prior["A", "A"] == 2.0

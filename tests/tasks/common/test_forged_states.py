@@ -45,7 +45,7 @@ def test_every_array_of_a_state_is_described_and_checked(trained):
     check_state(state, **sizes)
     for name, array in state.items():
         for k, forgery in enumerate(forgeries(array, table[name])):
-            if name == "run" and forgery is None:  # what is kept of a batch has none
+            if name == "run" and forgery is None:  # the state of a batch has none
                 continue
             forged = {key: value for key, value in (state | {name: forgery}).items() if value is not None}
             with pytest.raises(ValueError, match=rf"^training state: array '{name}' |as uint8 numbers") as caught:

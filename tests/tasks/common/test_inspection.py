@@ -172,7 +172,7 @@ def test_what_speaks_for_alignments_trees_and_nodes():
     ids=["ambiguous", "linear", "multivariate"],
 )
 def test_what_speaks_for_labels_of_rows(make, settings, fit_intercept):
-    """Of three labels or two; columns in units that are not those of training."""
+    """Three labels or two; columns in units that are not those of training."""
     X, y = np.array([[1.0, 300.0], [2.0, 100.0], [-1.0, 500.0], [0.5, 250.0]] * 10), np.array([2, 1, 0, 2] * 10)
     y = y if make is not MultivariateClassifier else 1 * (y > 0)
     classifier = make(random_state=0, fit_intercept=fit_intercept, **settings)

@@ -196,7 +196,7 @@ def test_powers_of_values(exponent):
     ("kernel", "gamma", "powers"), [("rbf", 1e-3, True), ("rbf", 1e-6, False), ("poly", 1e-3, False)]
 )
 def test_which_values_are_powers(kernel, gamma, powers):
-    """Those beside values that were computed, and are not all near 1; whichever they are, they are the kernel's."""
+    """Powers are values beside computed ones that are not all near 1; whichever they are, they are the kernel's."""
     model = LaRankClassifier(kernel=kernel, random_state=0)
     model.model_, examples = model._prepare(X, y, None, None)
     model.model_.params = model.get_params()

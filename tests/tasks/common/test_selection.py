@@ -40,7 +40,7 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     table = model.validation_
     n = len(case.X)
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
-    share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # of a standard error that the least C may be worse
+    share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # standard errors by which the least C may be worse
     assert table["C"][np.argmax(score >= score.max() - share * table["error"][score.argmax()])] == model.C_
     assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > (1 if "loss" in table else selection.PATIENCE)
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()

@@ -155,7 +155,7 @@ def test_parts_that_judge(turns, options):
         assert table["metric"] == "log loss" and (table["error"] > 0.0).all()
         return
     error = np.sqrt(table["score"] * (1.0 - table["score"]) / (table["n_held_out"] - 1))
-    np.testing.assert_allclose(table["error"], error)  # of as many examples
+    np.testing.assert_allclose(table["error"], error)  # all have as many examples
 
 
 def test_of_many_rows_one_part_judges(monkeypatch):

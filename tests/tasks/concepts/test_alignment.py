@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structsvm.datasets import make_concept_world
-from structsvm.tasks.concepts.alignment import BALANCINGS, LATE, LEAST, ROUNDS, aligned
+from structsvm.tasks.concepts.alignment import BALANCINGS, LATE, ROUNDS, SMALLEST, aligned
 
 EMPTY = 0
 
@@ -34,7 +34,7 @@ def plain_table(words, targets, offsets, ordered, weight):
         sums = defaultdict(float)
         for (_, label), value in expected.items():
             sums[label] += value
-        t = {pair: max(value / max(sums[pair[1]], LEAST), LEAST) for pair, value in expected.items()}
+        t = {pair: max(value / max(sums[pair[1]], SMALLEST), SMALLEST) for pair, value in expected.items()}
     return t
 
 

@@ -42,7 +42,7 @@ def test_the_world_says_who_is_meant():
     assert model.score(T, WANTED) > 0.95
     blind = ConceptLabeler([], learning_rate=0.05, **FEW).fit(X, Y)
     assert blind.score(T, WANTED) < 0.8
-    # What is said of the world counts: the cake is moved to another one's room.
+    # The world counts: the cake is moved to another one's room.
     world = dict(zip(NAMES, ROOMS, strict=True))
     for name, room in world.items():
         assert model.predict([("Someone eats the cake", {"location": world | {"cake": room}})]) == [
@@ -181,7 +181,7 @@ WRONG = {
     "a label": ([("a", {})], [[3]], TypeError, "sentence 0: a label must be text, got 3"),
     "text as labels": ([("a", {})], ["-"], TypeError, "sentence 0: labels must be a list of one per word"),
     "bag": ([("a", {})], [{"b", "c"}], ValueError, "sentence 0 has 1 words and a bag of 2 labels"),
-    "count": ([("a", {})], [Counter(b=0)], ValueError, "sentence 0: numbers of labels must be integers of at least 1"),
+    "count": ([("a", {})], [Counter(b=0)], ValueError, "sentence 0: label counts must be integers of at least 1"),
     "nothing": ([], [], ValueError, "there are no sentences to train on"),
 }
 

@@ -623,7 +623,7 @@ def test_a_sentence_without_a_tree_does_not_walk_through_the_lexicon():
     )
     grammar = parser.model_.oracle.grammar
     assert str(parser.predict([["b", "a"]])[0]) == "(S (B b) (A a))"
-    grammar.lexical_number = None  # what is known of it by terminal is enough
+    grammar.lexical_number = None  # the numbers by terminal are enough
     assert str(parser.predict([["b", "a", "a"]])[0]) == "(S (B b) (A a) (A a))"
 
 
@@ -767,7 +767,7 @@ def run(*arguments, code=0, **options):
     return done.output
 
 
-# What click 8.4 deprecates has no other name in click 8.1.
+# Click 8.4 deprecates a stream that has no other name in click 8.1.
 in_process = pytest.mark.filterwarnings("ignore:'get_(text|binary)_stream' is deprecated:DeprecationWarning")
 
 
@@ -964,7 +964,7 @@ def test_the_likeliest_of_several_start_symbols():
 
 
 def test_own_columns_of_words_beside_nodes():
-    """What a callable makes of words is what the columns of words are: the same model."""
+    """Values of a callable are as good as the columns of words: the same model."""
     trees = ["(S a (X (N b) (N p)))", "(S (X a (N b)) (N q))"] * 10
     params = {"terminals": "words", "min_count": 1, "C": 1.0, "prior": None, "h": None, "random_state": 0}
     whole = "last.{0}\nlast+1.{0}\nfirst.{0}"

@@ -16,7 +16,7 @@ from structsvm.tasks import GrammarParser
 TRAIN = make_treebank(60, max_length=8, random_state=0)
 TEST = make_treebank(30, max_length=8, random_state=1)
 SENTENCES = [tree.tokens() for tree in TEST]
-SHORT = max(TRAIN, key=lambda tree: len(tree.leaves())).tokens()  # of several trees
+SHORT = max(TRAIN, key=lambda tree: len(tree.leaves())).tokens()  # the longest; the first of several
 
 pytestmark = pytest.mark.filterwarnings("ignore:the grammar has no tree for:structsvm.AdviceWarning")
 

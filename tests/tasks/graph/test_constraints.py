@@ -17,7 +17,7 @@ from scipy.optimize import OptimizeResult
 
 from structsvm.dual._rounds import completions, violations
 from structsvm.oracles.graph import GraphOracle
-from structsvm.structures.graphs.rules import Rule, Rules
+from structsvm.structures.graphs.rules import BoundedSum, Rules
 from structsvm.tasks import GraphLabeler
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.inputs import Form
@@ -180,7 +180,7 @@ def test_what_is_no_constraint(rule, message):
 
 
 def once(y):
-    """Of each label: exactly one of the nodes that do not have it, and one that has."""
+    """A rule per label: exactly one of the nodes that do not have it, and one that has."""
     return [
         ("exactly_one", [(v, str(k)) for v in range(5) if y[v] != k or v == list(y).index(k)]) for k in sorted(set(y))
     ]
@@ -240,13 +240,13 @@ def test_all_of_a_rule_is_in_the_fingerprint():
     )
     seen = {oracle.bind(plain, [np.zeros(3, dtype=int)]).fingerprint()}
     for change in changes:
-        rule = Rule(0, of([0, 1]), of([1, 0]), of([1, 1]), -1.0, 1.0)._replace(**change)
+        rule = BoundedSum(0, of([0, 1]), of([1, 0]), of([1, 1]), -1.0, 1.0)._replace(**change)
         seen.add(oracle.bind(replace(plain, rules=(Rules(0, [rule]),)), [np.zeros(3, dtype=int)]).fingerprint())
     assert len(seen) == 1 + len(changes)
 
 
 def test_what_messages_leave_open_is_solved():
-    """Of a graph whose sweeps and steps end above its best point; all labellings obey the rule."""
+    """A graph whose sweeps and steps end above its best point; all labellings obey the rule."""
     own, K, at = np.random.default_rng(0), 14, np.arange(16).reshape(4, 4)
     pairs = ((at[:, :-1], at[:, 1:]), (at[:-1], at[1:]))
     edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
@@ -298,7 +298,7 @@ def test_the_choice_of_C_obeys(monkeypatch, n, method, n_known, n_ruled):
 
     monkeypatch.setattr(GraphModel, "held_out_scores", spy)
     monkeypatch.setattr("structsvm.tasks.common.selection.Search.longest", 2)
-    # Of node 0 alone, and of nodes 0 and 4.
+    # Rules of node 0 alone, and of nodes 0 and 4.
     rules = [[("or", [(v, str(own[v])) for v in ((0,), (0, 4))[i % 2]])] for i, own in enumerate(Y[:n])]
     labels = [[str(k) if v < n_known else None for v, k in enumerate(own)] for own in Y[:n]]
     model = GraphLabeler(method=method, interactions="potts", max_iter=1, random_state=0)

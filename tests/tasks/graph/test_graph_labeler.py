@@ -177,7 +177,7 @@ def test_units_of_edges(both):
 
 
 def test_cuts_keep_equal_labels_together():
-    """What is learnt favours equal labels on every edge, whatever its features."""
+    """The weights favour equal labels on every edge, whatever its features."""
     labels = [np.where(r[:, 0] > 0.0, "a", "b") for r in ROWS]
     model = fit(y=labels, method="cut")
     assert model.result_.inference == "exact" and model.model_.oracle.interactions == "potts"
@@ -227,7 +227,7 @@ def test_log_loss_and_probabilities():
     grids, labels = make_noisy_grids(2, size=20, random_state=0)
     with pytest.raises(ValueError, match=r"graph 0 of 400 nodes .* no junction tree"):
         GraphLabeler(C=0.1, loss="log", max_table=64).fit(grids, labels)
-    # What trained on trees predicts on any graph.
+    # A model trained on trees predicts on any graph.
     assert model.predict([(rng.normal(size=(400, 3)), *grid_edges(20, 20))])[0].shape == (400,)
 
 

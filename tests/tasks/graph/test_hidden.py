@@ -36,7 +36,7 @@ def test_states_that_nobody_annotates(C, loss):
     assert {labels[6] for labels in found} == STATES
     right = np.mean([labels[:6].tolist() == own for labels, own in zip(found, PARTS_TEST, strict=True)])
     by_sign = np.mean([((x[0][:6, 0] > 0) == own).all() for x, own in zip(X_TEST, PARTS_TEST, strict=True)])
-    assert right > by_sign + 0.3  # of whole objects
+    assert right > by_sign + 0.3  # whole objects
     if C == "auto":
         assert model.validation_["n_held_out"] >= 16 and model.validation_["score"].max() > 0.85
 
@@ -50,7 +50,7 @@ def test_clusters_are_of_what_is_known_around():
     found = clustered(ends, features, ids, sets)
     assert sorted(found[:4].tolist()) == [2, 3, 4, 5]
     assert found[4:].tolist() == [0, 1, -1] and (ids[:4] == -2).all()
-    ids[6] = -3  # of what a node may have some other has one: no state
+    ids[6] = -3  # another node has a label that this one may have: no state
     np.testing.assert_array_equal(clustered(ends, features, ids, sets)[4:], [0, 1, -3])
 
 

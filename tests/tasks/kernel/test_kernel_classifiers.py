@@ -35,7 +35,7 @@ DUAL = CLASSIFIERS[:2]
 
 # ---- scikit-learn's own checks -----------------------------------------------------------------
 
-# Those that scikit-learn's SVC does not pass either, for the same reason.
+# Checks that scikit-learn's SVC does not pass either, for the same reason.
 COPIES = "sample_weight is not equivalent to copies, to the last digit (test_weights_count_copies: the optimum is)"
 EXEMPT = {
     "check_sample_weight_equivalence_on_dense_data": COPIES,
@@ -316,7 +316,7 @@ def test_the_perceptron_on_a_budget(seed, k, budget, margin):
         kernel=kernel, average=False, budget=budget, margin=margin, max_iter=1, random_state=seed
     )
     model.fit(data, labels)
-    kept = []  # of pattern, coefficients by label; the last takes the place of one that leaves
+    kept = []  # pattern, coefficients by label; the last takes the place of one that leaves
     for x in blocks[0]:
         true = int(x[2]) % k
         scores = sum((beta * (z @ x) for z, beta in kept), np.zeros(k))

@@ -19,7 +19,7 @@ from structsvm.tasks import LaRankClassifier, LaSVMClassifier
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:900] / 16.0, X[900:] / 16.0, y[:900] >= 5, y[900:] >= 5
 
-# Those that scikit-learn's SVC does not pass either, for the same reason.
+# Checks that scikit-learn's SVC does not pass either, for the same reason.
 COPIES = "sample_weight is not equivalent to copies, to the last digit (test_weights_count_copies: the optimum is)"
 EXEMPT = {
     "check_sample_weight_equivalence_on_dense_data": COPIES,
@@ -202,7 +202,7 @@ def test_a_pool_runs_dry():
 
 
 def test_a_pool_goes_on_from_a_stream():
-    """What is taught by a pool is what a stream of the same examples teaches."""
+    """A pool teaches what a stream of the same examples teaches."""
     start = LaSVMClassifier(C=5.0, gamma=0.05, tau=1e-6, random_state=0).partial_fit(X[:100], y[:100])
     kept = len(start.support_)
     start.query(X[100:130])

@@ -160,7 +160,7 @@ def test_what_is_refused():
 
 
 def test_coefficients_of_a_file_unfold_to_nothing_that_is_not_there(monkeypatch):
-    """Those of many labels, nearly all of them 0, are not made dense: a file of some MB would take many GB."""
+    """Coefficients of many labels, nearly all 0, are not made dense: a file of some MB would take many GB."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.arange(200) % 40
     model = PairwiseClassifier(C=1.0, max_iter=1).fit(X, y).model_

@@ -21,7 +21,7 @@ from structsvm.tasks.common.estimator import CallbackMonitor
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:1200] / 16.0, X[1200:] / 16.0, y[:1200], y[1200:]
 
-# Those that scikit-learn's SVC does not pass either, nor its SGDClassifier.
+# Checks that scikit-learn's SVC does not pass either, nor its SGDClassifier.
 COPIES = "copies are visited one after the other, in another order: not equal to the last digit"
 EXEMPT = {
     "check_sample_weight_equivalence_on_dense_data": COPIES,

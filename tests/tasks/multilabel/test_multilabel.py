@@ -19,7 +19,7 @@ from structsvm.tasks.multilabel.model import LabelSets
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6))
 Y = ((X @ rng.normal(size=(6, 4)) + 0.5 * rng.normal(size=(300, 4))) > 0.3).astype(int)
-Y[:, 3] = Y[:, 0] & Y[:, 1]  # which no label tells by itself
+Y[:, 3] = Y[:, 0] & Y[:, 1]  # no label tells it by itself
 NAMES = np.array(["ant", "bee", "cat", "dog"])
 SETS = [set(NAMES[row > 0].tolist()) for row in Y]
 
@@ -42,7 +42,7 @@ def test_predictions_have_the_form_of_y():
 
 def test_data_frames_name_their_labels():
     class Frame:
-        """What is asked of a data frame."""
+        """As much of a data frame as is asked of it."""
 
         shape, ndim = Y.shape, 2
 
@@ -152,7 +152,7 @@ def test_many_labels(tmp_path):
 
 @pytest.mark.parametrize("interactions", ["none", "tree", "full"])
 def test_probabilities(interactions):
-    """Those of a log loss are calibrated as they come, those of a margin by a temperature; both are sums over sets."""
+    """A log loss gives calibrated probabilities, a margin needs a temperature; both are sums over sets."""
     train, test = slice(0, 200), slice(200, 300)
     table = {}
     for name, params in (("log", {"loss": "log"}), ("margin", {"probability": True}), ("raw", {})):
@@ -162,7 +162,7 @@ def test_probabilities(interactions):
                 model.predict_proba(X[test])
             model.calibrate(X[test], Y[test])
             known = np.where(np.arange(4) == 0, Y[test], -1)
-            model.calibrate(X[test], known)  # of what is known
+            model.calibrate(X[test], known)  # the known part
         p = model.predict_proba(X[test])
         assert p.shape == (100, 4) and ((p >= 0.0) & (p <= 1.0)).all()
         table[name] = log_loss(Y[test].ravel(), p.ravel())

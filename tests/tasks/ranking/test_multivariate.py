@@ -227,7 +227,7 @@ def test_the_threshold_is_of_held_out_rows():
     ("loss", "params"), [(loss, {}) for loss in LOSSES if loss != "error"] + [("f1", {"standardize": False})]
 )
 def test_a_threshold_is_of_columns_wherever_they_lie(loss, params):
-    """That of other weights is a shift too: the means of rows are far apart."""
+    """Other weights shift it too: the means of rows are far apart."""
     train, test = few_positives(1, 400, 0.3), few_positives(2, 400, 0.3)
     near = made(loss, **params).fit(*train).predict(test[0]) == "yes"
     for kind in (np.asarray, sp.csr_array):
@@ -253,7 +253,7 @@ def test_the_threshold_of_the_best_f1(seed):
 
 @pytest.mark.parametrize("share", [0.03, 0.3])
 def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
-    """That of the C that was chosen; of few rows of the class, three fifths of all are held out."""
+    """The threshold is that of the chosen C; with few rows of the class, three fifths of all are held out."""
     monkeypatch.setattr("structsvm.tasks.ranking.model.FEW", 100)
     train, kept = few_positives(3, 1000, share, 1.0), {}
     keep = SampleSearch.keep

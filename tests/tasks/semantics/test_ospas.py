@@ -79,7 +79,7 @@ def test_words_take_what_their_bags_hold(strategy, seed):
             taken, counts = np.unique(mine[(of == b) & (mine >= 0)], return_counts=True)
             assert all(count <= bag.get(label, 0) for label, count in zip(taken, counts, strict=True))
     assert np.isfinite(learner.weights).all()
-    np.testing.assert_allclose(learner.weights.sum(axis=1), 0.0, atol=1e-9)  # what a label gains, others lose
+    np.testing.assert_allclose(learner.weights.sum(axis=1), 0.0, atol=1e-9)  # a label's gain is the others' loss
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -530,7 +530,7 @@ def test_geoquery():
         3: 3.93,
     }
     found = []
-    for seed in range(3):  # which make a great difference: 0.14 to 0.47
+    for seed in range(3):  # the seeds make a great difference: 0.14 to 0.47
         parser = OspasParser(
             grammar=data.grammar,
             fold_constants=True,
@@ -547,7 +547,7 @@ def test_geoquery():
 
 
 def test_twenty_words_become_a_relation_in_turn():
-    """Of thirty relations, the twenty whose best word loses least by it."""
+    """The twenty of thirty relations whose best word loses least by it."""
     tried = []
 
     def parse_labelled(tokens, scores, label_ids):

@@ -17,7 +17,7 @@ from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.structures.meaning_units import Units
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
 from structsvm.tasks.semantics import likelihood
@@ -284,7 +284,7 @@ def test_streams_bring_units_and_words(parser):
     before, w = stream.model_.hybrid, stream.model_.weights
     new_X = [f"how long is the {name} river" for name in ("ohio", "red", "snake")] * 2
     new_y = [f"answer(len(riverid('{name}')))" for name in ("ohio", "red", "snake")] * 2
-    # What is known keeps its weights; of a unit with a word, of a slot with what fills it.
+    # Known features keep their weights: units with a word, slots with what fills them.
     grown = copy.deepcopy(stream).model_
     grown.bind((grown.read(new_X, new_y)), BagLikelihood())
     after = grown.hybrid
@@ -459,7 +459,7 @@ def test_features_are_chosen(tmp_path):
         if features == ["inside"]:
             block = found.model_.weights[hybrid.layout.inside :].reshape(-1, hybrid.layout.n_inside)
             assert block[:, :-1].any() and block[:, -1].any()
-            # What a stream brings leaves them as they are.
+            # A stream's batch leaves them as they are.
             scores = [hybrid.log_sum(X[0].split(), found.model_.weights, [parse_meaning(y[0])])]
             grown = copy.deepcopy(found).model_
             grown.bind(grown.read(["cem stops"], ["stop(cem)"]), BagLikelihood())
@@ -497,7 +497,7 @@ def test_what_comes_all_the_time_explains_less():
     """Rarities by hand; and what they are for: turnover() is in each bag with miss(), and in others."""
     bags = [["f(a)", "g(a)"], ["f(b)", "g(a)"], ["g(b)"], ["f(a)"]]
     trees = [[parse_meaning(text) for text in bag] for bag in bags]
-    units = Units([tree for bag in trees for tree in bag])
+    units = MeaningUnits([tree for bag in trees for tree in bag])
     f, g = math.log(3), math.log(3)
     fa, fb, ga, gb = (math.log(n / 3) for n in (2, 1, 2, 1))
     wanted = [
@@ -549,7 +549,7 @@ def test_arguments_that_may_stand_in_any_order():
     order = ArgumentOrder(trees)
     assert order.before == {("i", "f", "g")}
     assert order.sorted(parse_meaning("k(i(h(z),g(x),f(y)))")) == parse_meaning("k(i(f(y),h(z),g(x)))")
-    for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # of two arguments always; constants; equal ones
+    for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # two arguments always; constants; equal ones
         assert order.sorted(parse_meaning(text)) == parse_meaning(text)
     assert not ArgumentOrder(trees[2:]).before and not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
     cities = ["rome", "oslo", "kyiv", "bern", "riga"]
@@ -601,7 +601,7 @@ def test_words_that_are_like_names_count_from_the_start():
 
     assert counting("badPass") == {"bad", "pass", "passes"}
     assert counting("purple9") == {"purple", "9"} and counting("red7") == {"red", "7"}
-    assert counting("purple7") == {"purple", "7"} and counting("blue7") == set()  # of "blue" nothing is known
+    assert counting("purple7") == {"purple", "7"} and counting("blue7") == set()  # nothing is known of "blue"
 
 
 def test_bags_of_several_are_doubted_from_the_third_pass(monkeypatch):
@@ -635,7 +635,7 @@ def test_sums_over_what_is_left_unsaid_stay_in_range():
 
 def test_sentences_that_are_left_out_are_told(monkeypatch):
     X, y = questions()
-    monkeypatch.setattr(likelihood, "EMPTY", 800.0)
+    monkeypatch.setattr(likelihood, "EMPTY_SPAN", 800.0)
     with pytest.warns(AdviceWarning, match="100 % of the sentences were left out of training"):
         SemanticParser(random_state=0, max_iter=2).fit(X, y)
 

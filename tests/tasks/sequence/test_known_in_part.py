@@ -69,7 +69,7 @@ def test_what_y_may_hold():
     np.testing.assert_array_equal(columns.emission_, one.emission_)
     whole = [[{label} for label in labels] for labels in y]
     np.testing.assert_array_equal(fitted(whole, max_iter=3).emission_, fitted(y, max_iter=3).emission_)
-    # What is hashable is a label.
+    # A hashable value is a label.
     assert frozenset("ab") in fitted([[frozenset("ab"), *labels[1:]] for labels in y], max_iter=1).model_.labels
     tuples = [[(label, 1) for label in labels] for labels in y]
     tuples[0][0] = None
@@ -77,7 +77,7 @@ def test_what_y_may_hold():
 
 
 def test_votes():
-    """Of annotators who err, more is learnt than from the sets of what they said; equal ones are sets."""
+    """Votes of annotators who err teach more than the sets of their labels; equal ones are sets."""
     rng = np.random.default_rng(0)
     votes = [[rng.multinomial(5, [0.16 + 0.2 * (k == label) for k in LABELS]) for label in labels] for labels in y]
     dicts = [[{k: int(n) for k, n in zip(LABELS, counts)} for counts in labels] for labels in votes]

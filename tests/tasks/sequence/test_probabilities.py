@@ -105,7 +105,7 @@ def test_the_temperature_is_that_of_greatest_likelihood(margin):
         return sum(problem.expect(i, plain.model_.weights / tau)[0] for i in range(problem.n_samples))
 
     assert loss(best) <= min(loss(0.9 * best), loss(1.1 * best))
-    # What the training data alone say is near what fresh data say.
+    # The training data alone say nearly what fresh data say.
     assert 0.5 < margin.temperature_ / best < 2.0
     assert at(margin, X_TEST, Y_TEST) > at(plain, X_TEST, Y_TEST) - 0.02
 

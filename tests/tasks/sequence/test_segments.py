@@ -11,7 +11,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_f1
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.sequence.constraints import repaired
-from structsvm.tasks.sequence.phrases import LEAST, Phrases, shape
+from structsvm.tasks.sequence.phrases import FEWEST_SEEN, Phrases, shape
 from structsvm.tasks.sequence.segments import labels_of, spans_of
 
 ROWS, BIO = make_sequences(40, n_words=60, random_state=0)
@@ -87,7 +87,7 @@ def phrases_by_definition(texts, length):
         for t in range(len(names) - length + 1):
             run = tuple(names[t : t + length])
             counts[run] = counts.get(run, 0) + 1
-    return {run for run, count in counts.items() if count >= LEAST}
+    return {run for run, count in counts.items() if count >= FEWEST_SEEN}
 
 
 def test_phrases():

@@ -48,7 +48,7 @@ def rows(X):
 
 def fitted(X=X, y=y, **params):
     lengths = params.pop("lengths", None)
-    # What needs no choice of C and of the loss.
+    # Parameters that need no choice of C and of the loss.
     given = {"random_state": 0} | ({} if "solver" in params else {"C": 0.1, "loss": "hamming"})
     return SequenceLabeler(**given | params).fit(X, y, lengths=lengths)
 
@@ -348,7 +348,7 @@ def test_bigrams_tell_what_becomes_of_the_label_before(form, params, tmp_path):
     if form != "hashed":
         turn = model.bigram_[[name.endswith("turn") for name in model.bigram_names_].index(True)]
         assert turn[0, 1] > turn[0, 0] and turn[1, 0] > turn[1, 1]
-        assert len(model.bigram_names_) == 2  # those of first words count for nothing
+        assert len(model.bigram_names_) == 2  # bigrams of first words count for nothing
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(made(X_test)) == model.predict(made(X_test))
@@ -480,7 +480,7 @@ def test_repairs_keep_the_chunks(scheme, labels, wanted):
     (transitions, first, last), number = label_masks(scheme, sorted(set(wanted))), sorted(set(wanted)).index
     assert first[number(wanted[0])] and last[number(wanted[-1])]
     assert all(transitions[number(a), number(b)] for a, b in pairwise(wanted))
-    if set(labels) > {"O"} and not any(label.startswith("S") for label in wanted):  # which conlleval does not know
+    if set(labels) > {"O"} and not any(label.startswith("S") for label in wanted):  # conlleval does not know S
         assert chunk_scores([labels], [wanted]).f1 == 1.0
 
 

@@ -132,7 +132,7 @@ def test_callbacks_see_all_weights():
 
 
 def test_scores_that_have_grown_are_no_contradiction():
-    """Of one sentence that is nearly solved the objectives are smaller than the rounding of its scores."""
+    """With one sentence that is nearly solved, objectives are smaller than the rounding of its scores."""
     X, y = make_sequences(2000, random_state=0)
     X = [[{"w": word, "t": tag} for word, tag in tokens] for tokens in X]
     stream = SequenceLabeler(hash_bits=8, loss="log", random_state=0)

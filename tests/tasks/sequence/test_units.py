@@ -17,7 +17,7 @@ MEANS = rng.normal(size=(3, 6))
 Y = [rng.integers(0, 3, n).tolist() for n in rng.integers(1, 9, 60)]
 FILLED = [(MEANS[labels] + 0.6 * rng.normal(size=(len(labels), 6))).astype(np.float32) for labels in Y]
 SPARSE = [rows * (rng.random(rows.shape) < 0.2) for rows in FILLED]
-UNITS = 2.0 ** np.array([-10, 0, 14, 2, -3, 6])  # which change no digit
+UNITS = 2.0 ** np.array([-10, 0, 14, 2, -3, 6])  # powers of two change no digit
 
 
 def fitted(X, **params):

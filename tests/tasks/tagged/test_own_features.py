@@ -69,7 +69,7 @@ def test_whole_sentences_are_seen_and_files_hold_no_callable(make, tmp_path):
     again = loaded.set_params(features=first_words)
     with pytest.raises(ValueError, match="'features' must return 2 str for each of"):
         structsvm.load(tmp_path / "m").set_params(features=first_words).predict(X[:1])
-    assert again.predict(X[:10]) == expected  # those of the model stay
+    assert again.predict(X[:10]) == expected  # the model's own stay
     seen = []
     make(features=lambda words: seen.append(words) or words)
     assert max(map(len, seen)) == max(map(len, X))

@@ -400,7 +400,7 @@ class TestRefusals:
             DocumentShards.open(tmp_path)
 
     def test_a_regular_expression_of_a_file(self, tmp_path):
-        """Which may take exponential time: one's own is used, that of others refused."""
+        """A regular expression may take exponential time: one's own is used, another's refused."""
         texts, vectorizer = [(["aa b", "aaa"], ["A", "B"])], CountVectorizer(token_pattern="(?:a+)+")
         made = DocumentShards.make(texts, tmp_path / "new", vectorizer=vectorizer)
         assert set(made.vectorizer.vocabulary_) == {"aa", "aaa"}

@@ -196,7 +196,7 @@ def test_files_and_warm_starts(tmp_path):
 
 @pytest.mark.parametrize("loss", ["tree", "log"])
 def test_a_warm_start_around_other_weights(loss):
-    """Of a problem around weights w0 every round's objective is around them, whether it is resumed or not."""
+    """In a problem around weights w0 every round's objective is around them, whether it is resumed or not."""
     names, _ = at_inner_nodes(y, 0.6)
     model = TaxonomyClassifier(PATHS, loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
     first = model.coef_.copy(), model.intercept_.copy()
@@ -290,7 +290,7 @@ def test_a_solver_of_whole_outputs_is_refused():
 
 
 def test_votes():
-    """Of annotators who err, for leaves and inner nodes; equal ones are sets, and a margin refuses them."""
+    """Votes of annotators who err, for leaves and inner nodes; equal ones are sets, and a margin refuses them."""
     rng = np.random.default_rng(0)
     X, y = data(300, noise=1.0)
     votes = [
@@ -326,7 +326,7 @@ def test_labels_that_are_not_known(unknown):
     model = TaxonomyClassifier(**settings).fit(X, np.array(known) if unknown == -1 else as_objects(known))
     alone = TaxonomyClassifier(**settings).fit(X[rest], ids[rest])
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
-    assert np.mean(model.predict(X) == alone.predict(X)) > 0.97  # what is not known says nothing
+    assert np.mean(model.predict(X) == alone.predict(X)) > 0.97  # unknown labels say nothing
     # -1 is a label where it is a node, where classes name it, and beside one other.
     for labels, params in (([-1, 1], {}), ([-1, 0, 1], {"classes": [-1, 0, 1]}), ([-2, -1, 0], {})):
         found = TaxonomyClassifier(random_state=0).partial_fit(X, np.resize(labels, len(y)), **params)

@@ -313,7 +313,7 @@ def test_a_linear_kernel_is_explicit_weights(params):
 
 @pytest.mark.parametrize("attributes", ["ancestors", "normalized"])
 def test_a_kernel_against_an_independent_solver(attributes):
-    """Of the joint kernel k(x, x') <L(y), L(y')> the factor k is made explicit, row by row of its square root."""
+    """The factor k of the joint kernel k(x, x') <L(y), L(y')> is made explicit, row by row of its square root."""
     some, names, gamma = X[:14], y[:14], 0.3
     options = {"C": 0.5, "tol": 1e-7, "max_iter": 50_000, "random_state": 0}
     model = TaxonomyClassifier(PATHS, kernel="rbf", gamma=gamma, attributes=attributes, **options).fit(some, names)
