@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.oracles._dependency import DependencyProblem
+from structsvm.oracles.dependency._dependency import DependencyProblem
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.protocol import Penalty, Rescaling
 

@@ -9,7 +9,7 @@ import numpy as np
 from common.measure import Clock
 from common.report import Table, notes
 from dependency.data import TREEBANKS, some
-from structsvm.oracles._dependency import TreeFinder
+from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.tasks import DependencyParser
 
 LENGTHS, QUICK = (10, 20, 40, 80, 160, 320), (10, 20)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.arc_templates import LANES, ArcTemplates
-from structsvm.oracles._dependency import ArcDecoder, DependencyProblem
+from structsvm.oracles.dependency._dependency import ArcDecoder, DependencyProblem
 from structsvm.parameters import Interval, Options, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.dependencies import what_is_no_tree

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.arc_templates import PairTemplates
-from structsvm.oracles._dependency import ARC, CANDIDATES, PairDecoder, PairProblem
+from structsvm.oracles.dependency._dependency import ARC, CANDIDATES, PairDecoder, PairProblem
 from structsvm.oracles.dependency.arcs import MOST_BITS, check_trees
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
@@ -25,7 +25,7 @@ class TreeCandidates(NamedTuple):
     ----------
     trees : int32 array (2, n_words)
         Heads and labels of the tree that the search begins with.
-    arcs : array (n_words, most) of `structsvm.oracles._dependency.ARC`
+    arcs : array (n_words, most) of `structsvm.oracles.dependency._dependency.ARC`
         Heads, labels and scores; those of the tree are among them.
     counts : int32 array (n_words,)
         How many arcs each word has.

@@ -66,7 +66,7 @@ class ArcTemplates:
     width : int
         Their sum, as a multiple of 8.
     arrays : dict of ndarray
-        The templates as `structsvm.oracles._dependency` has them.
+        The templates as `structsvm.oracles.dependency._dependency` has them.
 
     Raises
     ------
@@ -213,7 +213,7 @@ class PairTemplates:
     size : int
         Number of templates.
     arrays : dict of ndarray
-        The templates as `structsvm.oracles._dependency` has them.
+        The templates as `structsvm.oracles.dependency._dependency` has them.
 
     Raises
     ------

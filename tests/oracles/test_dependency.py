@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, Dependencies
 
 from structsvm.features.arc_templates import ArcTemplates
-from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.arborescence import ArborescenceOracle
+from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.eisner import EisnerOracle, LossChart
 from structsvm.protocol import UnsupportedFormulation
 from structsvm.solvers import ConditionalLikelihood

@@ -18,8 +18,8 @@ from structsvm.features.sparse import as_rows
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
-from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.hybrid import HybridTrees, Lexicon

@@ -11,8 +11,8 @@ from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES
 
 from structsvm import LaRank
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
-from structsvm.oracles._dependency import ARC, CANDIDATES
 from structsvm.oracles.arborescence import ArborescenceOracle
+from structsvm.oracles.dependency._dependency import ARC, CANDIDATES
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.structures.dependencies import what_is_no_tree

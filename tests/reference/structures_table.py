@@ -9,12 +9,13 @@ import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from pathlib import Path
 
 import bag_reference
 import graph_reference
 import numpy as np
+import ordering_reference
 import pytest
 import ranking_reference
 import scipy.sparse as sp
@@ -38,6 +39,7 @@ from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.graph import GraphOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.label_sets import LabelSetOracle
+from structsvm.oracles.ordering import OrderingOracle
 from structsvm.oracles.ranking import RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
@@ -1071,6 +1073,50 @@ class Assignments(Case):
         return found
 
 
+class Orderings(Case):
+    """Sets of items with all of their orders; `sparse`: rows as CSR matrices."""
+
+    prefers_others = returns_satisfied = False
+
+    def __init__(self, seed, sizes, d, p, loss="kendall", *, sparse=False):
+        rng = np.random.default_rng(seed)
+        self.oracle, self.p = OrderingOracle(d, p, loss), p
+        self.parts = [ordering_reference.random_input(rng, n, d, p, sparse=0.5 * sparse) for n in sizes]
+        self.X = [self.as_given(*part, sparse) for part in self.parts]
+        self.Y = [rng.permutation(n).astype(np.int32) for n in sizes]
+
+    def as_given(self, rows, table, sparse=False):
+        rows = sp.csr_array(rows) if sparse else rows
+        return (rows, table) if self.p else rows
+
+    def other_inputs(self):
+        rows, table = self.parts[0]
+        changed = rows.copy()
+        changed[0] += 1.0
+        table = table + np.triu(np.ones(table.shape[:2]), 1)[:, :, np.newaxis]
+        return [self.as_given(changed, table), *self.X[1:]]
+
+    def knowledge(self, seed):
+        """Some pairs of items; some orders are known whole."""
+        rng, found = np.random.default_rng([seed, 1]), []
+        for y, space in zip(self.Y, self.spaces, strict=True):
+            pairs = np.array([*combinations(y, 2)], dtype=np.int64).reshape(-1, 2)
+            pairs = pairs[rng.random(len(pairs)) < rng.choice([0.0, 0.4, 1.0])]
+            agree = np.array([ordering_reference.agrees(z, pairs) for z in space.outputs])
+            found.append((y if agree.sum() == 1 and rng.random() < 0.5 else pairs, agree))
+        return found
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for part, y in zip(self.parts, self.Y, strict=True):
+            outputs = ordering_reference.permutations_of(len(y))
+            psi = np.array([ordering_reference.joint_feature(*part, z) for z in outputs])
+            loss = np.array([ordering_reference.loss(y, z, self.oracle.loss_name) for z in outputs])
+            found.append(Space(outputs, psi, loss, next(k for k, z in enumerate(outputs) if (z == y).all())))
+        return found
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 ALIGNMENTS = [(mode, gaps) for mode in ("global", "semi_global", "local") for gaps in ("affine", "linear")]
@@ -1230,6 +1276,10 @@ STRUCTURES = {
     ),
     "matchings of some pairs, with capacities": lambda seed: Assignments(seed, ((3, 2), (2, 3)), some=True),
     "matchings, any number to one": lambda seed: Assignments(seed, ((2, 2), (3, 1)), capacity=None, false_cost=0.5),
+    "orderings": lambda seed: Orderings(seed, (3 + seed % 2, 2, 4), 2, 1 + seed % 2),
+    "orderings by items": lambda seed: Orderings(seed, (4, 2, 3 - seed % 3), 3, 0, sparse=bool(seed % 2)),
+    "orderings by pairs": lambda seed: Orderings(seed, (4, 3), 0, 2 + seed % 2),
+    "orderings, zero-one": lambda seed: Orderings(seed, (3, 1, 4), 2, seed % 3, "zero_one", sparse=bool(seed % 2)),
     "oracle in Python": lambda seed: Classes(seed, FORMS[seed % len(FORMS)]),
     "example of a new oracle": Matchings,
 }
