@@ -10,7 +10,7 @@ import numpy as np
 
 from common.report import Table, notes
 from defaults.data import CASES
-from structsvm.tasks.common.selection import PARTS, PARTS_OF_FEW, round_values
+from structsvm.tasks.common.selection.search import PARTS, PARTS_OF_FEW, round_values
 
 N_VALUES = 9  # size of the grid, from half a decade below the path's first one on
 COLUMNS = {

@@ -11,7 +11,7 @@ import numpy as np
 from common.report import Table, notes
 from defaults.data import CASES
 from structsvm.tasks import TaxonomyClassifier
-from structsvm.tasks.common.selection import PARTS, PATIENCE, round_values
+from structsvm.tasks.common.selection.search import PARTS, PATIENCE, round_values
 
 TAXONOMIES = (
     "CLINC150, tf-idf", "CLINC150, 100 columns", "Amazon, 100 columns", "ImCLEF07A, 80 bins as they are",

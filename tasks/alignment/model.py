@@ -30,7 +30,7 @@ from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection import Held
+from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job

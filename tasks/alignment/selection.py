@@ -25,7 +25,7 @@ from structsvm.progress import Monitor
 from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
-from structsvm.tasks.common.selection import Held, Part
+from structsvm.tasks.common.selection.search import Held, Part
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")

@@ -23,7 +23,7 @@ from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, sort_labels
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of

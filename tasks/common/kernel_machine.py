@@ -20,7 +20,7 @@ from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
-from structsvm.tasks.common.selection import LEAST
+from structsvm.tasks.common.selection.search import LEAST
 from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 

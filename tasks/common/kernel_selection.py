@@ -21,10 +21,10 @@ from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
-from structsvm.tasks.common.choice import Choice, ChosenGamma, Row, ranking
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection import Part, Search, half_decades, round_value
+from structsvm.tasks.common.selection.choice import Choice, ChosenGamma, Row, ranking
+from structsvm.tasks.common.selection.search import Part, Search, half_decades, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from structsvm.model_file import ModelFile, ModelFileError, read_model, under, u
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
-from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
-from structsvm.tasks.common.selection import Held, LossSearch, Search
+from structsvm.tasks.common.selection.choice import Choice
+from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
 if TYPE_CHECKING:

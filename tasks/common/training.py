@@ -18,7 +18,7 @@ from structsvm.checkpoint import resumed
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
-from structsvm.tasks.common.selection import ChoiceCheckpoint, stored_choice
+from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
 from structsvm.tasks.common.solver import inner_of, is_auto, is_log
 
 

@@ -23,7 +23,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
-from structsvm.tasks.common.selection import LEAST
+from structsvm.tasks.common.selection.search import LEAST
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Of units that may be None.

@@ -29,7 +29,7 @@ from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
-from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, Pairs, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates

@@ -34,7 +34,7 @@ from structsvm.tasks.common.inspection.weights import Contribution, Explanation,
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
-from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.grammar.parameters import (
     MANY,

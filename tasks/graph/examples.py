@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.examples import SHARED, Examples
-from structsvm.tasks.common.selection import LEAST
+from structsvm.tasks.common.selection.search import LEAST
 from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.labels import may_have
 

@@ -39,7 +39,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import LEAST, Held, total_variance
+from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules

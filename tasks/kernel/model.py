@@ -11,7 +11,7 @@ from structsvm.stored_values import Record, Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import Labels, label_array
-from structsvm.tasks.common.selection import Held
+from structsvm.tasks.common.selection.search import Held
 
 
 class KernelModel(KernelMachine, MachineModel):

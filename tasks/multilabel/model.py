@@ -27,7 +27,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection import LONGEST_OF_LOG, TINY, Held, total_variance
+from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 

@@ -17,13 +17,13 @@ from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
-from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection import Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.selection.choice import Choice
+from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")

@@ -19,10 +19,10 @@ from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, S
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
-from structsvm.tasks.common.choice import Choice
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
-from structsvm.tasks.common.selection import MANY, Held, Search
+from structsvm.tasks.common.selection.choice import Choice
+from structsvm.tasks.common.selection.search import MANY, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
 from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same

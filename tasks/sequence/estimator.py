@@ -73,7 +73,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         A margin of the number of wrong labels, or of 1 for any wrong sequence; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
         `solver`, no `class_weight`). "auto": "log" and "hamming", each with its own C, with both models' log-odds
-        added (`structsvm.tasks.common.losses`); "hamming" alone if C is not "auto" or cannot be chosen, and
+        added (`structsvm.tasks.common.selection`); "hamming" alone if C is not "auto" or cannot be chosen, and
         if the log loss is not possible.
     probability : bool, default=True
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on sequences

@@ -39,10 +39,10 @@ from structsvm.tasks.common.likelihood import (
     probable_weights,
     temperature_of_loss,
 )
-from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.selection.search import Held, total_variance
+from structsvm.tasks.common.selection.sums import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair

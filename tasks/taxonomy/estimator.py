@@ -63,7 +63,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
         predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
         taxonomy, of the sorted classes). "auto": for standardised columns "log" and "tree", each with its own C, with
-        both models' log-odds added (`structsvm.tasks.common.losses`); otherwise, and if C is not "auto" or cannot be
+        both models' log-odds added (`structsvm.tasks.common.selection`); otherwise, and if C is not "auto" or cannot be
         chosen, with another solver, inner nodes as labels, or labels known in part, "tree".
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"

@@ -15,9 +15,9 @@ from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array
-from structsvm.tasks.common.losses import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.model import MARGIN
-from structsvm.tasks.common.selection import LONGEST_OF_LOG, total_variance
+from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, total_variance
+from structsvm.tasks.common.selection.sums import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 from structsvm.tasks.taxonomy.examples import Documents

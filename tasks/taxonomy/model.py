@@ -16,7 +16,7 @@ from structsvm.tasks.common.calibration import fit_temperature, one_hot, probabi
 from structsvm.tasks.common.labels import Labels, label_array, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection import TINY, Held
+from structsvm.tasks.common.selection.search import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 

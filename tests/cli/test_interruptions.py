@@ -12,7 +12,7 @@ from command_line import COMMAND, run
 from structsvm.cli.output import brief_warnings, held_interrupts
 from structsvm.datasets import make_sequences, write_columns
 from structsvm.solvers.run import DualRun
-from structsvm.tasks.common.selection import Search
+from structsvm.tasks.common.selection.search import Search
 
 TRAIN = ["train", "sequence", "d", "-m", "m", "--loss", "hamming", "-C", "1", "--max-iter", "2"]
 STREAM = ["train", "sequence", "d", "-m", "m", "--stream", "--batch", "20", "--hash-bits", "10"]

@@ -8,7 +8,7 @@ from structsvm.features import ranges
 from structsvm.features.dense import DenseRows
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.tasks.common.intercept import with_intercept
-from structsvm.tasks.common.selection import total_variance
+from structsvm.tasks.common.selection.search import total_variance
 from structsvm.tasks.common.units import Units, table
 
 

@@ -17,8 +17,9 @@ from structsvm.tasks import (
     TaxonomyClassifier,
     WestonWatkinsClassifier,
 )
-from structsvm.tasks.common import kernel_selection, selection
+from structsvm.tasks.common import kernel_selection
 from structsvm.tasks.common.kernel_selection import KernelPart, KernelSearch, evenly, power, values_of
+from structsvm.tasks.common.selection import search as selection
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:500], X[500:900], y[:500], y[500:900]

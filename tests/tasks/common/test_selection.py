@@ -17,10 +17,9 @@ from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.run import DualRun
-from structsvm.tasks.common import selection
-from structsvm.tasks.common.choice import Choice, ChosenLoss, ChosenSum
-from structsvm.tasks.common.losses import SumSearch
-from structsvm.tasks.common.selection import (
+from structsvm.tasks.common.selection import search as selection
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.search import (
     Held,
     LossSearch,
     Search,
@@ -29,6 +28,7 @@ from structsvm.tasks.common.selection import (
     round_values,
     total_variance,
 )
+from structsvm.tasks.common.selection.sums import SumSearch
 
 each = pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")

@@ -22,7 +22,7 @@ from structsvm.tasks import (
     Ranker,
     TaxonomyClassifier,
 )
-from structsvm.tasks.common.selection import LEAST, total_variance
+from structsvm.tasks.common.selection.search import LEAST, total_variance
 from structsvm.tasks.common.units import UNITS, Units, units_of
 from structsvm.tasks.taxonomy import linear
 

@@ -297,7 +297,7 @@ def test_the_choice_of_C_obeys(monkeypatch, n, method, n_known, n_ruled):
         return judge(model, examples)
 
     monkeypatch.setattr(GraphModel, "held_out_scores", spy)
-    monkeypatch.setattr("structsvm.tasks.common.selection.Search.longest", 2)
+    monkeypatch.setattr("structsvm.tasks.common.selection.search.Search.longest", 2)
     # Rules of node 0 alone, and of nodes 0 and 4.
     rules = [[("or", [(v, str(own[v])) for v in ((0,), (0, 4))[i % 2]])] for i, own in enumerate(Y[:n])]
     labels = [[str(k) if v < n_known else None for v, k in enumerate(own)] for own in Y[:n]]

@@ -30,7 +30,7 @@ from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.larank import LaRank
-from structsvm.tasks.common.choice import Choice, ChosenLoss, Row, is_loss, ranking
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
 
 # Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
 LEAST, MANY = 20, 300

@@ -17,9 +17,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from structsvm.tasks.common.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.likelihood import HELD_OUT
-from structsvm.tasks.common.selection import LOWEST, LossSearch, Search, joined, ratio
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.search import LOWEST, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
