@@ -68,6 +68,8 @@ class Solver(Parameters, ABC):
     takes_approximate = False
     completes = False  # whether outputs may be known in part, and are completed
     is_likelihood = False  # whether it minimises the log loss
+    maximises_dual = False  # whether it maximises a dual with explicit weights, in which examples have weights
+    takes_back = False  # whether steps can lower multipliers that others have raised
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
 
     max_iter: Any
@@ -80,6 +82,11 @@ class Solver(Parameters, ABC):
     deterministic: bool = True
     checkpoint: Any
     checkpoint_every: int
+
+    @property
+    def inner(self) -> Any:
+        """The solver itself; of one that wraps another, the wrapped one."""
+        return self
 
     @property
     def gap_tol(self) -> float | None:
@@ -256,6 +263,7 @@ class DualSolver(Solver):
     penalty: str | None
     average: bool
 
+    maximises_dual = True
     needs = frozenset({"constraints"})
     keeps_signs = True
     takes_approximate = True

@@ -157,6 +157,8 @@ class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
     average = False
     run_type = CuttingPlaneRun
 
+    takes_back = True
+
     def validate(self) -> None:
         super().validate()
         if self.form == "one_slack" and self.penalty != "linear":

@@ -80,6 +80,7 @@ class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
 
     penalty = "linear"
     usual_passes = 20  # then, with `tol`, steps are corrective
+    takes_back = True
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         return FrankWolfeSchedule(

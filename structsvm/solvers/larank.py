@@ -94,6 +94,7 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     tol: float | None = parameter(POSITIVE, NONE, default=None)
 
     usual_passes = 20
+    takes_back = True
 
     least_passes = 0  # if neither `max_iter` nor `tol` is given
 

@@ -34,9 +34,8 @@ from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, dec
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
-from structsvm.solvers.frank_wolfe import FrankWolfe
 from structsvm.solvers.larank import LaRank
-from structsvm.solvers.passive_aggressive import PassiveAggressive
+from structsvm.solvers.online import OnlineSolver
 from structsvm.solvers.run import SLICE_SECONDS, DualRun
 
 # Number of random weight vectors for the first completions, each for its share of the examples.
@@ -467,7 +466,7 @@ class LatentSVM(Solver):
     online: bool = parameter(FLAG, default=False)
 
     needs = frozenset({"completions"})
-    completes = True
+    completes = maximises_dual = True
     gap_tol = None
     keeps_signs = True
 
@@ -515,7 +514,7 @@ class LatentSVM(Solver):
                 "The 'solver' parameter of LatentSVM must have a linear or a quadratic penalty: under a hard margin no "
                 f"completion is better than another. Got {self.inner!r}."
             )
-        steps = isinstance(self.inner, LaRank | FrankWolfe | PassiveAggressive) and self.inner.deterministic
+        steps = isinstance(self.inner, OnlineSolver) and self.inner.deterministic
         if self.online and not steps:
             raise ValueError(
                 "LatentSVM with online=True needs LaRank, FrankWolfe or PassiveAggressive with deterministic=True, "

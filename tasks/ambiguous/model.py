@@ -15,7 +15,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
-from structsvm.solvers import ConditionalLikelihood, LatentSVM
+from structsvm.solvers import LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
@@ -231,7 +231,7 @@ class AmbiguousModel(TaskModel):
 def solver_of(params: Any, loss: str) -> Any:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it does not minimise that loss."""
     solver = solver_of_loss(params, loss)
-    if isinstance(solver, LatentSVM) and loss != "max":
+    if solver.completes and loss != "max":
         raise ValueError(
             f"LatentSVM completes sets of candidates, and loss={loss!r} needs no completions: loss='max' does"
         )
@@ -255,14 +255,14 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
 def patient(solver: Any) -> Any:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
-    if isinstance(solver, ConditionalLikelihood):
+    if solver.is_likelihood:
         solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, MOST_PASSES
     return solver
 
 
 def softly(solver: Any) -> Any:
     """The solver of "max", in a `LatentSVM`: its start knows no best candidate, as there is none at first."""
-    return solver if isinstance(solver, LatentSVM) else LatentSVM(solver, start="soft")
+    return solver if solver.completes else LatentSVM(solver, start="soft")
 
 
 def is_weighted(bags: Any) -> bool:

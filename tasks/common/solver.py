@@ -129,11 +129,6 @@ def named(loss: Any) -> str:
     return loss if isinstance(loss, str) else "matrix"
 
 
-def inner_of(solver: Any) -> Any:
-    """The solver that a `LatentSVM` wraps, or the solver itself."""
-    return solver.inner if isinstance(solver, LatentSVM) else solver
-
-
 def solver_to_json(solver: Any) -> dict[str, Any] | None:
     """Return ``{"solver": name, "params": {...}}``; None for a class that is not one of `structsvm.solvers`."""
     name = type(solver).__name__

@@ -19,7 +19,7 @@ from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
-from structsvm.tasks.common.solver import inner_of, is_auto, is_log
+from structsvm.tasks.common.solver import is_auto, is_log
 
 
 @dataclasses.dataclass
@@ -146,7 +146,7 @@ def complete(job: Job) -> None:
     if job.chooses_loss:
         if not job.continues:
             job.use_loss(model.first_loss(job.examples))
-        elif is_log(model.loss) != inner_of(job.solver).is_likelihood:
+        elif is_log(model.loss) != job.solver.inner.is_likelihood:
             job.use_loss(model.loss)
     model.settle(job)
 
@@ -185,7 +185,7 @@ def search(job: Job) -> None:
     if path is not None:
         check_new_file(path)
     if not is_known:
-        found = model.search(job.examples.fully_known(), inner_of(solver))
+        found = model.search(job.examples.fully_known(), solver.inner)
         try:
             model.choice = found.choose(job.monitor)
         except KeyboardInterrupt:
@@ -225,7 +225,7 @@ def start(job: Job) -> None:
         job.learner, examples, job.rows = model.narrowed(examples)
     learner = job.learner
     job.problem, job.weight = learner.bind(examples, solver)
-    learner.C = inner_of(solver).get_params().get("C")
+    learner.C = solver.inner.get_params().get("C")
     if not job.continues:
         job.base = learner.prior(examples)
         job.run = learner.warm_run(job)

@@ -20,7 +20,6 @@ from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
-from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -57,7 +56,6 @@ RECORD = Record({
     "pairs": PAIRS,
     "weights of pairs": PAIR_WEIGHTS,
 })  # fmt: skip
-RETURNING = CuttingPlane, FrankWolfe, LaRank  # they can take back what others have given to multipliers
 
 # From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
 # projective parser never finds them, but errs less elsewhere: on the development part of UD Dutch, of whose arcs 0.9 %
@@ -150,7 +148,7 @@ class DependencyModel(TaskModel):
         solver = job.solver
         if job.passes is not None or self.pair_templates is None:
             return None
-        if not isinstance(solver, RETURNING) or solver.state_kind != "dual":
+        if not solver.takes_back or solver.state_kind != "dual":
             return None
         job.notes = Halves.trained(self.oracle, solver, job.problem, job.weight)
         if job.notes is None:

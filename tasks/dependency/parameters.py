@@ -9,7 +9,7 @@ from typing import Any, Literal
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
-from structsvm.solvers import LaRank, Solver
+from structsvm.solvers import Solver
 from structsvm.tasks.common.parameters import CALLABLE, OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
@@ -50,7 +50,8 @@ class DependencyParserParameters(Training):
 def make_dependency_solver(params: Any) -> Any:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params, DEFAULT_C)
-    if params.solver == "larank" and isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None:
+    is_named = params.solver == "larank" and not solver.is_likelihood
+    if is_named and solver.max_iter is None and solver.tol is None:
         solver.set_params(max_iter=PASSES[params.order])
     return solver
 

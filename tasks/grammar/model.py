@@ -20,7 +20,6 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
@@ -35,7 +34,6 @@ from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.grammar.parameters import (
     MANY,
     PASSES,
@@ -202,7 +200,7 @@ class GrammarModel(TaskModel):
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
     def adapted(self, solver: Any, examples: Trees) -> Any:
-        is_open = isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None
+        is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
             solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
         return super().adapted(solver, examples)
@@ -291,7 +289,7 @@ class GrammarModel(TaskModel):
     @property
     def _is_sum(self) -> bool:
         """Whether scores are logarithms of probabilities, about: untempered ones, by a margin of one per bracket."""
-        solver = inner_of(self.params.get("solver"))
+        solver = self.params.get("solver")
         rescaling = getattr(solver, "rescaling", self.params.get("rescaling", "margin"))
         return self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
 

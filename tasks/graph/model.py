@@ -40,7 +40,6 @@ from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
-from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
@@ -159,7 +158,7 @@ class GraphModel(TaskModel):
         guess = job.examples.guessed()
         if not job.solver.completes and (guess.label_ids == job.examples.label_ids).all():
             return None
-        own = copy.copy(inner_of(job.solver))
+        own = copy.copy(job.solver.inner)
         own.checkpoint = None
         known = guess.known_parts(1)
         problem = self.bind(known, own)[0]

@@ -14,7 +14,6 @@ from structsvm.features.dense import DenseRows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane
-from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples, LabeledRows
@@ -392,7 +391,7 @@ class SampleModel(GroupModel):
             search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
             if self.has_threshold and examples.label_ids.sum() < FEW:
                 search.turns = TURNS
-            if isinstance(solver, DualSolver):
+            if solver.maximises_dual:
                 rescaling = solver.rescaling or "margin"
                 search.solver = CuttingPlane(rescaling=rescaling, tol=SOLVED, random_state=search.seed)
                 search.solver.run_type = PatientRounds

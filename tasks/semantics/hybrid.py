@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
-from structsvm.solvers import ConditionalLikelihood, LatentSVM, Solver
+from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
@@ -23,7 +23,7 @@ from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.search import MANY, Held, Search
-from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, inner_of
+from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone
 from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import (
@@ -138,7 +138,7 @@ class HybridModel(BagModel, method="hybrid"):
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
         self.order = ArgumentOrder(self.meanings)
-        if isinstance(solver, BagLikelihood):
+        if solver.needs == HybridProblem.offers:
             return HybridProblem(self.hybrid, tokens, bags), weight
         if not self.is_trained:
             self.weights = first_weights(self.hybrid, tokens, bags)
@@ -364,7 +364,7 @@ def make_learner(params: Any) -> Any:
         return make_likelihood(params)
     if isinstance(params.solver, Solver):
         check_alone(params.solver, given)
-        if isinstance(inner_of(params.solver), ConditionalLikelihood):
+        if params.solver.inner.is_likelihood:
             raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
         return params.solver
     usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs, "checkpoint_every": params.checkpoint_every}

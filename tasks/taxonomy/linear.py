@@ -9,8 +9,7 @@ import numpy as np
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.solvers import LaRank, LatentSVM
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
@@ -62,7 +61,7 @@ class DocumentCalibration(LabelCalibration):
             super().fit(job)
 
     def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
-        if isinstance(solver, DualSolver):
+        if solver.maximises_dual:
             return super().run_without(model, chosen, solver, problem, weight)
         # The perceptron's examples have no weights.
         rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
@@ -178,7 +177,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
         several times, or once with the sum of their weights. Those in shards keep their order.
         """
-        if not examples.is_stored and isinstance(solver, (DualSolver, LatentSVM)):
+        if not examples.is_stored and solver.maximises_dual:
             examples = examples.merged()
         problem = self.oracle.bind(examples.rows, examples.known, **solver.formulation())
         if examples.is_stored:

@@ -28,7 +28,6 @@ from structsvm.checkpoint import Checkpoint
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
-from structsvm.solvers.base import DualSolver
 from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
 
@@ -316,7 +315,7 @@ def joined(parts: list[Held]) -> Held:
 
 def path_solver(solver: Any, seed: int) -> Any:
     """The solver for the path: without its own stopping rule, and without a file."""
-    if isinstance(solver, DualSolver) and solver.rescaling is not None:
+    if solver.maximises_dual and solver.rescaling is not None:
         return LaRank(rescaling=solver.rescaling, penalty=solver.penalty, random_state=seed)
     known, default = solver.get_params(), type(solver)()
     own = {"checkpoint": None, "random_state": seed, "tol": default.tol, "max_iter": default.max_iter}
