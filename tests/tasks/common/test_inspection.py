@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from structsvm.datasets import make_alignment, make_ambig_house, make_banana, make_label_sets, make_rankings
 from structsvm.oracles.hybrid import HybridTrees, Lexicon
 from structsvm.plotting import FeatureDisplay
-from structsvm.structures.meaning_units import Unit, Units
+from structsvm.structures.meaning_units import MeaningUnits, Unit
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import (
     AmbiguousClassifier,
@@ -290,7 +290,7 @@ def test_what_speaks_for_a_meaning():
 
 
 def test_names_of_the_weights_of_meanings():
-    units = Units([("f", "a1", "b"), ("f", "a2", "b")])
+    units = MeaningUnits([("f", "a1", "b"), ("f", "a2", "b")])
     hybrid = HybridTrees(units, Lexicon(units, {}, [1]), ["w:x", "p:y"], ["l:\x02", "r:x"], inside=True)
     names = [hybrid.feature_name(k) for k in range(hybrid.n_features)]
     assert len(set(names)) == len(names)

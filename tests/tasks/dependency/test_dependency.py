@@ -13,8 +13,9 @@ from structsvm.dual.cuts import joined, scaled
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
 from structsvm.tasks import DependencyParser
+from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.model import outputs_of
-from structsvm.tasks.dependency.pairs import Halves, Sentences, turning_point
+from structsvm.tasks.dependency.pairs import Halves, turning_point
 
 TRAIN, TEST = (make_dependency_trees(120, max_length=12, random_state=k) for k in range(2))
 MOVED = make_dependency_trees(120, max_length=12, crossing=0.6, random_state=2)
@@ -331,9 +332,9 @@ def test_the_hinge_loss_is_least_at_the_turning_point():
     margins = np.array(margins)
     scales = np.geomspace(0.1, 1000.0, 2000)
     losses = [np.maximum(0.0, 1.0 - margins / t).sum() for t in scales]
-    t = turning_point(model.oracle, model.weights, Sentences(codes, offsets, outputs, None))
+    t = turning_point(model.oracle, model.weights, ParsedSentences(codes, offsets, outputs))
     assert np.maximum(0.0, 1.0 - margins / t).sum() <= min(losses) * (1.0 + 1e-9)
-    assert turning_point(model.oracle, 0.0 * model.weights, Sentences(codes, offsets, outputs, None)) == 0.0
+    assert turning_point(model.oracle, 0.0 * model.weights, ParsedSentences(codes, offsets, outputs)) == 0.0
 
 
 def test_the_first_stage_starts_from_halves():

@@ -20,8 +20,9 @@ from structsvm.oracles.graph import GraphOracle
 from structsvm.structures.graphs.rules import BoundedSum, Rules
 from structsvm.tasks import GraphLabeler
 from structsvm.tasks.graph.constraints import all_rules
+from structsvm.tasks.graph.examples import fragments
 from structsvm.tasks.graph.inputs import Form
-from structsvm.tasks.graph.model import GraphModel, fragments
+from structsvm.tasks.graph.model import GraphModel
 
 rng = np.random.default_rng(0)
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])

@@ -14,8 +14,8 @@ from structsvm.oracles.graph import GraphOracle
 from structsvm.solvers import LaRank
 from structsvm.tasks import GraphLabeler, SequenceLabeler
 from structsvm.tasks.graph import model as graph_model
+from structsvm.tasks.graph.examples import fragments, global_edges
 from structsvm.tasks.graph.inputs import grid_edges
-from structsvm.tasks.graph.model import fragments, global_edges
 from structsvm.tasks.graph.units import EdgeUnits
 
 rng = np.random.default_rng(0)
