@@ -5,6 +5,7 @@ import pytest
 
 from structsvm.metrics import node_accuracy_scorer
 from structsvm.tasks import GraphLabeler
+from structsvm.tasks.graph.examples import LabeledGraphs
 from structsvm.tasks.graph.hidden import clustered, clusters
 from structsvm.tasks.graph.labels import encode_labels
 
@@ -91,7 +92,7 @@ def test_the_log_loss_sums_over_sets():
         may = np.array([[k == label or (isinstance(label, set) and k in label) for k in "abc"] for label in labels])
         total += own.oracle.expect(graphs[i : i + 1], own.weights)[0]
         total -= own.oracle.expect_known(graphs[i : i + 1], may, own.weights)[0]
-    run = own.bound(graphs, *encode_labels(IN_PART, own.labels)[1:], rescaling=None)
+    run = LabeledGraphs(graphs, *encode_labels(IN_PART, own.labels)[1:]).bound(own.oracle, rescaling=None)
     losses = [run.moments(i, own.weights)[0] - run.moments(i, own.weights, known=True)[0] for i in range(30)]
     assert 0.5 * own.weights @ own.weights + sum(losses) == pytest.approx(total)
     probability = model.predict_marginals(CHAINS)
