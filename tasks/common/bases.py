@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """What type checkers know of scikit-learn's class."""
+        """Declaration of scikit-learn's class for type checkers."""
 
         n_features_in_: int
 
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
     class ClassifierMixin:
-        """What type checkers know of scikit-learn's class."""
+        """Declaration of scikit-learn's class for type checkers."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             """The accuracy."""
             raise NotImplementedError
 
 else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-__all__ = ["BaseEstimator", "ClassifierMixin"]
+    from sklearn.base import BaseEstimator as BaseEstimator
+    from sklearn.base import ClassifierMixin as ClassifierMixin

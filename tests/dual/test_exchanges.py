@@ -19,7 +19,7 @@ from structsvm.oracles import taxonomy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Bar
 from structsvm.shards.storage import dumps_references
-from structsvm.solvers import base
+from structsvm.solvers import online
 from structsvm.structures.taxonomy import Taxonomy
 
 
@@ -66,8 +66,8 @@ def workers(monkeypatch):
     """Lets solvers find a cluster of three workers, one of which has two threads."""
     threads = [1, 2, 1]
     monkeypatch.setattr(Copies, "made", [])
-    monkeypatch.setattr(base, "cluster_client", lambda: "a client")
-    monkeypatch.setattr(base, "on_workers", lambda client: {"n_threads": threads, "connect": Copies})
+    monkeypatch.setattr(online, "cluster_client", lambda: "a client")
+    monkeypatch.setattr(online, "on_workers", lambda client: {"n_threads": threads, "connect": Copies})
     monkeypatch.setattr(exchanges, "DEAR_SECONDS", 10.0)  # whatever else the machine does
     monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)
     return threads
@@ -431,7 +431,7 @@ def test_threads_of_a_worker_make_no_sums(monkeypatch, workers):
     workers[:] = [2, 2]
     advance(start(LARANK))
     assert not asked
-    monkeypatch.setattr(base, "cluster_client", lambda: None)
+    monkeypatch.setattr(online, "cluster_client", lambda: None)
     advance(LaRank(C=0.3, n_jobs=2, deterministic=False, random_state=0).start(chains()))
     assert len(asked) == 2
 

@@ -101,7 +101,7 @@ def test_files_with_another_number_of_them(make, n, tmp_path):
     file = read_model(path)
     (file.meta if make is dependency else file.meta["terminals"])["own"] = n
     write_model(path, file.kind, file.meta, file.arrays)
-    with pytest.raises(structsvm.ModelFileError, match="'own' must be an integer from 0 to 256"):
+    with pytest.raises(structsvm.ModelFileError, match=r"own' must be an integer from 0 to 256"):
         structsvm.load(path)
 
 
