@@ -37,5 +37,4 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
 else:
-    from sklearn.base import BaseEstimator as BaseEstimator
-    from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin
