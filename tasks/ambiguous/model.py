@@ -41,7 +41,7 @@ RECORD = Record({
     "weights": Array("f8", ("n_rows", "n_labels"), of=lambda model: model.weights.reshape(-1, len(model.labels))),
     "units": UNITS,
 })  # fmt: skip
-# Those that know weights of candidates.
+# Losses that use weights of candidates.
 WEIGHTED = ("log", "mean")
 # Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
 # is SOLVED before.
@@ -79,10 +79,10 @@ class PatientMarginal(PatientRun, MarginalRun):
 
 
 class BagCalibration(LabelCalibration):
-    """Of labels learnt from bags."""
+    """Calibration of labels learnt from bags."""
 
     def resumes(self, model: Any) -> bool:
-        """Not of "log" and "max": one pass does not undo what the examples that are taken out have done."""
+        """Not with "log" and "max": one pass does not undo the influence of the removed examples."""
         return model.loss not in ("log", "max")
 
 
@@ -358,7 +358,7 @@ def encoded(bag: Any, number: Any) -> Any:
 
 
 def membership(indptr: Any, labels: Any, n_labels: int) -> Any:
-    """Which labels are candidates: bool array (n_samples, n_labels)."""
+    """Return whether each label is a candidate of each example: bool array (n_samples, n_labels)."""
     known = np.zeros((len(indptr) - 1, n_labels), dtype=bool)
     known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
     return known

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """What type checkers know of scikit-learn's class."""
+        """The interface of scikit-learn's class, for type checkers."""
 
         n_features_in_: int
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
     class ClassifierMixin:
-        """What type checkers know of scikit-learn's class."""
+        """The interface of scikit-learn's class, for type checkers."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             """The accuracy."""

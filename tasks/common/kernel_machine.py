@@ -47,7 +47,7 @@ MACHINE = Record({
     "box": Array("f8", ("n",), within=(0.0, None)),
     "intercept": Array("f8", ("n_labels",), or_shape=("n_labels", "n_labels")),
     **csr("coef", "n_labels", "n"),
-    # Of sparse rows; otherwise of dense ones. None for a precomputed kernel, of whose rows the indices are enough.
+    # Support vectors, sparse or dense. A precomputed kernel has none: the indices of its rows are enough.
     **optional(csr("vectors", "n_vectors", "n_features", of="sparse_vectors")),
     "column_scale": Array("f4 f8", ("n_features",), within=(TINY, None), needed=False),
     "vectors": Array("f4 f8", ("n_vectors", "n_features"), needed=False, of="dense_vectors"),
@@ -394,7 +394,7 @@ def nearest(rows: Any) -> Any:
 
 # ---- rows of one kind -----------------------------------------------------------------------------
 
-# Of gamma |x|^2, in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
+# Largest gamma |x|^2 in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
 LARGEST_RADIUS = 4096.0
 # The same in double precision: from there on an exponent of the RBF kernel is wrong by a thousandth.
 FARTHEST = 1e12

@@ -54,9 +54,9 @@ FRAGMENTS = "fragments"
 AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
-# Of the frequencies that training starts from: the factor of their logarithms, and what is added to each count, for a
-# part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on the
-# largest, and worse on the small ones.
+# Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
+# as a part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on
+# the largest, and worse on the small ones.
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many

@@ -171,7 +171,7 @@ class GraphModel(TaskModel):
         return None
 
     def incomplete(self, problem: Any) -> Any:
-        """What is known of the graphs, each with the junction tree that sums over its labellings need."""
+        """Return the problem of known labels; each graph has the junction tree that sums over labellings need."""
         known = problem.incomplete
         if "expectations" in known.offers:
             return known
@@ -360,7 +360,7 @@ class GraphModel(TaskModel):
         return found[0] if is_one else found
 
     def costs_of(self, graphs: Any, label_ids: Any) -> NDArray[np.float64]:
-        """Of each label of each node, all others as they are: its score less that of the present one."""
+        """Change of score if one node took another label and all others kept theirs: array (n_nodes, n_labels)."""
         scores = self.oracle.decoder(graphs).scores(self.weights)
         tables = self.oracle.split(self.weights)[1]
         ends = global_edges(graphs)

@@ -92,7 +92,7 @@ class PatientRun:
     def advance(self: Any, *seconds: float) -> bool:
         done = bool(super().advance(*seconds))  # type: ignore[misc]
         if done:
-            self.primal = np.nan  # of an earlier pass
+            self.primal = np.nan  # it belongs to an earlier pass
         return done
 
     @property
@@ -140,7 +140,7 @@ class Part:
         solver = self.run.solver
         if self.run.is_solved or n_passes < self.run.least_passes:
             return self.run.is_solved
-        if solver.tol is not None:  # of a batch solver, whose passes look at few examples
+        if solver.tol is not None:  # a batch solver, whose passes look at few examples
             self.run.certify()
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
@@ -196,12 +196,12 @@ class Search:
 
     @property
     def loss(self) -> Any:
-        """What the training minimises, by name."""
+        """Name of the loss that training minimises."""
         return self.model.loss
 
     @property
     def scale(self) -> float:
-        """That of the examples whose weight is not 0."""
+        """Scale of the examples whose weight is not 0."""
         return float(self.model.scale(self.examples.of_weight()))
 
     def choose(self, monitor: Any) -> Choice | None:

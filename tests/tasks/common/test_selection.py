@@ -364,7 +364,7 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
     without = ChosenLoss("log", losses, replace(total, tables={}))
-    assert Choice(1.0, "F1", inside, 100, without).edges == []  # of a file that has no tables
+    assert Choice(1.0, "F1", inside, 100, without).edges == []  # its file has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)
