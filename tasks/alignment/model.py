@@ -35,7 +35,7 @@ from structsvm.tasks.common.selection.search import Held
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
-DEFAULT_C = 0.001
+ALIGNMENT_C = 0.001
 N_FOR_SCALE = 64
 
 # An alignment of which nothing is known.
@@ -245,7 +245,7 @@ class AlignmentModel(TaskModel):
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
-        solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
+        solver = LaRank(C=ALIGNMENT_C, max_iter=1, random_state=0)
         run = solver.solve(self.oracle.bind_references(references, **solver.formulation()))
         if run.status == "interrupted":
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")

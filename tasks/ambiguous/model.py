@@ -43,12 +43,12 @@ RECORD = Record({
 })  # fmt: skip
 # Losses that use weights of candidates.
 WEIGHTED = ("log", "mean")
-# Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
-# is SOLVED before.
-MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
+# Without `max_iter` and `tol`: most passes with "log", and least passes over each C on the path, unless the relative
+# gap is SOLVED before.
+PASSES_OF_LOG, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 # Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
 # than one good range of C: where one hinge holds, and where they all do.
-LONGEST, PATIENCE = 11, 7
+LONGEST_OF_BAGS, PATIENCE_OF_BAGS = 11, 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +174,9 @@ class AmbiguousModel(TaskModel):
     def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
         search = Search(self, examples, solver, values)
-        search.longest = LONGEST
+        search.longest = LONGEST_OF_BAGS
         if self.loss == "mean" or self.judges_predictions:
-            search.patience = PATIENCE
+            search.patience = PATIENCE_OF_BAGS
         search.solver = self.adapted(search.solver, examples)
         return search
 
@@ -256,7 +256,7 @@ def patient(solver: Any) -> Any:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if isinstance(solver, ConditionalLikelihood):
-        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, MOST_PASSES
+        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, PASSES_OF_LOG
     return solver
 
 

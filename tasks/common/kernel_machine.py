@@ -20,7 +20,7 @@ from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
-from structsvm.tasks.common.selection.search import LEAST
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
@@ -155,7 +155,7 @@ class KernelMachine:
             self.column_scale = deviations(X).astype(X.dtype)
             self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
         variance = float(np.sum(moments(self.seen(X))[1] ** 2))
-        if len(X) >= LEAST and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
+        if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
     def seen(self, X: Any) -> Any:
@@ -375,7 +375,7 @@ def deviations_bring_labels_together(X: Any, label_ids: Any) -> bool:
 
     Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
     """
-    if len(X) < LEAST:
+    if len(X) < LEAST_EXAMPLES:
         return False
     chosen = np.linspace(0, len(X) - 1, min(len(X), NEIGHBOURS)).astype(np.intp)
     own, rows = label_ids[chosen], X[chosen].astype(np.float64)

@@ -23,7 +23,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
-from structsvm.tasks.common.selection.search import LEAST
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.
@@ -41,7 +41,7 @@ LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # Rows so many that copies among them hardly move a mean, and take long to find.
-MANY = 1 << 17
+MOST_COMPARED = 1 << 17
 
 
 class Units(NamedTuple):
@@ -65,7 +65,7 @@ class Units(NamedTuple):
         variance 1, so that it weighs as much as other features of the model. `alike`: all columns have one unit, in
         which the mean of their variances is 1.
         """
-        if not isinstance(rows, DenseRows) or len(rows) < LEAST:
+        if not isinstance(rows, DenseRows) or len(rows) < LEAST_EXAMPLES:
             return None
         mean, size = moments(rows.values)
         if alike and size.any():
@@ -148,7 +148,7 @@ def check_scale(X: Any) -> None:
 
 
 def distinct_rows(rows: Any, weight: Any) -> Any:
-    """Return the rows whose weight is above 0, each once and in another order; more than `MANY` as they are."""
+    """Return the rows of a weight above 0, each once, in another order; more than `MOST_COMPARED` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
     rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
@@ -156,8 +156,8 @@ def distinct_rows(rows: Any, weight: Any) -> Any:
 
 
 def distinct_places(values: Any) -> Any:
-    """Return the indices of distinct rows; a slice of all for more than `MANY`."""
-    if len(values) > MANY:
+    """Return the indices of distinct rows; a slice of all for more than `MOST_COMPARED`."""
+    if len(values) > MOST_COMPARED:
         return slice(None)
     return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 

@@ -37,7 +37,7 @@ from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.grammar.parameters import (
-    MANY,
+    MANY_TREES,
     PASSES,
     PASSES_OF_MANY,
     PCFG,
@@ -204,7 +204,7 @@ class GrammarModel(TaskModel):
     def adapted(self, solver: Any, examples: Trees) -> Any:
         is_open = isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
+            solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:

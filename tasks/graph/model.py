@@ -39,7 +39,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
 from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
@@ -202,7 +202,7 @@ class GraphModel(TaskModel):
     def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
         n, most = len(examples), 0.0
         if n:
-            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
+            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST_EXAMPLES)
         return super().search_of_loss(examples.subsample(most), solver)
 
     def held_out_scores(self, examples: LabeledGraphs) -> Held:

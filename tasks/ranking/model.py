@@ -33,11 +33,11 @@ WITH_INTERCEPT = ("f1", "error")
 # Losses whose bound is below 1 for hardly any weights where classes overlap.
 STEEP = ("f1", "prbep", "prec_at_k")
 
-# Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
-# the best, as the losses of a few held-out rows jump.
-LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
-# With fewer rows of the class than FEW, TURNS fifths of the rows are held out in turn.
-FEW, TURNS = 500, 3
+# Where the path of C begins, in units of 1 / scale. On a sample: most values on the path, and how many of them may be
+# worse than the best, as the losses of a few held-out rows jump.
+LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
+# With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
+FEW_POSITIVES, TURNS = 500, 3
 # The variance of rows, over their number, at which weights of constraints are too great for the dual.
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
@@ -155,7 +155,7 @@ class GroupModel(TaskModel):
 
     def search_of_loss(self, examples: Any, solver: Any) -> Any:
         search = super().search_of_loss(examples, solver)
-        search.lowest = LOWEST
+        search.lowest = LOWEST_OF_RANKING
         return search
 
     def oracle(self, k: Any) -> RankingOracle:
@@ -389,8 +389,8 @@ class SampleModel(GroupModel):
             bounds.append("roc_area")
         searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
         for search in searches:
-            search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
-            if self.has_threshold and examples.label_ids.sum() < FEW:
+            search.lowest, search.longest, search.patience = LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE
+            if self.has_threshold and examples.label_ids.sum() < FEW_POSITIVES:
                 search.turns = TURNS
             if isinstance(solver, DualSolver):
                 rescaling = solver.rescaling or "margin"

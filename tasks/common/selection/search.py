@@ -32,8 +32,8 @@ from structsvm.solvers.base import DualSolver
 from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
 
-# Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
-LEAST, MANY = 20, 300
+# Fewer examples than LEAST_EXAMPLES are not divided at all; from ENOUGH_EXAMPLES on, one part of them is enough.
+LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
@@ -49,7 +49,7 @@ NOTHING = 1e-6
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
 # Unfinished likelihoods with a large C can be far worse than finished ones.
-LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
+LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 
 
 class Held(NamedTuple):
@@ -133,7 +133,7 @@ class Part:
 
     def most_passes(self, solver: Any, is_first: bool) -> int:
         """Passes over one value."""
-        most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_PASSES
+        most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_OF_MARGIN
         return min(most, (solver.n_passes + 1) // 2)
 
     def _is_enough(self, n_passes: int, most: int) -> bool:
@@ -265,14 +265,14 @@ class Search:
         if examples.weight is not None:
             group = np.where(examples.weight > 0.0, group, -1)
         members = np.unique(group[group >= 0])
-        if len(members) < LEAST:
+        if len(members) < LEAST_EXAMPLES:
             return
         order = np.random.default_rng(self.seed).permutation(members)
         if label is not None:
             counts = np.bincount(label[order])
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
-        n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
+        n_parts = PARTS if len(members) >= ENOUGH_EXAMPLES else PARTS_OF_FEW
         for k in range(self.turns if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():

@@ -63,7 +63,7 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 def test_too_few_examples_get_the_default(case):
     kind, X, y = case.kind, case.X, case.y
     # Few graphs are divided into parts, here of one node each.
-    n = selection.LEAST // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST - 1
+    n = selection.LEAST_EXAMPLES // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST_EXAMPLES - 1
     model = case.make().fit(X[:n], None if y is None else y[:n])
     defaults = {
         tasks.AmbiguousClassifier: 0.1,
