@@ -35,15 +35,15 @@ from structsvm.tasks.common.selection.search import Held
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
-DEFAULT_C = 0.001
+ALIGNMENT_C = 0.001
 N_FOR_SCALE = 64
 
-# What is not known at all.
+# An alignment of which nothing is known.
 NOTHING = Alignment(0, 0, b"")
 
 # Parameters that the oracle stores as they are.
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
-# What the weights belong to.
+# Alphabet and oracle, which give the weights their meaning.
 LETTERS = Record({
     "alphabet": Text(of="encoder.alphabet"),
     "classes": Value(
@@ -208,7 +208,7 @@ class AlignmentModel(TaskModel):
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
     def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        # What the guide of another training has aligned is aligned anew.
+        # Alignments completed by the guide of an earlier training are completed anew.
         if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
             references = self.oracle.completed(problem.references, self.guide)
@@ -245,7 +245,7 @@ class AlignmentModel(TaskModel):
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
-        solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
+        solver = LaRank(C=ALIGNMENT_C, max_iter=1, random_state=0)
         run = solver.solve(self.oracle.bind_references(references, **solver.formulation()))
         if run.status == "interrupted":
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
@@ -451,7 +451,7 @@ class AlignmentModel(TaskModel):
         return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
 
     def weight_names(self) -> list[str]:
-        """What each weight is of: pairs of letters, gaps; with position features their number behind."""
+        """Return names of weights: pairs of letters, then gaps, then position features by their number."""
         letters, oracle = self.encoder.letters, self.oracle
         a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
         names = [f"{letters[i]} with {letters[j]}" for i, j in zip(a.tolist(), b.tolist())]
@@ -572,10 +572,10 @@ def trimmed(operations: Any, mode: Any) -> Any:
 
 
 def known_of_local(known: Any) -> Any:
-    """What is known of the alignments of a data set (`Alignment.known`; None: all) where they are local.
+    """Return the known parts of local alignments of a data set (`Alignment.known`; None: all is known).
 
-    If in none of them anything but letters before its first and behind its last pair is in lower case, these are
-    outside of it, as in the rows that are predicted. Otherwise lower case means not assessed.
+    Lower case means outside of the alignment, as in predicted rows, if in all alignments only letters before the first
+    and behind the last pair are in lower case. Otherwise it means not assessed.
     """
     for codes in known:
         if codes is not None:

@@ -31,7 +31,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
 
-# What scikit-learn's `validate_data` records about X.
+# Attributes that scikit-learn's `validate_data` sets from X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
@@ -168,7 +168,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def _fitted(self) -> Any:
         """The model; NotFittedError before `fit`."""
         if self._model is None:
-            check_is_fitted(self)  # which says so, and takes longer than a sentence
+            check_is_fitted(self)  # raises; called only here, as it takes longer than a sentence
         return self.model_
 
     @property

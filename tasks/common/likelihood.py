@@ -20,7 +20,7 @@ HELD_OUT, LARGEST = 500, math.log(64.0)
 
 
 class StructureCalibration(Calibration):
-    """Of structures, whose oracle sums over all outputs."""
+    """Calibration of structures whose oracle sums over all outputs."""
 
     def fit(self, job: Any) -> None:
         """Fit the temperature of a margin, where the dual has multipliers of examples that can be set to 0."""

@@ -30,7 +30,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, Pairs, candidates_of, train_pairs
+from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
@@ -90,7 +90,7 @@ class DependencyModel(TaskModel):
     own : OwnColumns
         The user's columns of words.
     weights : ndarray of shape (oracle.n_features,), float32
-    pairs : Pairs or None
+    pairs : SecondStage or None
         The second stage.
     pair_templates : PairTemplates or None
         Of the second stage that training is to find, if it is.
@@ -119,7 +119,7 @@ class DependencyModel(TaskModel):
         coarse: bool = False,
         own: OwnColumns | None = None,
         weights: Any = None,
-        pairs: Pairs | None = None,
+        pairs: SecondStage | None = None,
     ) -> None:
         super().__init__()
         self.own = OwnColumns() if own is None else own
@@ -313,7 +313,7 @@ class DependencyModel(TaskModel):
         templates = ArcTemplates(COLUMNS + own.names, stored.templates.arcs, stored.templates.labels, own.vectors)
         oracle = kind(len(labels), templates, **about)
         weights, of_pairs = stored.arrays(n_features=oracle.n_features).values()
-        pairs = None if stored.pairs is None else Pairs.from_record(stored.pairs, of_pairs, oracle)
+        pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, of_pairs, oracle)
         about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse")}
         return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
 

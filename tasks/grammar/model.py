@@ -35,7 +35,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.grammar.parameters import (
-    MANY,
+    MANY_TREES,
     PASSES,
     PASSES_OF_MANY,
     PCFG,
@@ -52,9 +52,9 @@ FRAGMENTS = "fragments"
 AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
-# Of the frequencies that training starts from: the factor of their logarithms, and what is added to each count, for a
-# part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on the
-# largest, and worse on the small ones.
+# Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
+# as a part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on
+# the largest, and worse on the small ones.
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
@@ -202,7 +202,7 @@ class GrammarModel(TaskModel):
     def adapted(self, solver: Any, examples: Trees) -> Any:
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
+            solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:

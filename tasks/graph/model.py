@@ -39,7 +39,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
@@ -170,7 +170,7 @@ class GraphModel(TaskModel):
         return None
 
     def incomplete(self, problem: Any) -> Any:
-        """What is known of the graphs, each with the junction tree that sums over its labellings need."""
+        """Return the problem of known labels; each graph has the junction tree that sums over labellings need."""
         known = problem.incomplete
         if "expectations" in known.offers:
             return known
@@ -201,7 +201,7 @@ class GraphModel(TaskModel):
     def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
         n, most = len(examples), 0.0
         if n:
-            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
+            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST_EXAMPLES)
         return super().search_of_loss(examples.subsample(most), solver)
 
     def held_out_scores(self, examples: LabeledGraphs) -> Held:
@@ -359,7 +359,7 @@ class GraphModel(TaskModel):
         return found[0] if is_one else found
 
     def costs_of(self, graphs: Any, label_ids: Any) -> NDArray[np.float64]:
-        """Of each label of each node, all others as they are: its score less that of the present one."""
+        """Change of score if one node took another label and all others kept theirs: array (n_nodes, n_labels)."""
         scores = self.oracle.decoder(graphs).scores(self.weights)
         tables = self.oracle.split(self.weights)[1]
         ends = global_edges(graphs)

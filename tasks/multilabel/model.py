@@ -34,7 +34,7 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
 
-# What y may be: a matrix, a sparse one, or a list of collections of labels.
+# Forms of y: a matrix, a sparse one, or a list of collections of labels.
 FORMS = ("indicator", "sparse", "sets")
 
 RECORD = Record({
@@ -72,7 +72,7 @@ class LabelSets(Examples):
 
 
 class SetCalibration(StructureCalibration):
-    """Of sets; where there are no sums over them, of labels, by their margins alone."""
+    """Calibration of sets; of labels, by their margins alone, where there are no sums over sets."""
 
     def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         if model.oracle.can_sum:
@@ -139,7 +139,7 @@ class MultilabelModel(TaskModel):
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: LabelSets) -> Held:
-        """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
+        """Score by the loss of training; where the user asks for the log loss, by that of labels' probabilities."""
         rows, Y = examples.rows, examples.Y
         right = Y > 0
         if is_log(self.params.get("loss")):

@@ -22,7 +22,7 @@ from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection.choice import Choice
-from structsvm.tasks.common.selection.search import MANY, Held, Search
+from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone
 from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
@@ -345,7 +345,7 @@ class StepSearch(Search):
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
         bags = self.examples.bags
         is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
-        if is_first and len(bags) >= MANY and any(len(bag) > 1 for bag in bags):
+        if is_first and len(bags) >= ENOUGH_EXAMPLES and any(len(bag) > 1 for bag in bags):
             return super().choose(monitor)
         return None
 

@@ -27,7 +27,7 @@ from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in
 if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
 
-# Of a tagger: the names of its attributes, its weights, and what training resumes from (`TaggerState.get_state`).
+# Arrays of a tagger: names of attributes, weights, and the state that training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
     "weights": Array("f8", ("n_features", "n_labels")),
     "average_sum": Array("f8", ("n_features", "n_labels"), needed=False),
@@ -41,7 +41,7 @@ MAX_ARITY = 12
 # Relations that are tried for a sentence whose symbols make no whole.
 MAX_CHANGES = 20
 
-# What features and weights depend on: training is resumed only with the same values.
+# Parameters that features and weights depend on: training is resumed only with the same values.
 WINDOWS = {"window": 0, "ngrams": 1, "role_window": 0}  # and the least that they may be
 FLAGS = ("lowercase", "fold_constants", "average", "complete")
 FIXED = (*WINDOWS, *FLAGS[:3])

@@ -198,7 +198,7 @@ class SequenceModel(TaskModel):
         self.oracle = other.oracle
 
     def search_of_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
-        """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
+        """Return the search of C. Sequences that training completes enter it as runs of tokens with known labels."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
@@ -501,7 +501,7 @@ class SequenceModel(TaskModel):
         return weights if self.units is None else self.units.undone(weights)[:-1]
 
     def intercept(self) -> Any:
-        """What each label has without any feature, array (n_labels,): 0 but for rows of numbers."""
+        """Return scores of labels without any feature, array (n_labels,): 0 but for rows of numbers."""
         if self.units is None:
             return np.zeros(self.oracle.n_labels, dtype=np.float32)
         return self.units.undone(self.rows(0, self.oracle.n_token_features))[-1]
@@ -547,7 +547,7 @@ class SequenceModel(TaskModel):
         return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
 
     def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
-        """What a row of weights is of: a feature, and the history that it goes with."""
+        """Return the names of the feature and of the history that a row of weights belongs to."""
         K = self.oracle.n_labels
         if row < after:
             return (names[row] if row < len(names) else "intercept"), ""
@@ -570,7 +570,7 @@ class SequenceModel(TaskModel):
     def stored_params(self) -> Any:
         stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
         if isinstance(stored.get("constraints"), tuple):
-            stored["constraints"] = ["masks"]  # which are the oracle's
+            stored["constraints"] = ["masks"]  # stored with the oracle
         return stored
 
     def restored_params(self, params: Any) -> Any:
@@ -696,8 +696,8 @@ def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
 
 
 def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
-    """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
-    weight = None if weight is None else np.asarray(weight, dtype=object)  # which is checked later
+    """The tokens and label ids of sequences whose weight is not 0; all, if weights are not one per sequence."""
+    weight = None if weight is None else np.asarray(weight, dtype=object)  # checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
         return tokens, label_ids
     chosen = weight != 0.0

@@ -85,7 +85,7 @@ class Case:
         return self.make(**params).fit(self.X, self.y)
 
     def predicted(self, model):
-        """What a model says of the data, as something to compare."""
+        """Return a model's predictions for the data, as text to compare."""
         return repr([*model.predict(self.questions)])
 
     @property

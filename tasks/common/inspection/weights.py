@@ -73,15 +73,15 @@ class WeightTable:
 
 
 class Contribution(NamedTuple):
-    """What a feature adds to the margin of the winner over its runner-up.
+    """The share of a feature in the margin of the winner over its runner-up.
 
     Attributes
     ----------
     feature : str
     label : str
-        Where it counts: for a label, after a label.
+        Where the feature counts: for a label, after a label.
     value : float
-        Positive: it speaks for the winner.
+        Positive if the feature favours the winner.
     """
 
     feature: str
