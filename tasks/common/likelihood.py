@@ -20,7 +20,15 @@ HELD_OUT, LARGEST = 500, math.log(64.0)
 
 
 class StructureCalibration(Calibration):
-    """Calibration of structures whose oracle sums over all outputs."""
+    """Calibration of structures whose oracle sums over all outputs.
+
+    Attributes
+    ----------
+    limit : float
+        The largest size of the logarithm of the temperature.
+    """
+
+    limit = LARGEST
 
     def fit(self, job: Any) -> None:
         """Fit the temperature of a margin, where the dual has multipliers of examples that can be set to 0."""
@@ -51,7 +59,7 @@ class StructureCalibration(Calibration):
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
-        return fit_temperature(loss, limit=LARGEST, **search)
+        return fit_temperature(loss, limit=self.limit, **search)
 
 
 def calibrate_on(model: Any, problem: Any) -> None:

@@ -68,6 +68,7 @@ def test_too_few_examples_get_the_default(case):
     defaults = {
         tasks.AmbiguousClassifier: 0.1,
         tasks.MultilabelClassifier: 0.1,
+        tasks.ItemOrderer: 0.1,
         tasks.SequenceAligner: 0.001,
         tasks.DependencyParser: 0.1,
         tasks.GraphLabeler: 0.1,
@@ -320,9 +321,11 @@ def test_the_metric_is_that_of_the_task():
     assert metric["nodes"] == metric["matrix"] == "mean loss"
     assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
     assert metric["multilabel"] == "Hamming loss"
+    assert metric["ordering"] == "Kendall loss"
     others = metric.keys() - {
         "ambiguous",
         "multilabel",
+        "ordering",
         "log loss of bags",
         "sequence",
         "loss of sequences",
