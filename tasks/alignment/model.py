@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -378,8 +378,7 @@ class AlignmentModel(TaskModel):
         """
         k = checked_k(k)
         pair = as_pair(pair, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        strings = self._encoded(pair)
         best: dict[Any, tuple[float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
             best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
@@ -431,6 +430,11 @@ class AlignmentModel(TaskModel):
 
         self.temperature = fit_temperature(loss)
 
+    def _encoded(self, pair: Any) -> list[Any]:
+        """The strings as the oracle takes them."""
+        strings = [self.encoder.encode(string) for string in pair]
+        return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+
     def _rows(self, pair: Any, x_start: Any, z_start: Any, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
@@ -463,15 +467,13 @@ class AlignmentModel(TaskModel):
 
     def explain(self, x: Any) -> Explanation:
         pair = as_pair(x, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        ranked = list(islice(self.oracle.alignments(strings, self.weights), 2))
-        if len(ranked) < 2:
-            raise ValueError("the strings have one alignment only, and two are compared")
-        first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
-        names = self.weight_names()
-        winner, runner_up = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, lambda k: (names[k], ""))
+        strings, names = self._encoded(pair), self.weight_names()
+        ranked = (
+            (self._rows(pair, a.x_start, a.z_start, a.codes), self.oracle.joint_feature(strings, a))
+            for _, a in self.oracle.alignments(strings, self.weights)
+        )
+        alone = "the strings have one alignment only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, lambda k: (names[k], ""), alone)
 
     # ---- model files ----------------------------------------------------------------------------
 

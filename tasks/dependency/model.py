@@ -23,7 +23,7 @@ from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
@@ -280,9 +280,8 @@ class DependencyModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         """The features are hashed: what is told is what each arc that is not in both trees scores, and their pairs."""
         codes, _ = self.encode([x])
-        ranked = self.ranked(codes, 2) if len(codes) else []
-        if len(ranked) < 2:
-            raise ValueError("the sentence has fewer than two trees, and two are compared")
+        alone = "the sentence has fewer than two trees, and two are compared"
+        ranked = two_best(self.ranked(codes, 2) if len(codes) else [], alone)
         table = self.oracle.decoder(len(codes)).table(codes, self.weights)
         words = ["the root", *(word[0] for word in words_of(x))]
         trees = [output.tolist() for output, _ in ranked]

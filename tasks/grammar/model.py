@@ -29,7 +29,7 @@ from structsvm.structures.trees import (
     Tree,
 )
 from structsvm.tasks.common.examples import Examples
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
@@ -430,9 +430,8 @@ class GrammarModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         terminals, words = self._encoded(x)
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
-        if len(ranked) < 2:
-            raise ValueError(f"the grammar has {len(ranked)} trees for the sentence, and two are compared")
-        trees = [self._plain(tree) for tree, _ in ranked]
+        alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
+        trees = [self._plain(tree) for tree, _ in two_best(ranked, alone)]
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
         first, second = (self.oracle.joint_feature(None, tree) for tree in encoded)
         values = (first - second) * self.weights

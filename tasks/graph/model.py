@@ -331,12 +331,10 @@ class GraphModel(TaskModel):
 
     def explain(self, x: Any) -> Explanation:
         inputs, _ = self.inputs([x])
-        found = self.predict_kbest([x], 2)[0]
-        if len(found) < 2:
-            raise ValueError("the graph has one labelling only, and two are compared")
-        oracle, graphs = self.oracle, self.encode(inputs)
-        ids = [encode_labels(by_node([labels], inputs.forms)[0], self.labels)[1] for labels, _ in found]
-        first, second = (oracle.joint_feature(graphs, labels) for labels in ids)
+        oracle, graphs, ranked = self.oracle, self.encode(inputs), []
+        for labels, _ in self.predict_kbest([x], 2)[0]:
+            _, label_ids, _ = encode_labels(by_node([labels], inputs.forms)[0], self.labels)
+            ranked.append((labels, oracle.joint_feature(graphs, label_ids)))
         names, K = [*self.encoder.feature_names, "intercept"], oracle.n_labels
         ends = {pair: (a, b) for (a, b), pair in reversed([*np.ndenumerate(oracle.pair_index)])}
         m = len(self.edge_units.shift)
@@ -349,7 +347,8 @@ class GraphModel(TaskModel):
             what = "edge" if column == 0 else f"edge feature {(column - 1) % m}" + ", less" * (column > m)
             return what, " with ".join(str(self.labels[label]) for label in ends[pair])
 
-        return Explanation.of_weights(found[0][0], found[1][0], first - second, self.weights, name)
+        alone = "the graph has one labelling only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def costs(self, X: Any) -> Any:
         """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""

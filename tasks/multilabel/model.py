@@ -222,7 +222,10 @@ class MultilabelModel(TaskModel):
         other[k] = 1 - best[k]
         other = self.oracle.bind(self.rows(row[np.newaxis]), other[np.newaxis], rescaling=None).decoded(self.weights)[0]
         inputs, L = np.append(row, [1.0] * self.has_intercept), len(self.labels)
-        first, second = (self.oracle.joint_feature(inputs, labels) for labels in (best, other))
+        ranked = [
+            (tuple(self.labels[j] for j in np.flatnonzero(labels)), self.oracle.joint_feature(inputs, labels))
+            for labels in (best, other)
+        ]
         weights = np.concatenate([self.table.ravel(), self.weights[L * self.oracle.n_input_features :]])
 
         def name(k: int) -> tuple[str, str]:
@@ -231,8 +234,7 @@ class MultilabelModel(TaskModel):
                 return [*known.features, "intercept"][column], str(self.labels[label])
             return "together", ", ".join(str(self.labels[j]) for j in self.oracle.edges[k - L * len(inputs)])
 
-        winner, runner_up = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
-        return Explanation.of_weights(winner, runner_up, first - second, weights, name)
+        return Explanation.of_best(ranked, weights, name)
 
     # ---- files ------------------------------------------------------------------------------------
 

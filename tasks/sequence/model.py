@@ -527,9 +527,7 @@ class SequenceModel(TaskModel):
         if self.is_greedy:
             raise TypeError("greedy inference has no second best labelling to compare with")
         paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2)
-        if len(paths) < 2:
-            raise ValueError("there is one labelling only: the constraints, or an empty sequence, leave no other")
-        first, second = (self.oracle.joint_feature(tokens, path) for path in paths)
+        ranked = [([self.labels[c] for c in path], self.oracle.joint_feature(tokens, path)) for path in paths]
         names, after = self.encoder.feature_names, self.oracle.n_token_features
 
         def name(k: int) -> tuple[str, str]:
@@ -543,8 +541,8 @@ class SequenceModel(TaskModel):
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 
-        winner, runner_up = ([self.labels[c] for c in path] for path in paths)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
+        alone = "there is one labelling only: the constraints, or an empty sequence, leave no other"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
         """What a row of weights is of: a feature, and the history that it goes with."""
