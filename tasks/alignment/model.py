@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from itertools import chain
@@ -28,6 +27,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
@@ -393,7 +393,7 @@ class AlignmentModel(TaskModel):
         weights = self.weights / self.temperature
         log_sum = self.oracle.log_sum(strings, weights)
         of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
-        return [(rows, math.exp(min(value - log_sum, 0.0))) for rows, value in zip(best, of_rows, strict=True)]
+        return with_probabilities(zip(best, of_rows, strict=True), log_sum)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees

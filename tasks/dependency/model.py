@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -25,7 +24,14 @@ from structsvm.structures.dependencies import DependencyTree, crossing_arcs, wha
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
@@ -249,7 +255,7 @@ class DependencyModel(TaskModel):
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
             k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):
             if a == b:
@@ -258,10 +264,9 @@ class DependencyModel(TaskModel):
             if not probabilities:
                 found = self.ranked(codes[a:b], k)
             else:
-                found = list(self.oracle.kbest(codes[a:b], weights, k))
                 decoder = self.oracle.decoder(b - a)
                 log_sum, _ = decoder.chances(decoder.table(codes[a:b], weights))
-                found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
+                found = with_probabilities(self.oracle.kbest(codes[a:b], weights, k), log_sum)
             yield [(self.arcs(output), score) for output, score in found]
 
     def ranked(self, codes: Any, k: int | None) -> list[Any]:

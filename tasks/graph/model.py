@@ -36,7 +36,14 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
@@ -301,7 +308,7 @@ class GraphModel(TaskModel):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []
         for i, form in enumerate(inputs.forms):
@@ -311,21 +318,16 @@ class GraphModel(TaskModel):
                     f"graph {i}: the k best labellings need exact inference, and its method is "
                     f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
                 )
-            log_sum = float(decoder.marginals(weights)[0][0]) if probabilities else 0.0
 
             def best(may: Any, decoder: Any = decoder) -> tuple[float, Any]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
             ranked = best_labellings(best, np.ones((form.n_nodes, len(self.labels)), dtype=bool), k)
+            if probabilities:
+                ranked = with_probabilities(ranked, float(decoder.marginals(weights)[0][0]))
             found.append(
-                [
-                    (
-                        in_form(labels, self.labels, form, self.is_named),
-                        float(np.exp(min(score - log_sum, 0.0)) if probabilities else score),
-                    )
-                    for labels, score in ranked
-                ]
+                [(in_form(labels, self.labels, form, self.is_named), float(score)) for labels, score in ranked]
             )
         return found[0] if is_one else found
 

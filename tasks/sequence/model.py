@@ -37,7 +37,9 @@ from structsvm.tasks.common.likelihood import (
     calibrate_on,
     check_sums,
     probable_weights,
+    ranking_weights,
     temperature_of_loss,
+    with_probabilities,
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -299,7 +301,7 @@ class SequenceModel(TaskModel):
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
         check_sums(self, "predict_kbest")
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
@@ -316,10 +318,11 @@ class SequenceModel(TaskModel):
                 scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
                 order = np.argsort(-scores, kind="stable")
                 paths, scores = paths[order], scores[order]
+            ranked = list(zip(paths, scores.tolist(), strict=True))
             if probabilities:
-                scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
+                ranked = with_probabilities(ranked, decoder.expect(weights, place, mask)[0])
             bounds = np.array([0, length])
-            found.append([(*self.split(path, bounds), float(score)) for path, score in zip(paths, scores)])
+            found.append([(*self.split(path, bounds), score) for path, score in ranked])
             place += 1
         return found
 
