@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -349,7 +348,7 @@ class AlignmentModel(TaskModel):
                 for k, pair in zip(part, pairs.tolist())
             ]
 
-        for k, rows in zip(full, chain.from_iterable(parallel_parts(work, len(full), n_jobs)), strict=True):
+        for k, rows in zip(full, parallel_parts(work, len(full), n_jobs), strict=True):
             found[k] = rows
         return found
 
@@ -452,7 +451,7 @@ class AlignmentModel(TaskModel):
         def work(a: int, b: int) -> Any:
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
-        return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
+        return np.split(parallel_parts(work, len(table), n_jobs), np.cumsum(counts)[:-1])
 
     def weight_names(self) -> list[str]:
         """What each weight is of: pairs of letters, gaps; with position features their number behind."""

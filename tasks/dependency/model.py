@@ -239,7 +239,7 @@ class DependencyModel(TaskModel):
             decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
             return decoder.parse(words, places, self.weights)[0]
 
-        return np.concatenate(list(parallel_parts(work, len(offsets) - 1, n_jobs)))
+        return parallel_parts(work, len(offsets) - 1, n_jobs)
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Per sentence, the (head, label) of each word."""

@@ -314,7 +314,7 @@ class GrammarModel(TaskModel):
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
             return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
 
-        return list(chain.from_iterable(parallel_parts(part, len(sentences), n_jobs)))
+        return parallel_parts(part, len(sentences), n_jobs)
 
     def _predicted(
         self, sentences: list[Any], at: range, decoding: Any, parser: Any, on_no_parse: str | None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
@@ -280,14 +280,12 @@ class GraphModel(TaskModel):
 
     def predict_many(self, graphs: Any, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
-        if n_jobs == 1 or len(graphs) < 2 * n_jobs:
-            return self.predict_ids(graphs, allowed)
         bounds = graphs.node_bounds
 
         def work(a: int, b: int) -> Any:
             return self.predict_ids(graphs[a:b], None if allowed is None else allowed[bounds[a] : bounds[b]])
 
-        return np.concatenate(list(parallel_parts(work, len(graphs), n_jobs)))
+        return renumbered_parts(work, len(graphs), n_jobs)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to graphs that the model was not trained on."""

@@ -178,9 +178,7 @@ class MultilabelModel(TaskModel):
         weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
             return expit(self.margins(X, n_threads) / self.temperature)
-        return np.concatenate(
-            parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
-        )
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
 
     # ---- prediction -------------------------------------------------------------------------------
 
@@ -191,14 +189,12 @@ class MultilabelModel(TaskModel):
     def margins(self, X: Any, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
 
     def indicators(self, X: Any, n_threads: int = 1) -> Any:
         """Sets as an int8 array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
 
     def predict(self, X: Any, n_threads: int = 1) -> Any:
         """Sets in the form of y."""

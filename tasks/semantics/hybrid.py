@@ -254,7 +254,7 @@ class HybridModel(BagModel, method="hybrid"):
             found = (self._found([token[0] for token in sentence], k, weights) for sentence in tokens[a:b])
             return [*map(self._in_order, found)]
 
-        return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
+        return parallel_parts(of_part, len(tokens), n_jobs)
 
     def _found(self, words: list[str], k: int, weights: NDArray[np.float64]) -> list[tuple[Derivation, float]]:
         """The k most probable meanings, arguments in any order, of a sentence that has a known word."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -423,11 +423,7 @@ class SequenceModel(TaskModel):
         def work(a: int, b: int) -> Any:
             return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
 
-        try:
-            return list(chain.from_iterable(parallel_parts(work, len(X), n_jobs)))
-        except (ValueError, TypeError):
-            # A part counts its sequences from its own first: say it again with the user's indices.
-            return self._predict_part(X, allowed)
+        return renumbered_parts(work, len(X), n_jobs)
 
     def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
         if allowed is None and not isinstance(X, Tokens):
