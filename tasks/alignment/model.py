@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
-from itertools import chain, islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +26,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
@@ -349,7 +348,7 @@ class AlignmentModel(TaskModel):
                 for k, pair in zip(part, pairs.tolist())
             ]
 
-        for k, rows in zip(full, chain.from_iterable(parallel_parts(work, len(full), n_jobs)), strict=True):
+        for k, rows in zip(full, parallel_parts(work, len(full), n_jobs), strict=True):
             found[k] = rows
         return found
 
@@ -378,8 +377,7 @@ class AlignmentModel(TaskModel):
         """
         k = checked_k(k)
         pair = as_pair(pair, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        strings = self._encoded(pair)
         best: dict[Any, tuple[float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
             best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
@@ -394,7 +392,7 @@ class AlignmentModel(TaskModel):
         weights = self.weights / self.temperature
         log_sum = self.oracle.log_sum(strings, weights)
         of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
-        return [(rows, math.exp(min(value - log_sum, 0.0))) for rows, value in zip(best, of_rows, strict=True)]
+        return with_probabilities(zip(best, of_rows, strict=True), log_sum)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
@@ -431,6 +429,11 @@ class AlignmentModel(TaskModel):
 
         self.temperature = fit_temperature(loss)
 
+    def _encoded(self, pair: Any) -> list[Any]:
+        """The strings as the oracle takes them."""
+        strings = [self.encoder.encode(string) for string in pair]
+        return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+
     def _rows(self, pair: Any, x_start: Any, z_start: Any, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
@@ -448,7 +451,7 @@ class AlignmentModel(TaskModel):
         def work(a: int, b: int) -> Any:
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
-        return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
+        return np.split(parallel_parts(work, len(table), n_jobs), np.cumsum(counts)[:-1])
 
     def weight_names(self) -> list[str]:
         """Return names of weights: pairs of letters, then gaps, then position features by their number."""
@@ -463,15 +466,13 @@ class AlignmentModel(TaskModel):
 
     def explain(self, x: Any) -> Explanation:
         pair = as_pair(x, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        ranked = list(islice(self.oracle.alignments(strings, self.weights), 2))
-        if len(ranked) < 2:
-            raise ValueError("the strings have one alignment only, and two are compared")
-        first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
-        names = self.weight_names()
-        winner, runner_up = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, lambda k: (names[k], ""))
+        strings, names = self._encoded(pair), self.weight_names()
+        ranked = (
+            (self._rows(pair, a.x_start, a.z_start, a.codes), self.oracle.joint_feature(strings, a))
+            for _, a in self.oracle.alignments(strings, self.weights)
+        )
+        alone = "the strings have one alignment only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, lambda k: (names[k], ""), alone)
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ was trained with the log loss has T = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,16 @@ def probable_weights(model: Any, asked: str) -> Any:
             "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
         )
     return model.weights / model.weights.dtype.type(model.temperature)
+
+
+def ranking_weights(model: Any, *, probabilities: bool) -> Any:
+    """The weights that rank outputs; with `probabilities` see `probable_weights`."""
+    return probable_weights(model, "probabilities=True") if probabilities else model.weights
+
+
+def with_probabilities(ranked: Iterable[tuple[Any, float]], log_sum: float) -> list[tuple[Any, float]]:
+    """Outputs with their probabilities, from outputs with their scores and the log of the sum over all outputs."""
+    return [(output, math.exp(min(score - log_sum, 0.0))) for output, score in ranked]
 
 
 def temperature_of_loss(oracle: Any) -> float | None:

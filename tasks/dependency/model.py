@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -23,9 +22,16 @@ from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
@@ -233,7 +239,7 @@ class DependencyModel(TaskModel):
             decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
             return decoder.parse(words, places, self.weights)[0]
 
-        return np.concatenate(list(parallel_parts(work, len(offsets) - 1, n_jobs)))
+        return parallel_parts(work, len(offsets) - 1, n_jobs)
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Per sentence, the (head, label) of each word."""
@@ -249,7 +255,7 @@ class DependencyModel(TaskModel):
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
             k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):
             if a == b:
@@ -258,10 +264,9 @@ class DependencyModel(TaskModel):
             if not probabilities:
                 found = self.ranked(codes[a:b], k)
             else:
-                found = list(self.oracle.kbest(codes[a:b], weights, k))
                 decoder = self.oracle.decoder(b - a)
                 log_sum, _ = decoder.chances(decoder.table(codes[a:b], weights))
-                found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
+                found = with_probabilities(self.oracle.kbest(codes[a:b], weights, k), log_sum)
             yield [(self.arcs(output), score) for output, score in found]
 
     def ranked(self, codes: Any, k: int | None) -> list[Any]:
@@ -280,9 +285,8 @@ class DependencyModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         """The features are hashed: what is told is what each arc that is not in both trees scores, and their pairs."""
         codes, _ = self.encode([x])
-        ranked = self.ranked(codes, 2) if len(codes) else []
-        if len(ranked) < 2:
-            raise ValueError("the sentence has fewer than two trees, and two are compared")
+        alone = "the sentence has fewer than two trees, and two are compared"
+        ranked = two_best(self.ranked(codes, 2) if len(codes) else [], alone)
         table = self.oracle.decoder(len(codes)).table(codes, self.weights)
         words = ["the root", *(word[0] for word in words_of(x))]
         trees = [output.tolist() for output, _ in ranked]

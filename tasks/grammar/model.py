@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,8 +28,15 @@ from structsvm.structures.trees import (
     Tree,
 )
 from structsvm.tasks.common.examples import Examples
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
@@ -308,7 +314,7 @@ class GrammarModel(TaskModel):
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
             return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
 
-        return list(chain.from_iterable(parallel_parts(part, len(sentences), n_jobs)))
+        return parallel_parts(part, len(sentences), n_jobs)
 
     def _predicted(
         self, sentences: list[Any], at: range, decoding: Any, parser: Any, on_no_parse: str | None
@@ -340,7 +346,7 @@ class GrammarModel(TaskModel):
         self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
     ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
@@ -350,8 +356,7 @@ class GrammarModel(TaskModel):
                 terminals, words = self._encoded(sentence)
                 ranked = list(self.oracle.kbest(terminals, weights, k, words=words, parser=parser))
                 if probabilities and ranked:
-                    log_sum = self.oracle.log_sum(terminals, weights, parser=parser)
-                    ranked = [(tree, math.exp(min(score - log_sum, 0.0))) for tree, score in ranked]
+                    ranked = with_probabilities(ranked, self.oracle.log_sum(terminals, weights, parser=parser))
             if ranked:
                 yield [(self._plain(tree), score) for tree, score in ranked]
             else:
@@ -430,9 +435,8 @@ class GrammarModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         terminals, words = self._encoded(x)
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
-        if len(ranked) < 2:
-            raise ValueError(f"the grammar has {len(ranked)} trees for the sentence, and two are compared")
-        trees = [self._plain(tree) for tree, _ in ranked]
+        alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
+        trees = [self._plain(tree) for tree, _ in two_best(ranked, alone)]
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
         first, second = (self.oracle.joint_feature(None, tree) for tree in encoded)
         values = (first - second) * self.weights

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
@@ -36,7 +36,14 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
@@ -273,14 +280,12 @@ class GraphModel(TaskModel):
 
     def predict_many(self, graphs: Any, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
-        if n_jobs == 1 or len(graphs) < 2 * n_jobs:
-            return self.predict_ids(graphs, allowed)
         bounds = graphs.node_bounds
 
         def work(a: int, b: int) -> Any:
             return self.predict_ids(graphs[a:b], None if allowed is None else allowed[bounds[a] : bounds[b]])
 
-        return np.concatenate(list(parallel_parts(work, len(graphs), n_jobs)))
+        return renumbered_parts(work, len(graphs), n_jobs)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to graphs that the model was not trained on."""
@@ -301,7 +306,7 @@ class GraphModel(TaskModel):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []
         for i, form in enumerate(inputs.forms):
@@ -311,32 +316,25 @@ class GraphModel(TaskModel):
                     f"graph {i}: the k best labellings need exact inference, and its method is "
                     f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
                 )
-            log_sum = float(decoder.marginals(weights)[0][0]) if probabilities else 0.0
 
             def best(may: Any, decoder: Any = decoder) -> tuple[float, Any]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
             ranked = best_labellings(best, np.ones((form.n_nodes, len(self.labels)), dtype=bool), k)
+            if probabilities:
+                ranked = with_probabilities(ranked, float(decoder.marginals(weights)[0][0]))
             found.append(
-                [
-                    (
-                        in_form(labels, self.labels, form, self.is_named),
-                        float(np.exp(min(score - log_sum, 0.0)) if probabilities else score),
-                    )
-                    for labels, score in ranked
-                ]
+                [(in_form(labels, self.labels, form, self.is_named), float(score)) for labels, score in ranked]
             )
         return found[0] if is_one else found
 
     def explain(self, x: Any) -> Explanation:
         inputs, _ = self.inputs([x])
-        found = self.predict_kbest([x], 2)[0]
-        if len(found) < 2:
-            raise ValueError("the graph has one labelling only, and two are compared")
-        oracle, graphs = self.oracle, self.encode(inputs)
-        ids = [encode_labels(by_node([labels], inputs.forms)[0], self.labels)[1] for labels, _ in found]
-        first, second = (oracle.joint_feature(graphs, labels) for labels in ids)
+        oracle, graphs, ranked = self.oracle, self.encode(inputs), []
+        for labels, _ in self.predict_kbest([x], 2)[0]:
+            _, label_ids, _ = encode_labels(by_node([labels], inputs.forms)[0], self.labels)
+            ranked.append((labels, oracle.joint_feature(graphs, label_ids)))
         names, K = [*self.encoder.feature_names, "intercept"], oracle.n_labels
         ends = {pair: (a, b) for (a, b), pair in reversed([*np.ndenumerate(oracle.pair_index)])}
         m = len(self.edge_units.shift)
@@ -349,7 +347,8 @@ class GraphModel(TaskModel):
             what = "edge" if column == 0 else f"edge feature {(column - 1) % m}" + ", less" * (column > m)
             return what, " with ".join(str(self.labels[label]) for label in ends[pair])
 
-        return Explanation.of_weights(found[0][0], found[1][0], first - second, self.weights, name)
+        alone = "the graph has one labelling only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def costs(self, X: Any) -> Any:
         """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""

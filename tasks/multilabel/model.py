@@ -178,9 +178,7 @@ class MultilabelModel(TaskModel):
         weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
             return expit(self.margins(X, n_threads) / self.temperature)
-        return np.concatenate(
-            parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
-        )
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
 
     # ---- prediction -------------------------------------------------------------------------------
 
@@ -191,14 +189,12 @@ class MultilabelModel(TaskModel):
     def margins(self, X: Any, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
 
     def indicators(self, X: Any, n_threads: int = 1) -> Any:
         """Sets as an int8 array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
 
     def predict(self, X: Any, n_threads: int = 1) -> Any:
         """Sets in the form of y."""
@@ -222,7 +218,10 @@ class MultilabelModel(TaskModel):
         other[k] = 1 - best[k]
         other = self.oracle.bind(self.rows(row[np.newaxis]), other[np.newaxis], rescaling=None).decoded(self.weights)[0]
         inputs, L = np.append(row, [1.0] * self.has_intercept), len(self.labels)
-        first, second = (self.oracle.joint_feature(inputs, labels) for labels in (best, other))
+        ranked = [
+            (tuple(self.labels[j] for j in np.flatnonzero(labels)), self.oracle.joint_feature(inputs, labels))
+            for labels in (best, other)
+        ]
         weights = np.concatenate([self.table.ravel(), self.weights[L * self.oracle.n_input_features :]])
 
         def name(k: int) -> tuple[str, str]:
@@ -231,8 +230,7 @@ class MultilabelModel(TaskModel):
                 return [*known.features, "intercept"][column], str(self.labels[label])
             return "together", ", ".join(str(self.labels[j]) for j in self.oracle.edges[k - L * len(inputs)])
 
-        winner, runner_up = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
-        return Explanation.of_weights(winner, runner_up, first - second, weights, name)
+        return Explanation.of_best(ranked, weights, name)
 
     # ---- files ------------------------------------------------------------------------------------
 

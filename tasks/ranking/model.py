@@ -250,12 +250,10 @@ class RankerModel(GroupModel):
 
     def explain(self, x: Any) -> Explanation:
         """For the rows of one query, a matrix: why one row is ranked before the next; outputs are row numbers."""
-        if x.shape[0] < 2:
-            raise ValueError("the query has one row only, and two are compared")
-        best, other = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
-        first, second = (x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k] for k in (best, other))
-        names = self.name_columns(self.n_features)
-        return Explanation.of_weights(best, other, first - second, self.coef, lambda k: (names[k], ""))
+        best = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
+        ranked = [(k, x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k]) for k in best]
+        names, alone = self.name_columns(self.n_features), "the query has one row only, and two are compared"
+        return Explanation.of_best(ranked, self.coef, lambda k: (names[k], ""), alone)
 
 
 def prepare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -248,8 +248,7 @@ class SemanticModel(BagModel, method="ospas"):
         """The meaning representations of each sentence, as a list of lists of trees."""
         if not all(tokens):
             return without_empty(lambda full: self.parse(full, n_jobs), tokens)
-        parts = parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
-        return list(chain.from_iterable(parts))
+        return parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
 
     def _parse_part(self, tokens: Any) -> list[Any]:
         scores = self.symbol_scores(tokens)

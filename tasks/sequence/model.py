@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -37,7 +37,9 @@ from structsvm.tasks.common.likelihood import (
     calibrate_on,
     check_sums,
     probable_weights,
+    ranking_weights,
     temperature_of_loss,
+    with_probabilities,
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -299,7 +301,7 @@ class SequenceModel(TaskModel):
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
         check_sums(self, "predict_kbest")
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
@@ -316,10 +318,11 @@ class SequenceModel(TaskModel):
                 scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
                 order = np.argsort(-scores, kind="stable")
                 paths, scores = paths[order], scores[order]
+            ranked = list(zip(paths, scores.tolist(), strict=True))
             if probabilities:
-                scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
+                ranked = with_probabilities(ranked, decoder.expect(weights, place, mask)[0])
             bounds = np.array([0, length])
-            found.append([(*self.split(path, bounds), float(score)) for path, score in zip(paths, scores)])
+            found.append([(*self.split(path, bounds), score) for path, score in ranked])
             place += 1
         return found
 
@@ -420,11 +423,7 @@ class SequenceModel(TaskModel):
         def work(a: int, b: int) -> Any:
             return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
 
-        try:
-            return list(chain.from_iterable(parallel_parts(work, len(X), n_jobs)))
-        except (ValueError, TypeError):
-            # A part counts its sequences from its own first: say it again with the user's indices.
-            return self._predict_part(X, allowed)
+        return renumbered_parts(work, len(X), n_jobs)
 
     def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
         if allowed is None and not isinstance(X, Tokens):
@@ -527,9 +526,7 @@ class SequenceModel(TaskModel):
         if self.is_greedy:
             raise TypeError("greedy inference has no second best labelling to compare with")
         paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2)
-        if len(paths) < 2:
-            raise ValueError("there is one labelling only: the constraints, or an empty sequence, leave no other")
-        first, second = (self.oracle.joint_feature(tokens, path) for path in paths)
+        ranked = [([self.labels[c] for c in path], self.oracle.joint_feature(tokens, path)) for path in paths]
         names, after = self.encoder.feature_names, self.oracle.n_token_features
 
         def name(k: int) -> tuple[str, str]:
@@ -543,8 +540,8 @@ class SequenceModel(TaskModel):
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 
-        winner, runner_up = ([self.labels[c] for c in path] for path in paths)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
+        alone = "there is one labelling only: the constraints, or an empty sequence, leave no other"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
         """Return the names of the feature and of the history that a row of weights belongs to."""
