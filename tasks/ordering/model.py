@@ -18,7 +18,14 @@ from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, Held, first_scale
 from structsvm.tasks.common.solver import is_log
@@ -181,25 +188,23 @@ class OrderingModel(TaskModel):
         """Per set the best order found."""
         sets, coef = self.oracle.item_sets(X), self.coef
         known = None if known is None else read_orders(known, len(sets), "known")
-        parts = parallel_parts(
+        return parallel_parts(
             lambda a, b: self.decoder.predict(sets[a:b], coef, None if known is None else known[a:b])[0],
             len(sets),
             n_threads,
         )
-        return [order for part in parts for order in part]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[list[tuple[NDArray[Any], float]]]:
         """Per set its k best orders, as ``(order, score)``; see `ItemOrderer.predict_kbest`."""
         k, found = checked_k(k), []
-        weights = self.as_given(probable_weights(self, "probabilities=True") if probabilities else self.weights)
+        weights = self.as_given(ranking_weights(self, probabilities=probabilities))
         for i, x in enumerate(X):
             try:
                 ranked = self.decoder.kbest(x, weights, k)
             except ValueError as error:
                 raise ValueError(f"example {i}: {error}") from error
             if probabilities:
-                log_sum, _ = self.decoder.expect(x, weights)
-                ranked = [(order, float(np.exp(min(score - log_sum, 0.0)))) for order, score in ranked]
+                ranked = with_probabilities(ranked, self.decoder.expect(x, weights)[0])
             found.append(ranked)
         return found
 
@@ -227,14 +232,16 @@ class OrderingModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         """The runner-up is the second best order."""
         (found,), known = self.predict_kbest([x], 2), self.weight_table()
-        if len(found) < 2:
-            raise ValueError("the set has one item only, and two orders are compared")
-        difference = np.zeros(self.oracle.n_features)
-        for sign, (order, _) in zip((1.0, -1.0), found, strict=True):
-            columns, values = self.decoder.joint_feature(x, order)
-            difference[columns] += sign * values
-        first, second = (order.tolist() for order, _ in found)
-        return Explanation.of_weights(first, second, difference, self.coef, lambda k: (known.features[k], ""))
+        alone = "the set has one item only, and two orders are compared"
+        ranked = [(order.tolist(), self.joint_feature(x, order)) for order, _ in found]
+        return Explanation.of_best(ranked, self.coef, lambda k: (known.features[k], ""), alone)
+
+    def joint_feature(self, x: Any, order: Any) -> NDArray[np.float64]:
+        """As a vector with an entry for each weight."""
+        columns, values = self.decoder.joint_feature(x, order)
+        psi = np.zeros(self.oracle.n_features)
+        psi[columns] = values
+        return psi
 
     # ---- files ------------------------------------------------------------------------------------
 
