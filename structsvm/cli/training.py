@@ -87,7 +87,7 @@ def option_of(of: Any, name: str, text: str | None = None) -> Any:
 def type_of(constraint: Any, default: Any) -> Any:
     """The type of an option whose values a constraint accepts; of a few values, the default comes first."""
     if isinstance(constraint, Options):
-        return out.Choice(sorted(filter(None, constraint.values), key=lambda value: value != default))
+        return out.NameChoice(sorted(filter(None, constraint.values), key=lambda value: value != default))
     high = None if constraint.high is None or constraint.high >= MAX_COUNT else constraint.high
     return (click.IntRange if constraint.plain is int else click.FloatRange)(constraint.low, high)
 
