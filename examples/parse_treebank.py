@@ -25,12 +25,12 @@ def main():
     train, test = trees()
     sentences = [tree.tokens() for tree in test]  # (word, tag) pairs; the grammar's terminals are the tags
     parsers = {
-        "relative frequencies": GrammarParser(solver="pcfg"),
-        "large margin, exact rules": GrammarParser(C=0.3, h=None, span_features=False, random_state=0),
-        "h=1, with span features": GrammarParser(C=0.1, random_state=0),
+        "relative frequencies": GrammarParser.from_counts(train),
+        "large margin, exact rules": GrammarParser(C=0.3, h=None, span_features=False, random_state=0).fit(train),
+        "h=1, with span features": GrammarParser(C=0.1, random_state=0).fit(train),
     }
     for name, parser in parsers.items():
-        scores = bracket_scores(test, parser.fit(train).predict(sentences))
+        scores = bracket_scores(test, parser.predict(sentences))
         print(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     print(parser.result_.certificate())
     for tree, score in parser.predict_kbest(sentences[:1], 2)[0]:

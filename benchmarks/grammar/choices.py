@@ -33,14 +33,13 @@ CHOICES = {
     "F1 loss, C = 2": {"C": 2.0, "loss": "f1"},
     "three orders of examples, weights averaged": {"seeds": (0, 1, 2)},
 }
-PCFG = {"solver": "pcfg", "C": None}
 BY_LENGTH = tuple(f"{side}.terminal length" for side in ("first", "last", "first-1", "last+1"))
 STARTS = {
     "as it comes, C = 0.3": {},
     "C = 0.1, borders with the length": {"C": 0.1, "span_features": [*default_templates("tags"), *BY_LENGTH]},
-    "C = 0.1, after the PCFG": {"C": 0.1, "start": PCFG},
-    "C = 0.1, after the PCFG, 8 passes": {"C": 0.1, "start": PCFG, "max_iter": 8},
-    "F1 loss, C = 1, 2 passes after the PCFG": {"C": 1.0, "loss": "f1", "start": PCFG, "max_iter": 2},
+    "C = 0.1, after the PCFG": {"C": 0.1, "start": "pcfg"},
+    "C = 0.1, after the PCFG, 8 passes": {"C": 0.1, "start": "pcfg", "max_iter": 8},
+    "F1 loss, C = 1, 2 passes after the PCFG": {"C": 1.0, "loss": "f1", "start": "pcfg", "max_iter": 2},
     "F1 loss, C = 0.01, 2 passes after the first row": {"C": 0.01, "loss": "f1", "start": {}, "max_iter": 2},
 }
 LIKELY = {
@@ -91,10 +90,12 @@ COLUMNS = {
 
 
 def trained(train, seeds=(0,), start=None, **params):
-    """A parser; of several orders of examples the weights are averaged. `start`: parameters of an earlier training."""
+    """A parser; of several orders of examples the weights are averaged. `start`: an earlier training, or "pcfg"."""
     if start is not None:
-        parser = GrammarParser(warm_start=True, **USUAL | start).fit(train)
-        return parser.set_params(**USUAL | {"solver": "larank"} | params).fit(train)
+        usual = USUAL | {"warm_start": True}
+        counted = start == "pcfg"
+        parser = GrammarParser.from_counts(train, **usual) if counted else GrammarParser(**usual | start).fit(train)
+        return parser.set_params(**USUAL | params).fit(train)
     params = {"span_features": default_templates("tags", rules=False)} | params
     parsers = [GrammarParser(**USUAL | params | ({} if len(seeds) == 1 else {"random_state": s})) for s in seeds]
     for parser in parsers:

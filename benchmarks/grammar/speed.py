@@ -50,7 +50,7 @@ def run(options):
             if sentences:
                 rows.append(row((low, high), name, model, sentences, loop))
     if package_version("nltk") is not None:
-        with_nltk(rows, GrammarParser(solver="pcfg").fit(train), test, options.quick)
+        with_nltk(rows, GrammarParser.from_counts(train), test, options.quick)
     for found in rows:
         found["words"] = "{}-{}".format(*found["words"])
     yield Table("Parsing from tags", COLUMNS, rows, notes(NOTES))

@@ -19,8 +19,8 @@ from structsvm.cli.training import Training, choice, defaults, flag, option_of, 
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
-from structsvm.tasks.common.solver import AUTO, SOLVERS
-from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, prepare
+from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import GRAMMAR_C, PCFG, GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
@@ -92,14 +92,14 @@ def demo(seed: int) -> Any:
 
     click.echo("simulating 500 trees, and 200 to test on")
     trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
-    variants: dict[str, dict[str, Any]] = {
-        "generative grammar": {"solver": PCFG, "C": None},
-        "LaRank, zero-one loss": {"loss": "zero_one"},
-        "LaRank, F1 loss": {"loss": "f1"},
-        "LaRank, Hamming loss": {},
+    usual: dict[str, Any] = {"C": GRAMMAR_C, "random_state": seed}
+    parsers = {
+        "generative grammar": GrammarParser.from_counts(trees),
+        "LaRank, zero-one loss": GrammarParser(loss="zero_one", **usual).fit(trees),
+        "LaRank, F1 loss": GrammarParser(loss="f1", **usual).fit(trees),
+        "LaRank, Hamming loss": GrammarParser(**usual).fit(trees),
     }
-    for name, changes in variants.items():
-        parser = GrammarParser(**{"C": GRAMMAR_C, "random_state": seed} | changes).fit(trees)
+    for name, parser in parsers.items():
         predicted = parser.predict([tree.tokens() for tree in test])
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
@@ -142,9 +142,16 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 
 
 of_parser = partial(option_of, GrammarParserParameters)
+# Options that are no parameters of parsers.
+OF_COMMAND = {"pcfg": False, "smoothing": 0.0, "partial": False}
+# Options without effect on relative frequencies.
+OF_TRAINING = (
+    "C solver max_iter tol n_jobs checkpoint random_state loss probability rescaling penalty span_features span_bits "
+    "prior partial"
+)
 
 
-@training(solvers=(*SOLVERS, PCFG))
+@training()
 @of_parser("loss", "A margin, or that of a log-linear grammar.")
 @of_parser("probability", "Fit what predict --confidence needs, on held-out trees.")
 @of_parser("rescaling")
@@ -156,11 +163,12 @@ of_parser = partial(option_of, GrammarParserParameters)
 @optional(
     "--span-features/--no-span-features",
     None,
-    "Weights for first and last words, length, split.  [default: yes, except with pcfg]",
+    "Weights for first and last words, length, split.  [default: yes]",
 )
 @of_parser("span_bits", "Rows of their weights, a power of two.  [default: by the trees' words]")
-@choice("--prior", "pcfg", "none", text="Weights to start from and stay close to: relative frequencies.")
-@of_parser("smoothing", "pcfg: added to each rule's count.")
+@choice("--prior", PCFG, "none", text="Weights to start from and stay close to: relative frequencies.")
+@flag("--pcfg", "Relative frequencies of the rules instead of training: the generative baseline.")
+@optional("--smoothing", click.FloatRange(0.0), "Of --pcfg: added to each rule's count.  [default: 0]")
 @of_parser("decode", "Likely brackets, or the best tree.  [default: by the loss]")
 @of_parser("max_unary", "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
@@ -168,28 +176,28 @@ of_parser = partial(option_of, GrammarParserParameters)
 @of_parser("max_chart_bytes", "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
-    is_partial = params.pop("partial", False)
+    given = params.copy()
+    is_pcfg, smoothing, is_partial = (params.pop(name, default) for name, default in OF_COMMAND.items())
+    if is_pcfg and job.warm_start:
+        raise click.UsageError("--warm-start has no effect with --pcfg")
     if params.get("prior") == "none":
         params["prior"] = None
     before, settings = job.start(GrammarModel.load, DEFAULTS, params)
-    generative = settings.solver == PCFG
-    of_training = "C max_iter tol loss penalty rescaling probability span_bits n_jobs checkpoint random_state"
     refuse(
-        params,
-        (generative, of_training, "with --solver pcfg"),
-        (generative and settings.prior is None, "prior", "with --solver pcfg"),
+        given,
+        (is_pcfg, OF_TRAINING, "with --pcfg"),
+        (not is_pcfg, "smoothing", "without --pcfg"),
         (settings.terminals == "tags", "min_count", "with --terminals tags"),
         (settings.span_features is False, "span_bits", "with --no-span-features"),
     )
-    if generative and settings.span_features:
-        raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
-    if before is not None and generative:
-        raise ValueError("relative frequencies are no training to continue; --solver larank starts from them")
-    solver = None if generative else make_grammar_solver(settings)
+    solver = make_grammar_solver(settings)
     known = as_trees(read_trees(path), clean=True)
-    if generative or not is_partial:
-        check_whole(known, "training with --solver pcfg" if generative else "training without --partial")
-    model, examples = prepare(settings, known, before)
+    if not is_partial:
+        check_whole(known, "training with --pcfg" if is_pcfg else "training without --partial")
+    if is_pcfg:
+        model, examples = pcfg(settings, known, smoothing)
+    else:
+        model, examples = prepare(settings, known, before)
     with out.brief_warnings(job.quiet):
         examples = model.learnable(examples, None)
     grammar = model.oracle.grammar
@@ -197,12 +205,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         f"{len(examples)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, "
         f"{len(grammar.terminals)} terminals, {model.oracle.n_features} features"
     )
-    if solver is not None:
+    if not is_pcfg:
         return job.run(model, examples, solver, vars(settings))
     model.params = vars(settings)
-    model.estimate(examples.trees, settings.smoothing)
     return job.end(model)
 
 
-DEFAULTS = defaults(command, "partial") | {"features": None}
+DEFAULTS = defaults(command, *OF_COMMAND) | {"features": None}
 TASK = Task(command, GrammarModel.load, predict, evaluate, inspect, demo, has_trees=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -11,8 +12,9 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, flag, optional, training
+from structsvm.cli.training import Training, choice, flag, option_of, optional, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, Pairwise, WestonWatkins
+from structsvm.solvers.kernel.larank import KernelLaRankParameters
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.kernel.model import KernelModel
 
@@ -75,13 +77,16 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
     return (centres[cloud] + rng.normal(size=(n, 10))).astype(np.float32), cloud % 5
 
 
+of_larank = partial(option_of, KernelLaRankParameters)
+
+
 @training(solvers=(), plot="Save the training history as a picture.")
 @choice("--solver", *SOLVERS)
 @kernel_options("rbf")
 @flag("--balanced", "Let every class weigh the same.")
-@optional("--schedule", out.NameChoice(["fixed", "adaptive", "decode-once"]), "larank: steps after each new example.")
-@optional("--n-reprocess", float, "larank: steps on old examples after each new one.")
-@optional("--selection", out.NameChoice(["random", "gain"]), "larank: which old examples.")
+@of_larank("schedule", "Of larank.")
+@of_larank("n_reprocess", "Of larank: work on old examples after each new one.")
+@of_larank("selection", "Of larank: which old examples.")
 @optional("--tol", float, "Stop at this relative duality gap.")
 @optional("--cache-size", float, "Memory for kernel rows in MB.  [default: 200]")
 @flag("--probability", "Fit what predict --confidence needs, on held-out examples.")

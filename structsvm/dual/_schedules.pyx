@@ -1,10 +1,8 @@
 """The compiled loops: which step comes next.
 
 A schedule walks over the examples in passes, each pass in a fresh random order, and can be left and
-taken up again between any two examples. It never reads a clock, except if the user asks for it.
+taken up again between any two examples. What it computes never depends on a clock.
 """
-
-from libc.time cimport CLOCKS_PER_SEC, clock
 
 import time
 from itertools import pairwise
@@ -192,22 +190,17 @@ cdef class AdaptiveSchedule(Schedule):
     No operation's odds fall below ETA of the whole: theorem 9 asks for such a bound, and without it a pass
     over a dual without a maximum (a hard margin that cannot be had) would never end.
 
-    Ten Optimize count as one operation. Unless `use_clock`, a second is 1e9 units of the state's
-    cost model, so that equal seeds give equal models.
+    Ten Optimize count as one operation. A second is 1e9 units of the state's cost model, so that equal seeds give
+    equal models.
     """
 
     cdef double floor
     cdef double rates[3]
-    cdef bint use_clock
 
-    def __init__(self, State state, *, double floor=0.05, bint use_clock=False):
+    def __init__(self, State state, *, double floor=0.05):
         super().__init__(state, {"process_new", "process_old", "optimize"})
         self.floor = floor
-        self.use_clock = use_clock
         self.rates[0] = self.rates[1] = self.rates[2] = 1.0
-
-    cdef double now(self) noexcept nogil:
-        return clock() / <double>CLOCKS_PER_SEC if self.use_clock else 1e-9 * self.state.cost
 
     def get_state(self):
         return np.array([self.rates[0], self.rates[1], self.rates[2]])
@@ -221,7 +214,7 @@ cdef class AdaptiveSchedule(Schedule):
         cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
         cdef double new = max(self.rates[0], least), old = max(self.rates[1], least), rest = max(self.rates[2], least)
         cdef double pick = random_unit(&self.state.random) * (new + old + rest)
-        cdef double dual = self.state.dual, begin = self.now(), cost = self.state.cost
+        cdef double dual = self.state.dual, cost = self.state.cost
         cdef bint ends = pick < new
         if ends:
             self.state.process_new(i)
@@ -234,7 +227,7 @@ cdef class AdaptiveSchedule(Schedule):
             s = 1
             self.state.process_old()
         self.rates[s] = max(
-            0.05 * (self.state.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
+            0.05 * (self.state.dual - dual) / max(1e-9 * self.state.cost - 1e-9 * cost, 1e-9) + 0.95 * self.rates[s],
             self.floor)
         return 0 if ends else 1
 

@@ -645,7 +645,10 @@ cdef class KernelDual(State):
 
 
 cdef class WorkingSetSchedule(Schedule):
-    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set."""
+    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set.
+
+    Much slower than the schedules of `KernelLaRank`; `benchmarks/multiclass` compares them.
+    """
 
     cdef KernelDual machine
     cdef bint decoded

@@ -40,14 +40,13 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic", None}, default="linear"
         Slack penalty; None means a hard margin.
-    schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"}, default="decode-once"
+    schedule : {"decode-once", "fixed", "adaptive"}, default="decode-once"
         "decode-once" decodes an example and solves its whole working set with these scores, then does the same without
         decoding for `n_reprocess` random old ones. "fixed" is algorithm 21: ProcessNew, then `n_reprocess` times one
-        ProcessOld and ten Optimize. "adaptive" is algorithm 22 with a deterministic count of work in place of the
-        seconds of "adaptive-clock".
+        ProcessOld and ten Optimize. "adaptive" is algorithm 22 with a deterministic count of work in place of seconds.
     n_reprocess : float, default=2
         Work on old examples per new one (may be fractional for "decode-once"; n_R of the thesis for "fixed"; not used
-        by the adaptive schedules). 0 gives passive-aggressive steps.
+        by "adaptive"). 0 gives passive-aggressive steps.
     average : bool, default=True
         Return the average of the weights over the last pass, with larger weights for later ones, if its primal
         objective is lower than that of the last weights; after few passes it usually is, and predicts better.
@@ -87,7 +86,7 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
     rescaling: str = parameter(*RESCALING, default="margin")
     penalty: str | None = parameter(*PENALTY, default="linear")
-    schedule: str = parameter(Options("decode-once", "fixed", "adaptive", "adaptive-clock"), default="decode-once")
+    schedule: str = parameter(Options("decode-once", "fixed", "adaptive"), default="decode-once")
     n_reprocess: float = parameter(N_REPROCESS, default=2)
     average: bool = parameter(FLAG, default=True)
     max_iter: int | None = parameter(COUNT, NONE, default=None)
@@ -115,4 +114,4 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
             return SolveSchedule(state, self.n_reprocess, usual_passes=0 if self.tol is None else self.usual_passes)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, 10 * self.n_reprocess)
-        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")
+        return AdaptiveSchedule(state)

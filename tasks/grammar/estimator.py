@@ -15,8 +15,8 @@ from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.grammar.model import GrammarModel, prepare
-from structsvm.tasks.grammar.parameters import PCFG, GrammarParserParameters, make_grammar_solver
+from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
+from structsvm.tasks.grammar.parameters import GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 
@@ -30,10 +30,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         Weight of the sum of slacks. "auto": chosen on held-out trees (`validation_`), of at most 800, see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 1. A solver given as an object has its own.
-    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"} or Solver
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver
         Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
-        `checkpoint` apply; a solver object with its own parameters; or "pcfg", the generative baseline: relative
-        frequencies instead of training.
+        `checkpoint` apply; or a solver object with its own parameters.
     loss : {"hamming", "f1", "zero_one", "log"}, default="hamming"
         What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
         likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`, which stores a
@@ -58,7 +57,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     span_features : bool, str or sequence of str, optional
         Whether nodes have weights for their spans; or templates of what they see, one per line, see
         `structsvm.structures.spans`. Columns: terminal, and except with tags word, prefix, end1 to end4, shape. True:
-        those of `structsvm.tasks.grammar.templates`. None: as True, except for "pcfg".
+        those of `structsvm.tasks.grammar.templates`. None: as True, except in `from_counts`.
     features : callable, optional
         From the words of a sentence, a list of str, to attributes of each: a str, or a vector, a 1-D array of as many
         numbers for each word, or a list of these. They are columns ``own1``, ``own2`` ... of templates, with default
@@ -82,8 +81,6 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     prior : {"pcfg"} or None, default="pcfg"
         Weights w0 that a first training starts from and stays close to, minimising ``1/2 |w - w0|^2 + C sum_i xi_i``:
         half of the logarithms of the rules' relative frequencies, 0 for all other features. None: 0.
-    smoothing : float, default=0.0
-        For "pcfg": added to each rule's count.
     max_length : int, default=500
         Longest sentence, in words.
     max_chart_bytes : int, default=2**31
@@ -93,7 +90,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         trees or more three.
     warm_start : bool, default=False
         Whether `fit` resumes from the current model, with its grammar: the same run on the same trees, around the
-        current weights on others. "pcfg" always begins anew.
+        current weights on others.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     verbose : bool, default=False
@@ -112,9 +109,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
         (over the part that was trained on), the "metric" and the number of examples "n_held_out".
     temperature_ : float or None
-        Divisor of the scores for probabilities: 1 for the log loss and "pcfg"; None if unknown.
+        Divisor of the scores for probabilities: 1 for the log loss and `from_counts`; None if unknown.
     result_ : Result or None
-        None for "pcfg".
+        None after `from_counts`.
     n_iter_ : int
 
     Examples
@@ -165,8 +162,6 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         AdviceWarning
             Partly known trees are left out, as no tree of the grammar agrees with them.
         """
-        if isinstance(self.solver, str) and self.solver == PCFG:
-            return self._estimate(X, y, sample_weight)
         return self._train(X, y, sample_weight)
 
     @with_callbacks
@@ -178,9 +173,50 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         that problem. `classes` must be None: trees have none.
         """
         check_no_classes(classes, "trees have no classes")
-        if isinstance(self.solver, str) and self.solver == PCFG:
-            raise ValueError("solver='pcfg' counts all trees at once, and has no partial_fit")
         return self._train(X, y, sample_weight, passes=1)
+
+    @classmethod
+    def from_counts(cls, trees: Any, *, smoothing: float = 0.0, **params: Any) -> Self:
+        """A probabilistic context-free grammar, which needs no training: relative frequencies of the trees' rules.
+
+        The generative baseline. `fit` with ``warm_start=True`` starts from its weights.
+
+        Parameters
+        ----------
+        trees : list of trees
+            As for `fit`; all of them whole.
+        smoothing : float, default=0.0
+            Added to each rule's count.
+        params
+            Parameters of the class. Those of the grammar apply, except `span_features`: a generative grammar has only
+            rules.
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, templates of span features, or a malformed, too long or partly known tree; the
+            message names parameter or tree.
+
+        Examples
+        --------
+        >>> from structsvm.tasks import GrammarParser
+        >>> trees = ["(S (NP (NN ice)) (VP (VBZ is)))", "(S (NP (DT the) (NN cat)) (VP (VBZ eats)))"]
+        >>> print(GrammarParser.from_counts(trees).grammar_text())
+        S -> NP VP [1]
+        NP -> 'NN' [0.5]
+        VP -> 'VBZ' [1]
+        NP -> 'DT' 'NN' [0.5]
+        """
+        self = cls(**params)
+        self._check_params()
+        if self.span_features:
+            raise ValueError("span_features have no meaning in from_counts: a generative grammar has only rules")
+        trees = trees_of(trees, None, self)
+        check_whole(trees, "from_counts")
+        model, _ = pcfg(self, trees, smoothing)
+        model.params = self.get_params(deep=False)
+        self._adopt(model)
+        return self
 
     def calibrate(self, X: Any, y: Any = None) -> Self:
         """Fit `temperature_` to trees that the model was not trained on, by their likelihood.
@@ -195,20 +231,6 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             For a tree with a rule that is not in the grammar; the message names both.
         """
         return self._calibrated(trees_of(X, y, self))
-
-    def _estimate(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        self._check_params()
-        if sample_weight is not None:
-            raise ValueError("sample_weight has no meaning for solver='pcfg'")
-        if self.span_features:
-            raise ValueError("span_features=True has no meaning for solver='pcfg': a generative grammar has only rules")
-        trees = trees_of(X, y, self)
-        check_whole(trees, "solver='pcfg'")
-        model, examples = prepare(self, trees)
-        model.params = self.get_params(deep=False)
-        model.estimate(examples.trees, self.smoothing)
-        self._adopt(model)
-        return self
 
     def _fitted(self) -> Any:
         model = super()._fitted()
@@ -296,9 +318,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     def grammar_text(self, *, weights: bool = True) -> str:
         """The grammar as text, one rule per line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
-        For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
-        that NLTK does not allow are escaped, see `structsvm.structures.grammar.format_rule`; `parse_rules` there reads
-        the text without weights. Start symbols after the first are not in it, see `start_`.
+        After `from_counts` the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``).
+        Labels that NLTK does not allow are escaped, see `structsvm.structures.grammar.format_rule`; `parse_rules` there
+        reads the text without weights. Start symbols after the first are not in it, see `start_`.
 
         Raises
         ------

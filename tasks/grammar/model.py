@@ -151,7 +151,7 @@ class TreeSearch(Search):
 
 
 class GrammarModel(TaskModel):
-    """Terminals, oracle and weights of a parser; relative frequencies have no result.
+    """Terminals, oracle and weights of a parser; a `pcfg` has no result.
 
     Attributes
     ----------
@@ -545,6 +545,15 @@ def prepare(params: Any, trees: Any, before: Any = None, weight: Any = None) -> 
         check_categories(grammar)
     model = GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v)
     return model, Trees(encoded, weight=weight)
+
+
+def pcfg(params: Any, trees: Any, smoothing: float) -> tuple[GrammarModel, Trees]:
+    """Return ``(model, examples)``: the maximum-likelihood grammar of whole trees, without features of spans."""
+    rules_only = copy.copy(params)
+    rules_only.span_features = False
+    model, examples = prepare(rules_only, trees)
+    model.estimate(examples.trees, smoothing)
+    return model, examples
 
 
 def known_or_all_rules(tree: Tree, v: int) -> list[Rule]:

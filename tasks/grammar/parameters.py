@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
@@ -21,7 +21,7 @@ SETTLED = (
     *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
     "max_chart_bytes",
 )
-# The solver, and the prior, of relative frequencies.
+# The prior of relative frequencies.
 PCFG = "pcfg"
 # How scores become a tree: the best one, or the one of the likeliest brackets.
 TREE, BRACKETS = "tree", "brackets"
@@ -32,7 +32,7 @@ class GrammarParserParameters(Training):
     """The parameters of `GrammarParser`."""
 
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
-    solver: str | Solver = parameter(Options(*SOLVERS, PCFG), Kind(Solver, "a Solver"), default="larank")
+    solver: str | Solver = parameter(Options(*SOLVERS), Kind(Solver, "a Solver"), default="larank")
     loss: str = parameter(Options("hamming", "f1", "zero_one", "log"), default="hamming")
     probability: bool = parameter(FLAG, default=False)
     rescaling: str = parameter(Options("margin", "slack"), default="margin")
@@ -51,7 +51,6 @@ class GrammarParserParameters(Training):
     on_no_parse: str = parameter(Options("fragments", "flat", "raise"), default="fragments")
     decode: str | None = parameter(Options(BRACKETS, TREE), NONE, default=None)
     prior: str | None = parameter(Options(PCFG, None), default=PCFG)
-    smoothing: float = parameter(Interval(Real, 0.0), default=0.0)
     max_length: int = parameter(COUNT, default=500)
     max_chart_bytes: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**31)
 
@@ -62,10 +61,8 @@ def make_grammar_solver(params: Any) -> Any:
     Raises
     ------
     ValueError
-        For smoothing, a formulation beside a solver object, or one that the solver does not know.
+        For a formulation beside a solver object, or one that the solver does not know.
     """
-    if params.smoothing:
-        raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
     solver = make_solver(params, GRAMMAR_C)
     if isinstance(solver, ConditionalLikelihood) and (params.rescaling, params.penalty) != ("margin", "linear"):
         raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
@@ -87,11 +84,12 @@ def make_grammar_solver(params: Any) -> Any:
 def make_templates(params: Any, terminals: Any) -> tuple[str, ...]:
     """The templates of span features that parameters ask for."""
     given = params.span_features
-    if given is None or isinstance(given, bool):
-        wanted = params.solver != "pcfg" if given is None else given
+    if given is False:
+        return ()
+    if given is None or given is True:
         # The log loss stores a number per feature that the trees of a sentence can have.
         own = terminals.own
-        return default_templates(terminals.kind, own.names, own.vectors, rules=params.loss != "log") if wanted else ()
+        return default_templates(terminals.kind, own.names, own.vectors, rules=params.loss != "log")
     texts = lines(given) if isinstance(given, str) else tuple(given)
     for text in texts:
         if not isinstance(text, str):

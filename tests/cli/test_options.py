@@ -31,7 +31,6 @@ def test_machines_that_commands_train():
     assert trained == [name for name in names_of("binary") if name != "TrackingClassifier"]
 
 
-PCFG = ["--solver", "pcfg"]
 RBF = ["--kernel", "rbf"]
 
 
@@ -40,13 +39,15 @@ RBF = ["--kernel", "rbf"]
     [
         ("binary", ["--checkpoint-every", 2], "--checkpoint-every has no effect without --checkpoint"),
         *(
-            ("grammar", [*PCFG, *options], f"{options[0]} has no effect with --solver pcfg")
+            ("grammar", ["--pcfg", *options], f"{options[0]} has no effect with --pcfg")
             for options in (
                 *(["-C", 5], ["--max-iter", 3], ["--tol", 0.1], ["--loss", "f1"], ["--penalty", "quadratic"]),
                 *(["--rescaling", "slack"], ["--probability"], ["--span-bits", 3], ["--jobs", 3], ["--seed", 3]),
-                *(["--checkpoint", "c"], ["--prior", "none"]),
+                *(["--checkpoint", "c"], ["--prior", "none"], ["--prior", "pcfg"], ["--solver", "larank"]),
+                *(["--span-features"], ["--no-span-features"], ["--partial"]),
             )
         ),
+        ("grammar", ["--smoothing", 1], "--smoothing has no effect without --pcfg"),
         ("grammar", ["--min-count", 3], "--min-count has no effect with --terminals tags"),
         ("grammar", ["--no-span-features", "--span-bits", 4], "--span-bits has no effect with --no-span-features"),
         ("dependency", ["--order", 1, "--pair-templates", "t"], "--pair-templates has no effect with --order 1"),
@@ -68,7 +69,7 @@ def test_options_without_effect(tmp_path, task, options, message):
 
 def test_what_goes_with_the_other_choice_is_accepted(tmp_path):
     (tmp_path / "d").write_text("(S (A a) (B b))\n" * 8)
-    run(tmp_path, "train", "grammar", "d", "-m", "m", *PCFG, "--smoothing", 0.5, "--terminals", "words", "-q")
+    run(tmp_path, "train", "grammar", "d", "-m", "m", "--pcfg", "--smoothing", 0.5, "--terminals", "words", "-q")
     run(tmp_path, "train", "grammar", "d", "-m", "m", "-C", 1, "--terminals", "words", "--min-count", 3, "-q")
     (tmp_path / "d").write_text("1 1:1\n2 2:1\n" * 8)
     for options in (["--kernel", "poly", "--degree", 2, "--coef0", 1, "--gamma", 1], ["--max-weights", 9]):

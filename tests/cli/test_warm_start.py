@@ -115,11 +115,11 @@ def test_refusals(tmp_path):
     err = run(tmp_path, "train", "taxonomy", "a", "--warm-start", "t", "--ngrams", "2", "-m", "x", status=2)[1]
     assert "have no meaning with --warm-start" in err
     write_files(tmp_path, "grammar")
-    run(tmp_path, "train", "grammar", "a", "-q", "--solver", "pcfg", "-m", "g")
-    err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", "-m", "x", status=1)[1]
-    assert "relative frequencies are no training to continue; --solver larank starts from them" in err
+    run(tmp_path, "train", "grammar", "a", "-q", "--pcfg", "-m", "g")
+    err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", "--pcfg", "-m", "x", status=2)[1]
+    assert "--warm-start has no effect with --pcfg" in err
     assert not (tmp_path / "x").exists()
-    run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "g", "--solver", "larank", "-C", "1", "-m", "x")
+    run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "g", "-C", "1", "-m", "x")
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "x", "--loss", "f1", "-m", "y")
     first, second = structsvm.load(tmp_path / "x"), structsvm.load(tmp_path / "y")
     assert first.n_iter_ == 6 and (second.loss, second.C) == ("f1", 1.0)

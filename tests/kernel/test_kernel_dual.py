@@ -26,7 +26,6 @@ SCHEDULES = {
     "fractions": lambda state: FixedSchedule(state, 0.3, 4.7),
     "working-set": WorkingSetSchedule,
     "adaptive": AdaptiveSchedule,
-    "adaptive-clock": lambda state: AdaptiveSchedule(state, use_clock=True),
 }
 
 

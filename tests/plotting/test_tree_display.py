@@ -48,7 +48,7 @@ def test_spans_that_only_one_tree_has():
 
 def test_marked_spans_are_what_bracket_scores_count():
     trees = make_treebank(80, max_length=12, random_state=0)
-    parser = GrammarParser(solver="pcfg").fit(trees)
+    parser = GrammarParser.from_counts(trees)
     for tree, predicted in zip(trees, parser.predict([tree.tokens() for tree in trees]), strict=True):
         scores, display = bracket_scores([tree], [predicted]), TreeDisplay(tree, predicted)
         assert len(display.missed) == scores.n_true - scores.n_correct
@@ -100,7 +100,7 @@ def test_two_trees():
 
 def test_from_estimator():
     trees = make_treebank(60, max_length=10, random_state=1)
-    parser = GrammarParser(solver="pcfg").fit(trees)
+    parser = GrammarParser.from_counts(trees)
     display = TreeDisplay.from_estimator(parser, trees[0])
     assert display.predicted == parser.predict([trees[0].tokens()])[0]
 

@@ -369,7 +369,7 @@ def test_a_run_resumes_with_other_schedules_and_solvers_of_the_same_dual():
         assert run.n_iter > first.n_iter and run.dual == pytest.approx(optimum, rel=2.0 * solver.tol)
     machines = points(KernelLaRank())
     state = KernelLaRank(max_iter=1, random_state=0).solve(machines).get_state()
-    solver = KernelLaRank(schedule="working-set", selection="gain", cache_size=1.0, tol=1e-4, random_state=0)
+    solver = KernelLaRank(schedule="decode-once", selection="gain", cache_size=1.0, tol=1e-4, random_state=0)
     run = solver.solve(machines, run=resumed(solver, machines, state, machines.fingerprint()))
     assert run.status == "converged"
     plain, averaged = (Perceptron(average=average, max_iter=2, random_state=0) for average in (False, True))

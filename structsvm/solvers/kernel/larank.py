@@ -6,7 +6,7 @@ from typing import Any
 
 from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
-from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
+from structsvm.kernel._kernel_dual import KernelDual
 from structsvm.parameters import (
     COUNT,
     N_REPROCESS,
@@ -44,7 +44,7 @@ class KernelLaRankParameters:
     """The parameters that `KernelLaRank` and its classifier share."""
 
     schedule: str | tuple[float, float] = parameter(
-        Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
+        Options("decode-once", "fixed", "adaptive"),
         Kind((tuple, list), "a pair of floats"),
         default="fixed",
     )
@@ -64,15 +64,13 @@ class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     Parameters
     ----------
     C : float, default=1.0
-    schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once", "working-set"} or pair of float, default="fixed"
+    schedule : {"fixed", "adaptive", "decode-once"} or pair of float, default="fixed"
         The steps after the ProcessNew of a new example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
         (`LaRank` has ten: compared with an argmax they are cheaper here); "adaptive" the steps that gain most for their
-        cost (algorithm 5), by a deterministic count of kernel values and updates of derivatives in place of the
-        seconds of "adaptive-clock". "decode-once" solves the whole row of an example with its scores, then
-        `n_reprocess` rows of random support patterns over their own labels. "working-set" visits all examples in each
-        pass, and after each step on one of them iterates over all support vectors until none moves: SVMstruct's
-        algorithm 1, much slower, for comparisons. A pair is the average number of ProcessOld and of Optimize: ``(0,
-        0)`` gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
+        cost (algorithm 5), by a deterministic count of kernel values and updates of derivatives in place of seconds.
+        "decode-once" solves the whole row of an example with its scores, then `n_reprocess` rows of random support
+        patterns over their own labels. A pair is the average number of ProcessOld and of Optimize: ``(0, 0)`` gives
+        passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         The support pattern of a step on old examples: a random one, or the one with the most promising step among a
@@ -133,11 +131,9 @@ class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
             return FixedSchedule(state, *self.schedule)
         if self.schedule == "decode-once":
             return SolveSchedule(state, self.n_reprocess)
-        if self.schedule == "working-set":
-            return WorkingSetSchedule(state)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, N_OPTIMIZE * self.n_reprocess)
-        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")
+        return AdaptiveSchedule(state)
 
     def prepare_pass(self, run: Any) -> None:
         run.state.tau = max(FIRST_TAU * SHRINK**run.n_iter, LAST_TAU)

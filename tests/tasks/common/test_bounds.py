@@ -41,7 +41,7 @@ NUMBERS = {
         ],
         POSITIVE,
     ),
-    **dict.fromkeys(["epsilon", "margin", "smoothing"], NOT_NEGATIVE),
+    **dict.fromkeys(["epsilon", "margin"], NOT_NEGATIVE),
     "n_reprocess": ([0.0, 1, 1e6], [-TINY, math.nextafter(1e6, 2e6), math.inf]),
     **dict.fromkeys(["coef0", "prior_gap_extend", "prior_gap_open"], FINITE),
     **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),

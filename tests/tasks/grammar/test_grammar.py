@@ -58,7 +58,7 @@ def test_online_solvers_learn(solver):
 
 def test_training_beats_relative_frequencies():
     trees = make_treebank(300, random_state=3)
-    generative = GrammarParser(solver="pcfg").fit(trees)
+    generative = GrammarParser.from_counts(trees)
     assert f1(GrammarParser(C=0.3, max_iter=10, random_state=0).fit(trees)) > f1(generative) > 0.6
 
 
@@ -151,7 +151,7 @@ def test_warm_start_goes_on():
 @pytest.mark.parametrize(
     ("first", "then"),
     [
-        ({"solver": "pcfg", "C": None}, {}),
+        (None, {}),
         ({"span_bits": 6}, {"loss": "f1"}),
         ({"loss": "log", "C": 1.0}, {}),
         ({}, {"loss": "log", "C": 1.0}),
@@ -161,7 +161,10 @@ def test_warm_start_goes_on():
 def test_weights_of_another_kind_are_where_training_starts(first, then):
     usual = {"C": 0.3, "solver": "larank", "loss": "hamming", "max_iter": 1, "random_state": 0}
     trees = TRAIN[:12]
-    parser = GrammarParser(warm_start=True, **usual | first).fit(trees)
+    if first is None:
+        parser = GrammarParser.from_counts(trees, warm_start=True, **usual)
+    else:
+        parser = GrammarParser(warm_start=True, **usual | first).fit(trees)
     weights, rules = parser.coef_.copy(), parser.model_.oracle.grammar
     params = usual | then
     parser.set_params(**params).fit(trees)
@@ -224,11 +227,9 @@ def test_partial_fit(terminals):
         parser.partial_fit(TRAIN, None, ["S"])
     with pytest.raises(ValueError, match="trained with another 'h'"):
         parser.set_params(h=1).partial_fit(TRAIN)
-    with pytest.raises(ValueError, match="solver='pcfg' counts all trees at once"):
-        parser.set_params(h=None, solver="pcfg").partial_fit(TRAIN)
-    assert vars(parser) == before | {"solver": "pcfg"}
+    assert vars(parser) == before | {"h": 1}
     # And `fit` goes on from there.
-    parser.set_params(solver="larank", warm_start=True, max_iter=1)
+    parser.set_params(h=None, warm_start=True, max_iter=1)
     again = copy.deepcopy(parser).partial_fit(TRAIN)
     assert np.array_equal(parser.fit(TRAIN).coef_, again.coef_)
 
@@ -270,9 +271,7 @@ def test_warm_start_with_another_grammar(changes, tmp_path):
 
 
 def test_rules_of_the_treebank():
-    parser = GrammarParser(solver="pcfg").fit(
-        ["(S (NP (DT a) (NN b)) (VP (VB c)))", "( (S (NP-SBJ (NN b)) (VP (VB d))))"]
-    )
+    parser = GrammarParser.from_counts(["(S (NP (DT a) (NN b)) (VP (VB c)))", "( (S (NP-SBJ (NN b)) (VP (VB d))))"])
     rules = dict(parser.grammar_)
     assert rules[Rule("NP", (Terminal("DT"), Terminal("NN")))] == pytest.approx(np.log(0.5))
     assert rules[Rule("TOP", ("S",))] == 0.0 and len(rules) == 5
@@ -290,7 +289,7 @@ LABELS = [
 def check_text(trees, **options):
     """The text is what it was made from, for us and for NLTK."""
     nltk = pytest.importorskip("nltk")
-    parser = GrammarParser(solver="pcfg", **options).fit(trees)
+    parser = GrammarParser.from_counts(trees, **options)
     text = parser.grammar_text(weights=False)
     assert parse_rules(text) == [rule for rule, _ in parser.grammar_]
     assert len(nltk.CFG.fromstring(text).productions()) == len(parser.grammar_)
@@ -324,7 +323,7 @@ def test_labels_that_look_like_tags():
 
 
 def test_pcfg_is_relative_frequencies():
-    parser = GrammarParser(solver="pcfg", h=None, smoothing=0.5).fit(TRAIN)
+    parser = GrammarParser.from_counts(TRAIN, h=None, smoothing=0.5)
     counts = Counter()
     for tree in TRAIN:
         for node in tree.preorder():
@@ -350,7 +349,7 @@ def test_pcfg_is_relative_frequencies():
 def test_pcfg_agrees_with_nltk():
     nltk = pytest.importorskip("nltk")
     rare = "(TOP (S (NP (DT a) (DT b)) (VP (VB c))))"  # a probability that is written with an exponent
-    parser = GrammarParser(solver="pcfg", h=None, smoothing=1e-4).fit([*TRAIN, rare])
+    parser = GrammarParser.from_counts([*TRAIN, rare], h=None, smoothing=1e-4)
     assert "e-" not in parser.grammar_text()
     viterbi = nltk.ViterbiParser(nltk.PCFG.fromstring(parser.grammar_text()))
     for sentence in SENTENCES[:10]:
@@ -375,7 +374,7 @@ def test_the_memory_of_children_is_chosen_by_what_templates_see():
     assert order() == order(terminals="both") == order(terminals="words") == 0
     assert order(span_features="rule split.terminal") == 0
     assert order(span_features=True, loss="log") == order(span_features=False) == 1
-    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).model_.oracle.grammar.h == 1
+    assert GrammarParser.from_counts(TRAIN[:5]).model_.oracle.grammar.h == 1
     assert order(h=2) == 2 and order(h=None) is None
 
 
@@ -446,7 +445,7 @@ def test_tags_of_sentences_may_be_others_than_those_of_their_trees():
 
 def test_start_symbols():
     trees = [*(f"(S (NN a{k}))" for k in range(3)), "(FRAG (NN b))"]
-    generative = GrammarParser(solver="pcfg").fit(trees)
+    generative = GrammarParser.from_counts(trees)
     assert generative.start_ == {"S": pytest.approx(np.log(0.75)), "FRAG": pytest.approx(np.log(0.25))}
     assert str(generative.predict([["NN"]])[0]) == "(S (NN NN))"
     parser = GrammarParser(C=10.0, span_features=False, tol=1e-6, max_iter=100, random_state=0)
@@ -455,7 +454,7 @@ def test_start_symbols():
     assert parser.start_["FRAG"] + dict(parser.grammar_)[Rule("FRAG", (Terminal("NN"),))] == pytest.approx(
         parser.predict_kbest([["NN"]], 1)[0][0][1]
     )
-    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).start_ == {"TOP": 0.0}
+    assert GrammarParser.from_counts(TRAIN[:5]).start_ == {"TOP": 0.0}
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -521,7 +520,7 @@ def test_what_is_decoded():
         assert other.predict(SENTENCES) == other.set_params(decode="tree").predict(SENTENCES)
         with pytest.raises(ValueError, match="decode='brackets' needs probabilities, and the scores of this model"):
             other.set_params(decode="brackets").predict(SENTENCES)
-    pcfg = GrammarParser(solver="pcfg", C=None).fit(TRAIN)
+    pcfg = GrammarParser.from_counts(TRAIN)
     assert pcfg.score(TEST) >= pcfg.set_params(decode="tree").score(TEST)
 
 
@@ -595,7 +594,7 @@ def test_odd_input_of_sentences():
 
 def test_flat_trees_have_the_heaviest_root():
     trees = ["(FRAG (NN b))", *(f"(S (NN a{k}) (VB b))" for k in range(3))]
-    assert str(GrammarParser(solver="pcfg").fit(trees).predict([["XX"]])[0]) == "(S (XX XX))"
+    assert str(GrammarParser.from_counts(trees).predict([["XX"]])[0]) == "(S (XX XX))"
 
 
 def test_kbest():
@@ -612,7 +611,7 @@ def test_words():
     assert [tree.leaves() for tree in predicted] == [tree.leaves() for tree in TEST]
     assert bracket_scores(TEST, predicted).tag_accuracy > 0.5
     assert parser.predict([[("never", "ZZ"), ("Seen", "ZZ"), ("Seen", "ZZ")]])[0].leaves() == ["never", "Seen", "Seen"]
-    generative = GrammarParser(terminals="words", solver="pcfg").fit(TRAIN)
+    generative = GrammarParser.from_counts(TRAIN, terminals="words")
     assert np.isfinite(generative.coef_).all() and generative.score(TEST) > 0.3
     assert parser.score(TEST) == bracket_scores(TEST, parser.predict(SENTENCES)).f1
 
@@ -690,9 +689,6 @@ def test_bad_trees(trees, message):
         ({"solver": "frank_wolfe", "penalty": "quadratic"}, "penalty='quadratic' is not for solver='frank_wolfe'"),
         ({"solver": LaRank(), "rescaling": "slack"}, "'rescaling' parameter is set beside a solver object"),
         ({"solver": LaRank(), "C": 1.0}, "'C' parameter is set beside a solver object"),
-        ({"smoothing": 1.0}, "The 'smoothing' parameter is only for solver='pcfg'"),
-        ({"solver": "pcfg", "smoothing": np.inf}, "The 'smoothing' parameter"),
-        ({"solver": "pcfg", "span_features": True}, "span_features=True has no meaning for solver='pcfg'"),
         ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
         ({"max_chart_bytes": 2**63}, "The 'max_chart_bytes' parameter"),
         ({"max_length": 2**70}, "The 'max_length' parameter"),
@@ -701,6 +697,30 @@ def test_bad_trees(trees, message):
 def test_bad_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         GrammarParser(**options).fit(TRAIN[:5])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"smoothing": np.inf}, r"smoothing must be a number in \[0, inf\). Got inf"),
+        ({"smoothing": -0.5}, r"smoothing must be a number in \[0, inf\). Got -0.5"),
+        ({"span_features": True}, "span_features have no meaning in from_counts"),
+        ({"span_features": "rule first.terminal"}, "span_features have no meaning in from_counts"),
+        ({"v": 0}, "The 'v' parameter"),
+    ],
+)
+def test_bad_parameters_of_counts(options, message):
+    with pytest.raises(ValueError, match=message):
+        GrammarParser.from_counts(TRAIN[:5], **options)
+
+
+def test_partial_fit_starts_from_counts():
+    parser = GrammarParser.from_counts(TRAIN[:12], C=1e-9, random_state=0)
+    weights, rules = parser.coef_.copy(), parser.model_.oracle.grammar
+    assert parser.result_ is None and parser.temperature_ == 1.0 and not parser.model_.oracle.span_features
+    parser.partial_fit(TRAIN[:12])
+    assert parser.model_.oracle.grammar is rules and parser.n_iter_ == 1
+    assert np.allclose(parser.coef_[: len(weights)], weights, atol=1e-6) and len(parser.coef_) > len(weights)
 
 
 def test_unary_cycles_in_trees_are_merged():
@@ -719,7 +739,6 @@ def test_unary_cycles_in_trees_are_merged():
     "options",
     [
         {},
-        {"solver": "pcfg"},
         {"h": 1, "v": 2, "span_features": True},
         {"h": 0, "span_features": "last.terminal\nrule split.terminal\nrule first.terminal"},
         {"terminals": "words"},
@@ -739,6 +758,15 @@ def test_save_and_load(tmp_path, options):
     if "solver" not in options:
         other = structsvm.load(tmp_path / "m.model").set_params(warm_start=True).fit(TRAIN[:60])
         assert other.result_.dual == parser.set_params(warm_start=True).fit(TRAIN[:60]).result_.dual
+
+
+def test_counts_are_saved_and_trained_from(tmp_path):
+    parser = GrammarParser.from_counts(TRAIN[:60], smoothing=0.5, max_iter=1, warm_start=True, random_state=0)
+    parser.save(tmp_path / "m.model")
+    other = structsvm.load(tmp_path / "m.model")
+    assert repr(other) == repr(parser) and other.result_ is None and other.temperature_ == 1.0
+    assert other.grammar_ == parser.grammar_ and other.predict(SENTENCES) == parser.predict(SENTENCES)
+    assert np.array_equal(other.fit(TRAIN[:60]).coef_, parser.fit(TRAIN[:60]).coef_) and other.result_ is not None
 
 
 def test_damaged_models(tmp_path):
@@ -794,7 +822,8 @@ def test_command_line(tmp_path):
     ranked = run("predict", model, "-", "-k", 2, input=tags).splitlines()
     assert ranked[0].startswith("# 1 ") and parse_tree(ranked[1]).label == "TOP"
     assert "NP -> 'DT' 'NN'" in run("inspect", model, "--label", "NP")
-    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "-q")
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "--pcfg", "-q")
+    assert structsvm.load(model).get_params() == GrammarParser(random_state=0).get_params()
     assert json.loads(run("evaluate", model, tmp_path / "test.mrg", "--json"))["f1"] > 0.5
 
 
@@ -808,18 +837,11 @@ def test_command_line_errors(tmp_path):
     run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
     assert "no sentences" in run("predict", model, "-", input="\n", code=1)
     assert "is not one of the nonterminals" in run("inspect", model, "--label", "XX", code=1)
-    said = run(
-        "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
-    )
-    assert "has no meaning with --solver pcfg" in said
     model.unlink()
-    for smoothing, solver, message in (
-        ("inf", "pcfg", "--smoothing must be a number in [0, inf). Got inf"),
-        ("nan", "pcfg", "--smoothing must be a number in [0, inf). Got nan"),
-        ("1", "larank", "--smoothing is only for solver='pcfg'"),
-    ):
-        options = ("--model", model, "--solver", solver, "--smoothing", smoothing)
-        assert message in run("train", "grammar", tmp_path / "train.mrg", *options, code=2)
+    for smoothing in ("inf", "nan"):
+        options = ("--model", model, "--pcfg", "--smoothing", smoothing)
+        said = run("train", "grammar", tmp_path / "train.mrg", *options, code=2)
+        assert f"--smoothing must be a number in [0, inf). Got {smoothing}" in said
     assert not model.exists()
 
 
@@ -910,7 +932,7 @@ def test_pictures(tmp_path):
         said = run(command, model, *arguments, "--plot", picture)
         assert f"picture: {picture}" in said and picture.stat().st_size > 0
         picture.unlink()
-    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--solver", "pcfg")
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--pcfg")
     assert "has no training history" in run("inspect", model, "--plot", picture, code=1)
 
 
@@ -957,7 +979,7 @@ BANK_TREES = list(map(parse_tree, BANK))
 def test_the_likeliest_of_several_start_symbols():
     trees = ["(S (NP (NN ice)) (VP (VBZ is)))"] * 100 + ["(FRAG (NP (NN ice)) (VP (VBZ is)))"]
     for order in (1, -1):
-        parser = GrammarParser(solver="pcfg", decode="brackets").fit(trees[::order])
+        parser = GrammarParser.from_counts(trees[::order], decode="brackets")
         assert parser.predict([["NN", "VBZ"]])[0].label == "S"
         (found,) = parser.predict_kbest([["NN", "VBZ"]], 3, probabilities=True)
         assert found[0][0].label == "S" and found[0][1] > 0.95

@@ -92,8 +92,8 @@ def test_trees_that_no_tree_agrees_with(known):
         parser.fit([*bad[:5], bad[0], bad[6]])
     with pytest.raises(ValueError, match=r"tree 0: it is known in part .* and score needs whole trees"):
         parser.score(bad[5:])
-    with pytest.raises(ValueError, match=r"tree 5: it is known in part .* and solver='pcfg' needs whole trees"):
-        GrammarParser(solver="pcfg").fit(bad)
+    with pytest.raises(ValueError, match=r"tree 5: it is known in part .* and from_counts needs whole trees"):
+        GrammarParser.from_counts(bad)
     with pytest.raises(ValueError, match="no tree is known with its root"):
         GrammarParser().fit([parse_tree("(... (NN a) (VB b))")])
     with pytest.raises(ValueError, match="tree 1: the word 'a' has no tag of its own"):
@@ -127,5 +127,5 @@ def test_partial_on_the_command_line(tmp_path, known):
     assert "it is known in part" in run(tmp_path, *train, status=1)[1]
     out, _ = run(tmp_path, *train, "--partial")
     assert "completed in" in out
-    assert "solver pcfg needs whole trees" in run(tmp_path, *train[:5], "--solver", "pcfg", "--partial", status=1)[1]
+    assert "training with --pcfg needs whole trees" in run(tmp_path, *train[:5], "--pcfg", status=1)[1]
     assert "and evaluate needs whole trees" in run(tmp_path, "evaluate", "m", "trees", status=1)[1]

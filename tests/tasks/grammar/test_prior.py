@@ -15,7 +15,7 @@ TREES = make_treebank(120, max_length=12, random_state=0)
 
 def origin(parser, trees=TREES):
     """The weights w0 of a parser, by another estimator."""
-    generative = GrammarParser(solver="pcfg", smoothing=SMOOTHING, h=0).fit(trees)
+    generative = GrammarParser.from_counts(trees, smoothing=SMOOTHING, h=0)
     assert generative.grammar_[0][0] == parser.grammar_[0][0]
     weights = np.zeros(len(parser.coef_))
     weights[: len(generative.coef_)] = SCALE * generative.coef_

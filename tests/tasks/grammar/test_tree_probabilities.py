@@ -42,7 +42,7 @@ def margin():
 
 @pytest.mark.parametrize("which", ["log_linear", "margin", "pcfg"])
 def test_probabilities_of_all_trees_sum_to_one(which, request):
-    parser = GrammarParser(solver="pcfg").fit(TRAIN) if which == "pcfg" else request.getfixturevalue(which)
+    parser = GrammarParser.from_counts(TRAIN) if which == "pcfg" else request.getfixturevalue(which)
     for x in [tree.tokens() for tree in TRAIN[:8]]:
         (found,) = parser.predict_kbest([x], 100_000, probabilities=True)
         assert sum(p for _, p in found) == pytest.approx(1.0, abs=1e-9)

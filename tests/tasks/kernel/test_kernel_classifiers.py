@@ -70,7 +70,6 @@ def test_checks_of_scikit_learn(estimator, check):
         {},
         {"schedule": "decode-once", "n_reprocess": 10},
         {"schedule": "adaptive"},
-        {"schedule": "working-set", "max_iter": 1},
         {"schedule": "adaptive", "selection": "gain"},
         {"schedule": (1.94, 36.7), "selection": "gain"},
         {"kernel": "poly", "gamma": 0.1, "degree": 2, "coef0": 1.0},
