@@ -125,7 +125,7 @@ class AmbiguousModel(TaskModel):
         self.columns = {"n_features_in_": n_features}
 
     @property
-    def loss(self) -> str:  # type: ignore[override]
+    def loss(self) -> str:
         return self.oracle.bag_loss
 
     @property

@@ -81,7 +81,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self) -> Any:
+    def n_input_features(self) -> int:
         """Columns of X."""
         return self.machine.n_features
 

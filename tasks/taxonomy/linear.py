@@ -304,7 +304,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self) -> Any:
+    def n_input_features(self) -> int:
         """Columns of X."""
         return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
 

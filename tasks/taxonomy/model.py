@@ -91,6 +91,11 @@ class TaxonomyModel(TaskModel):
         self.aim_at(loss)
         self.vectorizer = None
 
+    @property
+    @abstractmethod
+    def n_input_features(self) -> int:
+        """Columns of X."""
+
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""
         part = self.taxonomy.restricted(self.labels)
