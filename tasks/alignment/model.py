@@ -66,7 +66,7 @@ RECORD = LETTERS | {
 }
 
 
-class AlignmentModel(TaskModel):
+class AlignmentModel(TaskModel[AlignedPairs]):
     """Letters, oracle and weights.
 
     Attributes
@@ -219,7 +219,7 @@ class AlignmentModel(TaskModel):
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[AlignedPairs]) -> None:
         """Align columns that are not assessed once, before training, as the costs that it starts from align them best.
 
         The problem that is solved, and certified, is the convex one with these alignments. An alignment with
@@ -232,7 +232,7 @@ class AlignmentModel(TaskModel):
         elif not job.continues:
             self.guide = None if references.is_whole else self._first_guide(references)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[AlignedPairs]) -> None:
         """Warn of gaps that are rewarded in local mode."""
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(

@@ -86,7 +86,7 @@ class BagCalibration(LabelCalibration):
         return model.loss not in ("log", "max")
 
 
-class AmbiguousModel(TaskModel):
+class AmbiguousModel(TaskModel[BaggedRows]):
     """Labels and a weight per feature and label, those of an intercept last.
 
     Attributes

@@ -73,7 +73,7 @@ class Scenes(Examples):
     labels: list[Any]
 
 
-class ConceptModel(TaskModel):
+class ConceptModel(TaskModel[Scenes]):
     """Tables and layers, and what their rows stand for.
 
     Parameters

@@ -72,7 +72,7 @@ UPOS, XPOS = COLUMNS.index("upos"), COLUMNS.index("xpos")
 ARC_BITS, ROW_BITS = (5, 10, 22), (1, 6, 18)
 
 
-class DependencyModel(TaskModel):
+class DependencyModel(TaskModel[ParsedSentences]):
     """Labels, oracle and weights of a parser.
 
     Attributes
@@ -143,7 +143,7 @@ class DependencyModel(TaskModel):
     def bind(self, examples: ParsedSentences, solver: Any) -> tuple[Any, Any]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job) -> Any:
+    def warm_run(self, job: Job[ParsedSentences]) -> Any:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
         solver = job.solver
         if job.passes is not None or self.pair_templates is None:
@@ -157,7 +157,7 @@ class DependencyModel(TaskModel):
         job.notes.start(run)
         return run
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[ParsedSentences]) -> None:
         """Train the second stage, but not by a batch of a stream."""
         run, halves = job.run, job.notes
         if self.state is None:

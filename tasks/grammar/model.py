@@ -144,7 +144,7 @@ class TreeSearch(Search):
         yield held_out
 
 
-class GrammarModel(TaskModel):
+class GrammarModel(TaskModel[Trees]):
     """Terminals, oracle and weights of a parser; relative frequencies have no result.
 
     Attributes

@@ -84,7 +84,7 @@ MOST_NODES = 100_000
 MANY_FRACTIONAL = 0.25
 
 
-class GraphModel(TaskModel):
+class GraphModel(TaskModel[LabeledGraphs]):
     """Features, labels, oracle and weights.
 
     Attributes
@@ -150,7 +150,7 @@ class GraphModel(TaskModel):
     def bind(self, examples: LabeledGraphs, solver: Any) -> tuple[Any, Any]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job) -> Any:
+    def warm_run(self, job: Job[LabeledGraphs]) -> Any:
         """Let completions begin with what the parts of graphs between known nodes teach.
 
         Training stays close to that: completions that begin anywhere find little but themselves.
@@ -177,7 +177,7 @@ class GraphModel(TaskModel):
         plans = self.oracle.plan(known.graphs, "junction")
         return GraphProblem(self.oracle, known.graphs, known.labels, known.allowed, plans, rescaling=None)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[LabeledGraphs]) -> None:
         """Say where the relaxation leaves many nodes without a whole label."""
         run = job.run
         if job.before is None and run.status != "interrupted" and run.problem.inference == "relaxed":

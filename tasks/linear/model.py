@@ -31,7 +31,7 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class LinearModel(TaskModel):
+class LinearModel(TaskModel[LabeledRows]):
     """Scores ``<w_y, x> + b_y`` of labels; of two labels, the second one's against 0.
 
     Attributes
@@ -69,7 +69,7 @@ class LinearModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[LabeledRows]) -> None:
         """Leave out examples of weight 0; the first data settle the units of dense columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.

@@ -89,7 +89,7 @@ class SetCalibration(StructureCalibration):
         return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
 
 
-class MultilabelModel(TaskModel):
+class MultilabelModel(TaskModel[LabelSets]):
     """Labels, pairs of them that interact, and weights.
 
     Attributes

@@ -46,7 +46,7 @@ class MeaningBags(Examples):
     bags: list[Any]
 
 
-class BagModel(TaskModel):
+class BagModel(TaskModel[MeaningBags]):
     """Base of the models.
 
     Attributes

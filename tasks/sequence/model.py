@@ -114,7 +114,7 @@ LONG = 256
 NONE = Phrases([], [], [], SHORTEST)
 
 
-class SequenceModel(TaskModel):
+class SequenceModel(TaskModel[LabeledSequences]):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
