@@ -261,7 +261,7 @@ class TaskModel(ABC, Generic[E]):
         """Set the other chosen parameters."""
         return
 
-    def first_loss(self, examples: E) -> Any:
+    def first_loss(self, examples: E) -> str:
         """The loss of a first training if none is chosen."""
         return self.loss
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parameters import checked_k, did_you_mean
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class Explanation:
 
     @classmethod
     def of_weights(
-        cls, winner: Any, runner_up: Any, difference: Any, weights: Any, name: Callable[[int], tuple[str, str]]
+        cls, winner: Any, runner_up: Any, difference: Floats, weights: Floats, name: Callable[[int], tuple[str, str]]
     ) -> Explanation:
         """From the difference of their joint features; `name` says of each weight what feature and label it is of."""
         values = np.asarray(difference, dtype=np.float64) * weights
