@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ from structsvm.tasks.concepts.worlds import (
     read_labels,
     scenes_of,
 )
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats
 
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
@@ -118,7 +123,7 @@ class ConceptModel(TaskModel[Scenes]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[Any, Worlds]:
+    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[list[list[str]], Worlds]:
         """Sentences and worlds, checked."""
         sentences, worlds = read_inputs(X, lowercase=self.settings.lowercase, allow_empty=allow_empty)
         return sentences, Worlds(worlds)
@@ -129,12 +134,12 @@ class ConceptModel(TaskModel[Scenes]):
         labels = read_labels(y, sentences)
         return Scenes(sentences, worlds, labels, weight=checked_sample_weight(weight, len(sentences)))
 
-    def adapted(self, solver: Any, examples: Scenes) -> Any:
+    def adapted(self, solver: Solver, examples: Scenes) -> Solver:
         if solver.max_iter is None:
             solver.set_params(max_iter=min(max(-(-STEPS // len(examples)), LEAST_PASSES), MOST_PASSES))
         return super().adapted(solver, examples)
 
-    def bind(self, examples: Scenes, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: Scenes, solver: Solver) -> tuple[Any, Any]:
         """The problem of scenes, with whatever words, names and labels are new in it."""
         sentences, worlds, y = examples.sentences, examples.worlds, examples.labels
         if not self.layers:
@@ -180,14 +185,14 @@ class ConceptModel(TaskModel[Scenes]):
         model.layers = dict(self.layers)
         return model
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
     def state_for(self, problem: Any) -> Any:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
-    def state_of(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> Any:
         arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 
@@ -197,7 +202,7 @@ class ConceptModel(TaskModel[Scenes]):
         """The label of each word of each sentence, and when it was given."""
         sentences, worlds = self.read(X)
 
-        def part(a: int, b: int) -> Any:
+        def part(a: int, b: int) -> list[list[int]]:
             scenes = scenes_of(self, sentences[a:b], worlds.take(slice(a, b)))
             network = Network(self.layers, self.settings.dimension, strategy=self.settings.strategy)
             return [found.tolist() for found in network.find(scenes)]
@@ -248,7 +253,7 @@ def first_layers(settings: Any, n_relations: int, seed: int) -> dict[str, NDArra
     m = 1 + n_relations
     rng = np.random.default_rng([seed, 0])
 
-    def layer(*shape: int, inputs: int) -> Any:
+    def layer(*shape: int, inputs: int) -> Floats:
         found = np.zeros((*shape, rounded(settings.hidden)), dtype=np.float32)
         found[..., : settings.hidden] = rng.normal(size=(*shape, settings.hidden)) / np.sqrt(inputs)
         return found

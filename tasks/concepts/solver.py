@@ -70,7 +70,7 @@ class ConceptTraining(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return ConceptProblem.formulation
 
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+    def start(self, problem: ConceptProblem, *, sample_weight: Any = None, base: Any = None) -> Run:
         """Return a fresh `NetworkRun`; `base` has the random generator and counters of a training to resume."""
         weight = np.ones(problem.n_samples) if sample_weight is None else sample_weight
         state = ConceptState(
