@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.ranges import take_ranges
 from structsvm.tasks.common.examples import Examples
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, eq=False)

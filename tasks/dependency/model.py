@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,6 +35,8 @@ from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, 
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -110,7 +112,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     def __init__(
         self,
-        labels: Any,
+        labels: Sequence[Hashable],
         oracle: Any,
         *,
         subtypes: bool,
@@ -118,7 +120,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         n_crossing: int = 0,
         coarse: bool = False,
         own: OwnColumns | None = None,
-        weights: Any = None,
+        weights: Floats | None = None,
         pairs: Pairs | None = None,
     ) -> None:
         super().__init__()
@@ -140,7 +142,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: ParsedSentences, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: ParsedSentences, solver: Solver) -> tuple[Any, Any]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
     def warm_run(self, job: Job[ParsedSentences]) -> Any:
@@ -180,7 +182,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         right = np.concatenate([[0], np.cumsum((found == examples.outputs).all(axis=1))])
         return Held("LAS", np.diff(right[examples.offsets]), np.diff(examples.offsets))
 
-    def search_of_loss(self, examples: ParsedSentences, solver: Any) -> Any:
+    def search_of_loss(self, examples: ParsedSentences, solver: Solver) -> LeastSearch:
         self.oracle.check_outputs(examples.offsets, examples.outputs)  # whose errors name a sentence among all
         return LeastSearch(self, examples.subsample(self.most_examples), solver)
 
@@ -216,16 +218,16 @@ class DependencyModel(TaskModel[ParsedSentences]):
         check_lengths(offsets, self.max_length)
         return codes, offsets
 
-    def with_tags(self, codes: Any, offsets: Any) -> tuple[Any, Any]:
+    def with_tags(self, codes: Integers, offsets: Integers) -> tuple[Any, Any]:
         """The codes of words with the tags that it goes by: with UPOS in place of XPOS, where that is too fine."""
         if self.coarse:
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets
 
-    def parse(self, codes: Any, offsets: Any, *, n_jobs: int = 1) -> Any:
+    def parse(self, codes: Integers, offsets: Integers, *, n_jobs: int = 1) -> Integers:
         """Heads and label ids of all words, int32 (n_words, 2)."""
 
-        def work(a: int, b: int) -> Any:
+        def work(a: int, b: int) -> Integers:
             words, places = codes[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a]
             if self.pairs is not None:
                 found = candidates_of(self.oracle, self.weights, words, places, self.pairs.unit)
@@ -241,7 +243,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         outputs = self.parse(codes, offsets, n_jobs=n_jobs)
         return [self.arcs(outputs[a:b]) for a, b in pairwise(offsets.tolist())]
 
-    def arcs(self, output: Any) -> Any:
+    def arcs(self, output: Integers) -> list[tuple[int, str]]:
         """An oracle's output as a list of (head, label)."""
         return [(h, self.labels[label]) for h, label in output.tolist()]
 
@@ -264,7 +266,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
                 found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
             yield [(self.arcs(output), score) for output, score in found]
 
-    def ranked(self, codes: Any, k: int | None) -> list[Any]:
+    def ranked(self, codes: Integers, k: int | None) -> list[tuple[Integers, float]]:
         """The k best trees (None: all) of a sentence with their scores; of two stages, of those arcs rank best."""
         if self.pairs is None:
             return list(self.oracle.kbest(codes, self.weights, k))
@@ -332,7 +334,7 @@ class LeastSearch(Search):
 # ---- what parameters ask for --------------------------------------------------------------------
 
 
-def check_lengths(offsets: Any, max_length: int) -> None:
+def check_lengths(offsets: Integers, max_length: int) -> None:
     """Raise ValueError for a sentence of more words than `max_length`."""
     lengths = np.diff(offsets)
     if lengths.max(initial=0) > max_length:
@@ -346,7 +348,7 @@ def check_sentences(X: Any) -> None:
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
 
 
-def known_arcs_of(X: Any, y: Any) -> list[Any]:
+def known_arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     """`arcs_of` trees to compare with: ValueError for a word without a head, or what is no tree."""
     found = arcs_of(X, y)
     for i, tree in enumerate(found):
@@ -359,7 +361,7 @@ def known_arcs_of(X: Any, y: Any) -> list[Any]:
     return found
 
 
-def arcs_of(X: Any, y: Any) -> list[Any]:
+def arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
     given = X if y is None else y
@@ -395,7 +397,7 @@ def _arc(i: int, pair: Any) -> tuple[int, str]:
     return int(head), "_" if label is None else label
 
 
-def outputs_of(arcs: Any, offsets: Any, labels: Any, subtypes: bool) -> Any:
+def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtypes: bool) -> Any:
     """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
     number = {label: k for k, label in enumerate(labels)} | {"_": -1}
     lengths = np.diff(offsets).tolist()
@@ -498,7 +500,7 @@ def prepare(
     return model, ParsedSentences(*model.with_tags(codes, offsets), outputs, weight=weight)
 
 
-def _root_label(outputs: Any, n_labels: int) -> int | None:
+def _root_label(outputs: Integers, n_labels: int) -> int | None:
     """The label of all arcs from the root, and of no others; None if there is none."""
     known = outputs[(outputs >= 0).all(axis=1)]
     of_root = np.unique(known[known[:, 0] == 0, 1])
