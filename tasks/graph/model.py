@@ -48,7 +48,12 @@ from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_ha
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
+    from structsvm.oracles._graph import GraphDecoder
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.graph.inputs import Form
 
 # Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
@@ -119,18 +124,18 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     def __init__(
         self,
-        encoder: Any,
-        units: Any,
-        edge_units: Any,
+        encoder: FeatureEncoder,
+        units: Units,
+        edge_units: EdgeUnits,
         labels: Any,
-        oracle: Any,
+        oracle: GraphOracle,
         *,
         grids: bool = False,
         contrast: float | None = None,
         neighbours: int = 4,
         is_named: bool = False,
         label: str = LABEL,
-        weights: Any = None,
+        weights: Floats | None = None,
     ) -> None:
         super().__init__()
         self.encoder, self.units, self.edge_units = encoder, units, edge_units
@@ -147,7 +152,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: LabeledGraphs, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledGraphs, solver: Solver) -> tuple[Any, Any]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
     def warm_run(self, job: Job[LabeledGraphs]) -> Any:
@@ -198,7 +203,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
+    def search_of_loss(self, examples: LabeledGraphs, solver: Solver) -> Search:
         n, most = len(examples), 0.0
         if n:
             most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
@@ -241,13 +246,13 @@ class GraphModel(TaskModel[LabeledGraphs]):
         found, is_one = as_list(X)
         return collect(found, self.neighbours, self.label), is_one
 
-    def predict_ids(self, graphs: Any, allowed: Any = None) -> NDArray[np.int32]:
+    def predict_ids(self, graphs: Graphs, allowed: Any = None) -> NDArray[np.int32]:
         """Label ids of all nodes, of those that are allowed, a boolean array (n_nodes, n_labels)."""
         found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
         return found
 
     @property
-    def decoding(self) -> Any:
+    def decoding(self) -> GraphOracle:
         """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
         return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
 
@@ -271,7 +276,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         ]
         return labelled[0] if is_one else labelled
 
-    def predict_many(self, graphs: Any, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
+    def predict_many(self, graphs: Graphs, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
         if n_jobs == 1 or len(graphs) < 2 * n_jobs:
             return self.predict_ids(graphs, allowed)
@@ -313,7 +318,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
                 )
             log_sum = float(decoder.marginals(weights)[0][0]) if probabilities else 0.0
 
-            def best(may: Any, decoder: Any = decoder) -> tuple[float, Any]:
+            def best(may: NDArray[np.bool_], decoder: GraphDecoder = decoder) -> tuple[float, Any]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
@@ -358,7 +363,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         found = shaped(self.costs_of(graphs, self.predict_ids(graphs)), graphs, inputs.forms)
         return found[0] if is_one else found
 
-    def costs_of(self, graphs: Any, label_ids: Any) -> NDArray[np.float64]:
+    def costs_of(self, graphs: Graphs, label_ids: Integers) -> NDArray[np.float64]:
         """Of each label of each node, all others as they are: its score less that of the present one."""
         scores = self.oracle.decoder(graphs).scores(self.weights)
         tables = self.oracle.split(self.weights)[1]
@@ -373,12 +378,12 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     # ---- views ----------------------------------------------------------------------------------
 
-    def node_weights(self) -> Any:
+    def node_weights(self) -> tuple[Floats, Floats]:
         """Weights of features as given, and of the intercept: arrays (n_features, K) and (K,)."""
         own = self.units.undone(self.oracle.split(self.weights)[0])
         return own[:-1], own[-1]
 
-    def edge_weights(self) -> Any:
+    def edge_weights(self) -> tuple[Floats, Floats]:
         """Tables of edge features as given (of grids: of directions and contrast), and that of any edge."""
         return self.edge_units.undone(self.oracle.split(self.weights)[1])
 
@@ -450,7 +455,9 @@ def prepare(
     return model, replace(examples, weight=checked_sample_weight(weight, len(examples)))
 
 
-def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
+def _prepared(
+    params: Any, X: Any, y: Any, before: GraphModel | None, classes: Any
+) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
     found, is_one = as_list(X)
     label = y if isinstance(y, str) else LABEL if before is None else before.label
     inputs = collect(found, params.neighbours, label)
@@ -571,7 +578,7 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
     return distances(rows, global_edges(graphs))
 
 
-def shaped(table: Any, graphs: Any, forms: Any) -> list[Any]:
+def shaped(table: Floats, graphs: Graphs, forms: list[Form]) -> list[Any]:
     """Rows of nodes by graph, those of grids in their shape."""
     parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
     return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
