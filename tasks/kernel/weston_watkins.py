@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from structsvm.solvers.kernel.weston_watkins import METHODS, WestonWatkins, West
 from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
 
 
 @declared
@@ -79,5 +82,5 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
         return model, examples
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self.model_.intercept
