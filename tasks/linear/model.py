@@ -21,6 +21,9 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -59,7 +62,7 @@ class LinearModel(TaskModel[LabeledRows]):
         self.labels = labels
 
     @property
-    def n_features(self) -> Any:
+    def n_features(self) -> int:
         return self.coef.shape[1]
 
     def weight_table(self) -> WeightTable:
@@ -80,7 +83,7 @@ class LinearModel(TaskModel[LabeledRows]):
             alike = not deviations_bring_labels_together(X, label_ids)
             self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
 
-    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
         """The problem of rows in units."""
         X = examples.rows
         if self.units is not None:
@@ -95,12 +98,12 @@ class LinearModel(TaskModel[LabeledRows]):
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
 
-    def set_weights(self, w: Any) -> None:
+    def set_weights(self, w: Floats) -> None:
         """Set weights (n_machines, n_features + 1) of columns in units, the last one the intercepts."""
         w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_of(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> Any:
         return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:
@@ -111,7 +114,7 @@ class LinearModel(TaskModel[LabeledRows]):
         scores = self.decision_function(X)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
         X = problem.rows.data[chosen]
         if self.units is not None:
             X = self.units.left(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Standardize
 from structsvm.tasks.linear.model import LinearModel
+
+if TYPE_CHECKING:
+    pass
 
 
 @declared
@@ -97,7 +100,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: Any, before: LinearModel | None) -> tuple[LinearModel, Any]:
         return (LinearModel(labels), X) if before is None else (before, X.astype(before.coef.dtype, copy=False))
 
     # ---- views ----------------------------------------------------------------------------------
