@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,11 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm.features.dense import DenseRows
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.selection.search import Search
 
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
@@ -135,7 +140,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)
 
-    def bind(self, examples: LabelSets, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabelSets, solver: Solver) -> tuple[Any, Any]:
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: LabelSets) -> Held:
@@ -156,7 +161,7 @@ class MultilabelModel(TaskModel[LabelSets]):
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
 
-    def search_of_loss(self, examples: LabelSets, solver: Any) -> Any:
+    def search_of_loss(self, examples: LabelSets, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
@@ -184,7 +189,7 @@ class MultilabelModel(TaskModel[LabelSets]):
 
     # ---- prediction -------------------------------------------------------------------------------
 
-    def unknown(self, rows: Any) -> Any:
+    def unknown(self, rows: DenseRows) -> Any:
         """A problem of rows of which no label is known."""
         return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8), rescaling=None)
 
