@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from structsvm.oracles._ambiguous import decision_scores
 from structsvm.tasks.semantics._ospas import Words
 from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
+
+if TYPE_CHECKING:
+    pass
 
 
 class SemanticProblem(BoundProblem):
@@ -120,7 +123,7 @@ class SemanticProblem(BoundProblem):
         rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
-    def _role_bag(self, instances: Any, symbol: Any, n_words: Any) -> Any:
+    def _role_bag(self, instances: Any, symbol: Any, n_words: int) -> Any:
         """The roles of a symbol that `n_words` words mean."""
         counts: Counter[Any] = Counter()
         for roles in instances:
