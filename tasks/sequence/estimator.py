@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, count, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
+
+if TYPE_CHECKING:
+    from structsvm.tasks.sequence.examples import LabeledSequences
 
 
 @declared
@@ -216,8 +219,15 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
-    ) -> tuple[Any, Any]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: SequenceModel | None,
+        *,
+        lengths: Any = None,
+        classes: Any = None,
+    ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------

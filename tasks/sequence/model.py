@@ -7,9 +7,9 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain, count, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -70,8 +70,13 @@ from structsvm.tasks.sequence.segments import (
     usual_length,
 )
 
+if TYPE_CHECKING:
+    from structsvm.oracles.chain import LabelChain
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
 
-def how_inferred(oracle: Any) -> str:
+
+def how_inferred(oracle: LabelChain) -> str:
     """The inference of an oracle, as a parameter."""
     return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
 
@@ -144,11 +149,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def __init__(
         self,
-        encoder: Any,
+        encoder: FeatureEncoder,
         labels: Any,
-        oracle: Any,
+        oracle: LabelChain,
         *,
-        weights: Any = None,
+        weights: Floats | None = None,
         units: Any = None,
         segments: Segments | None = None,
     ) -> None:
@@ -173,7 +178,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """The log loss where labels are known in part."""
         return "log" if examples.has_unknown and "log" in self.possible_losses(examples) else self.loss
 
-    def possible_losses(self, examples: LabeledSequences) -> Any:
+    def possible_losses(self, examples: LabeledSequences) -> tuple[str, ...]:
         """The losses that may be added: no log loss if it takes much memory."""
         tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
@@ -190,14 +195,14 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self._checked(examples)  # whose errors name sequences of the whole
         return super().search(examples, solver)
 
-    def losses_to_compare(self, examples: LabeledSequences) -> Any:
+    def losses_to_compare(self, examples: LabeledSequences) -> tuple[str, ...]:
         losses = self.possible_losses(examples)
         return () if len(losses) < 2 or examples.has_unknown else losses
 
     def adopt_loss(self, other: Any) -> None:
         self.oracle = other.oracle
 
-    def search_of_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
+    def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
@@ -205,7 +210,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
         return PartSearch(model, examples, solver)
 
-    def bind(self, examples: LabeledSequences, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[Any, Any]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""
         weight = examples.weight
         problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
@@ -215,7 +220,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             weight = np.repeat(weight, np.diff(problem.groups))
         return problem, weight
 
-    def _checked(self, examples: LabeledSequences) -> Any:
+    def _checked(self, examples: LabeledSequences) -> LabelChain:
         """The oracle that trains; ValueError if the constraints do not allow what is known of the labels."""
         if self.params.get("broken") == "predict":
             return self.oracle.without_masks()
@@ -226,7 +231,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         # From left to right, completions might find no way through the masks.
         return self.oracle.without_masks() if self.is_greedy else self.oracle
 
-    def _check_known(self, tokens: Any, known: Any) -> None:
+    def _check_known(self, tokens: Tokens, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
         place = self.oracle.contradicted_at(tokens.offsets, known)
         if place is not None:
@@ -238,7 +243,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 f"is known up to token {t} ({names}). Correct the data, or broken='predict' constrains predictions only"
             )
 
-    def _check_constraints(self, tokens: Any, labels: Any) -> None:
+    def _check_constraints(self, tokens: Tokens, labels: Any) -> None:
         """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
         place = self.oracle.broken_at(tokens.offsets, labels)
         if place is not None:
@@ -349,7 +354,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
             chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
-    def as_tags(self, y: Any, predicted: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
+    def as_tags(
+        self, y: Any, predicted: list[list[tuple[int, int, str]]], X: Any, lengths: Any
+    ) -> tuple[list[list[str]], list[list[str]]]:
         """True and predicted segments in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
         tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in (given(y, n), (predicted, "spans"))]
@@ -395,11 +402,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
             warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
-    def in_units(self, tokens: Any) -> Any:
+    def in_units(self, tokens: Tokens) -> Tokens:
         """Encoded tokens as the oracle takes them."""
         return tokens if self.units is None else self.units.applied(tokens)
 
-    def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
+    def predict_tokens(self, tokens: Tokens, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
         if allowed is not None:
@@ -467,7 +474,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Whether labels are decided from left to right, not by the best score of the whole."""
         return isinstance(self.oracle, GreedyOracle)
 
-    def split(self, label_ids: Any, offsets: Any) -> list[Any]:
+    def split(self, label_ids: Integers, offsets: Integers) -> list[Any]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
             return [spans_of(tags) for tags in self.named(label_ids, offsets)]
@@ -490,29 +497,29 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     # ---- views of the weights -------------------------------------------------------------------
 
-    def rows(self, first: Any, count: Any) -> Any:
+    def rows(self, first: int, count: int) -> Any:
         """Weight rows without padding: array (count, n_labels)."""
         table = self.weights.reshape(-1, self.oracle.stride)
         return table[first : first + count, : self.oracle.n_labels]
 
-    def emission(self) -> Any:
+    def emission(self) -> Floats:
         """Weights of labels by feature as it came, array (n_features, n_labels)."""
         weights = self.rows(0, self.oracle.n_token_features)
         return weights if self.units is None else self.units.undone(weights)[:-1]
 
-    def intercept(self) -> Any:
+    def intercept(self) -> Floats:
         """What each label has without any feature, array (n_labels,): 0 but for rows of numbers."""
         if self.units is None:
             return np.zeros(self.oracle.n_labels, dtype=np.float32)
         return self.units.undone(self.rows(0, self.oracle.n_token_features))[-1]
 
-    def transition(self) -> Any:
+    def transition(self) -> Floats:
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
         if self.oracle.order == 0:
             return np.zeros((self.oracle.n_labels,) * 2, dtype=np.float32)
         return self.rows(self.oracle.n_token_features, self.oracle.n_labels)
 
-    def bigram(self) -> Any:
+    def bigram(self) -> Floats:
         """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
         K = self.oracle.n_labels
         if self.segments is not None:
@@ -546,7 +553,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         winner, runner_up = ([self.labels[c] for c in path] for path in paths)
         return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
 
-    def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
+    def _named_row(self, row: int, after: int, names: list[str]) -> tuple[str, str]:
         """What a row of weights is of: a feature, and the history that it goes with."""
         K = self.oracle.n_labels
         if row < after:
@@ -600,7 +607,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return model
 
 
-def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
+def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | None) -> LabelChain:
     """The oracle of a file."""
     arrays, is_greedy = stored.arrays(), stored.inference == "greedy"
     if segments is not None:
@@ -614,7 +621,14 @@ def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None, weight: Any = None
+    params: Any,
+    X: Any,
+    y: Any,
+    before: SequenceModel | None = None,
+    *,
+    lengths: Any = None,
+    classes: Any = None,
+    weight: Any = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -656,7 +670,7 @@ def prepare(
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def examples_of(tokens: Any, label_ids: Any, sets: Any, weight: Any) -> LabeledSequences:
+def examples_of(tokens: Tokens, label_ids: Any, sets: Any, weight: Any) -> LabeledSequences:
     """Encoded sequences with the weight of each, which is checked."""
     return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
 
@@ -685,7 +699,7 @@ def prepare_shards(
     return model, examples_of(shards.tokens, shards.label_ids, np.zeros((0, len(model.labels)), dtype=bool), weight)
 
 
-def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
+def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
     """The units of columns of numbers; None for named features."""
     if encoder.kind != "numeric":
         return None
@@ -695,7 +709,7 @@ def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
     return units
 
 
-def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
+def _of_weight(tokens: Tokens, label_ids: Integers, weight: Any) -> tuple[Tokens, Integers]:
     """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
     weight = None if weight is None else np.asarray(weight, dtype=object)  # which is checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
