@@ -7,7 +7,7 @@ labels and that of its set.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
+
+if TYPE_CHECKING:
+    pass
 
 SETS = (set, frozenset, dict)
 
