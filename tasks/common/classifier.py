@@ -21,7 +21,7 @@ from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_l
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
@@ -100,7 +100,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: TaskModel | None, *, classes: Any = None
+        self, X: Any, y: Any, sample_weight: Any, before: TaskModel | None, *, classes: ArrayLike | None = None
     ) -> tuple[Any, Any]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
@@ -111,7 +111,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         examples = self._examples(X, label_ids, checked_sample_weight(sample_weight, len(label_ids)))
         return model, weighted_by_class(examples, self.class_weight, labels.tolist())
 
-    def _examples(self, X: Any, label_ids: Integers, weight: Any) -> LabeledRows:
+    def _examples(self, X: Any, label_ids: Integers, weight: Weights | None) -> LabeledRows:
         """The rows that the model is trained on."""
         return LabeledRows(X, label_ids, weight=weight)
 

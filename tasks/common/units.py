@@ -185,7 +185,7 @@ def units_of(stored: Stored | None, n_columns: int) -> Units | None:
     return None if stored is None else Units(**stored.arrays(n_columns=n_columns))
 
 
-def moments(values: Any) -> tuple[Any, Any]:
+def moments(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
     mean, variance = column_moments(values)
     size = np.sqrt(variance)

@@ -18,6 +18,7 @@ from structsvm.tasks.concepts.alignment import aligned
 
 if TYPE_CHECKING:
     from structsvm.datasets._concept_world import Universe
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.tasks.concepts.model import ConceptModel
 
 # The entry of a word that refers to no concept.
@@ -210,7 +211,9 @@ def check_texts(values: Any, name: str, i: int) -> None:
         raise TypeError(f"sentence {i}: relation {name!r:.40} of its world must be between texts, got {wrong!r:.80}")
 
 
-def scenes_of(model: Any, sentences: Any, worlds: Worlds, y: Any = None, weight: Any = None) -> Scenes:
+def scenes_of(
+    model: ConceptModel, sentences: Any, worlds: Worlds, y: Any = None, weight: Weights | None = None
+) -> Scenes:
     """Sentences as rows of a model's tables; ValueError for a label that is not in its world.
 
     The labels of bags are put into the order of `aligned`, where sentences count by their weights.

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
@@ -397,7 +398,7 @@ def _arc(i: int, pair: Any) -> tuple[int, str]:
     return int(head), "_" if label is None else label
 
 
-def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtypes: bool) -> Any:
+def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtypes: bool) -> NDArray[np.int32]:
     """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
     number = {label: k for k, label in enumerate(labels)} | {"_": -1}
     lengths = np.diff(offsets).tolist()
@@ -431,7 +432,13 @@ def without_subtype(label: str) -> str:
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, weight: Any = None
+    params: Any,
+    X: Any,
+    y: Any,
+    before: DependencyModel | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    weight: Any = None,
 ) -> tuple[DependencyModel, ParsedSentences]:
     """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from structsvm.oracles.dependency._dependency import ArcsProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, Weights
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -173,7 +173,7 @@ class Halves(NamedTuple):
             run.state.set_state(state | scaled(cuts, linear / (2.0 * quadratic)), adapt=True)
 
 
-def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Any) -> Any:
+def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Weights | None) -> Any:
     """A run of so many passes, without a certificate."""
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0

@@ -19,7 +19,7 @@ from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 if TYPE_CHECKING:
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.common.arrays import Integers, Weights
 
 
 @declared
@@ -119,7 +119,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     # ---- pools ----------------------------------------------------------------------------------
 
-    def query(self, X: Any = None, n_queries: int = 1, *, classes: Any = None) -> Integers:
+    def query(self, X: Any = None, n_queries: int = 1, *, classes: ArrayLike | None = None) -> Integers:
         """Choose rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
@@ -235,7 +235,7 @@ class Pool:
             candidates = np.delete(candidates, place)
         return np.array(chosen, dtype=np.int64)
 
-    def teach(self, rows: Any, labels: Any, weight: Any) -> None:
+    def teach(self, rows: Any, labels: Any, weight: Weights) -> None:
         run = self.run
         for i, label, factor in zip(rows + self.first, labels, weight):
             run.problem.y[i], run.C[i] = label, self.C * factor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, Kernel
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection.search import Held
-
-if TYPE_CHECKING:
-    pass
 
 
 class KernelModel(KernelMachine, MachineModel):

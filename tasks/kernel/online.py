@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,6 @@ from structsvm.callbacks import with_callbacks
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.kernel.classifier import KernelClassifier
 from structsvm.tasks.kernel.model import BinaryKernelModel
-
-if TYPE_CHECKING:
-    pass
 
 
 class OnlineKernelClassifier(KernelClassifier):

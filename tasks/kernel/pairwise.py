@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from structsvm.parameters import POSITIVE, Options, declared, parameter
 from structsvm.solvers.kernel.pairwise import Pairwise, PairwiseParameters
 from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
-
-if TYPE_CHECKING:
-    pass
 
 
 @declared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,6 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Standardize
 from structsvm.tasks.linear.model import LinearModel
-
-if TYPE_CHECKING:
-    pass
 
 
 @declared

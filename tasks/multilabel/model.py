@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -252,7 +252,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         return model
 
 
-def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str, Any]:
+def read_sets(y: Any, labels: Any = None, classes: ArrayLike | None = None) -> tuple[Any, str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 
     Parameters

@@ -28,7 +28,7 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, und
 if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -169,7 +169,7 @@ class GroupModel(TaskModel):
         """A matrix as rows in units, with an intercept if there is one."""
         return rows_in(self.units, X, self.has_intercept)
 
-    def set_units(self, X: Any, weight: Any = None) -> None:
+    def set_units(self, X: Any, weight: Weights | None = None) -> None:
         """Standardise dense columns."""
         self.units = Units.of_matrix(X, self.has_intercept, weight)
 
@@ -264,7 +264,7 @@ class RankerModel(GroupModel):
 
 
 def prepare(
-    params: Any, X: Any, grades: Any, bounds: Any, before: RankerModel | None = None, weight: Any = None
+    params: Any, X: Any, grades: Any, bounds: NDArray[np.int64], before: RankerModel | None = None, weight: Any = None
 ) -> tuple[RankerModel, Queries]:
     """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
 
@@ -350,7 +350,7 @@ class SampleModel(GroupModel):
     def intercept(self) -> float:
         return super().intercept - self.threshold
 
-    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
         rows, y = examples.rows, examples.label_ids
         if examples.weight is not None:
             copies = np.repeat(np.arange(len(y)), examples.weight.astype(np.int64))

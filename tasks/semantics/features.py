@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.sparse import SparseRows
-
-if TYPE_CHECKING:
-    pass
 
 MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence

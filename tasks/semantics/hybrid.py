@@ -146,7 +146,7 @@ class HybridModel(BagModel, method="hybrid"):
         self.hybrid.loss_name = self.params["loss"]
         return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
 
-    def adapted(self, solver: Any, examples: MeaningBags) -> Any:
+    def adapted(self, solver: Any, examples: MeaningBags) -> Solver:
         """Derivations are hidden: a solver of the dual completes them."""
         return solver if solver.completes else LatentSVM(solver)
 

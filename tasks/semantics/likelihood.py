@@ -23,7 +23,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
@@ -387,12 +387,21 @@ class BagLikelihood(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return HybridProblem.formulation
 
-    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+    def step(
+        self,
+        problem: HybridProblem,
+        of_pass: Any,
+        learner: Learner,
+        weight: float,
+        doubt: float,
+    ) -> float:
         """Learn from one sentence, as `HybridProblem.of_pass` returns it; returns log p(bag), or -inf of none."""
         encoded, known, free = of_pass
         return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
 
-    def start(self, problem: HybridProblem, *, sample_weight: Any = None, base: Floats | None = None) -> Run:
+    def start(
+        self, problem: HybridProblem, *, sample_weight: ArrayLike | None = None, base: Floats | None = None
+    ) -> Run:
         """Return a fresh `BagLikelihoodRun` from the weights `base`, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
@@ -408,7 +417,14 @@ class BagPerceptron(BagLikelihood):
     best of all. Nothing is doubted.
     """
 
-    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+    def step(
+        self,
+        problem: HybridProblem,
+        of_pass: Any,
+        learner: Learner,
+        weight: float,
+        doubt: float,
+    ) -> float:
         encoded, known, free = of_pass
         best = [problem.hybrid.best_features(encoded, forest, learner.weights) for forest in (known, free)]
         if best[0] is None or best[1] is None:

@@ -126,7 +126,7 @@ class Tagger:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, rows: Any, offsets: Any) -> list[Any]:
+    def scores(self, rows: Any, offsets: NDArray[np.int64]) -> list[Any]:
         """Return per sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]

@@ -152,7 +152,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+    ) -> Self:
         """Train on labelled sequences.
 
         Parameters
@@ -192,7 +194,13 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
 
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current weights.
 
@@ -206,7 +214,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
-    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> Self:
         """Fit `temperature_` to labelled sequences that the model was not trained on, by their likelihood.
 
         Returns
@@ -225,7 +233,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         sample_weight: ArrayLike | None,
         before: SequenceModel | None,
         *,
-        lengths: Any = None,
+        lengths: ArrayLike | None = None,
         classes: Any = None,
     ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)

@@ -6,6 +6,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 COLLECTIONS = (set, list, dict)
 
 
-def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[Any, Any, Any]:
+def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
     A token whose label is not known has n_labels + k instead, where row k of `sets`, a boolean array
@@ -65,7 +66,7 @@ def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[Any, Any, 
     return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
 
 
-def _distinct(flat: Any, labels: Any, offsets: Any) -> tuple[Any, list[Any], dict[int, Any]]:
+def _distinct(flat: Any, labels: Any, offsets: NDArray[np.int64]) -> tuple[Any, list[Any], dict[int, Any]]:
     """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
     the objects in place of labels that are not known.
     """
@@ -106,7 +107,9 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _encoded_sets(flat: list[str], found: dict[int, Any], id_of: dict[Any, int], offsets: Any) -> tuple[Any, Any]:
+def _encoded_sets(
+    flat: list[Any], found: dict[int, Any], id_of: dict[Any, int], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(label_ids, sets)`` of labels of which `found` are known in part; see `encode_known`."""
     sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}

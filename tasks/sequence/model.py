@@ -12,6 +12,7 @@ from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
@@ -73,7 +74,7 @@ from structsvm.tasks.sequence.segments import (
 if TYPE_CHECKING:
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 
 def how_inferred(oracle: LabelChain) -> str:
@@ -266,7 +267,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def can_sum(self) -> bool:
         return not self.is_greedy
 
-    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
         check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
@@ -278,7 +279,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
-    def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
+    def marginals(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
 
         `allowed` is that of `predict`.
@@ -299,7 +300,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return found
 
     def predict_kbest(
-        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
+        self, X: Any, k: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, probabilities: bool = False
     ) -> list[Any]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
@@ -328,7 +329,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             place += 1
         return found
 
-    def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
+    def predict_spans(self, X: Any, *, lengths: ArrayLike | None = None, probabilities: bool = False) -> list[Any]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if self.segments is None:
             raise ValueError("predict_spans needs a model with segments=True")
@@ -394,7 +395,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: Any, lengths: Any = None) -> Any:
+    def encode(self, X: Any, lengths: ArrayLike | None = None) -> Any:
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
@@ -413,7 +414,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
         return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
 
-    def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
 
         `allowed` is a list, per sequence None or a boolean array (length, n_labels).
@@ -433,7 +434,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             # A part counts its sequences from its own first: say it again with the user's indices.
             return self._predict_part(X, allowed)
 
-    def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
+    def _predict_part(self, X: Any, allowed: Any, lengths: ArrayLike | None = None) -> Any:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
@@ -626,8 +627,8 @@ def prepare(
     y: Any,
     before: SequenceModel | None = None,
     *,
-    lengths: Any = None,
-    classes: Any = None,
+    lengths: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     weight: Any = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
@@ -670,7 +671,7 @@ def prepare(
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def examples_of(tokens: Tokens, label_ids: Any, sets: Any, weight: Any) -> LabeledSequences:
+def examples_of(tokens: Tokens, label_ids: NDArray[np.int32], sets: Any, weight: Weights | None) -> LabeledSequences:
     """Encoded sequences with the weight of each, which is checked."""
     return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
 
@@ -709,7 +710,7 @@ def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
     return units
 
 
-def _of_weight(tokens: Tokens, label_ids: Integers, weight: Any) -> tuple[Tokens, Integers]:
+def _of_weight(tokens: Tokens, label_ids: Integers, weight: Weights | None) -> tuple[Tokens, Integers]:
     """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
     weight = None if weight is None else np.asarray(weight, dtype=object)  # which is checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():

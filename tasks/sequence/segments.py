@@ -13,6 +13,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -79,7 +80,7 @@ class Segments:
         _check_label(label, self.form, "what is known")
         return self.in_tags(label)
 
-    def tags(self, y: Any, lengths: Any, broken: str) -> list[list[str]]:
+    def tags(self, y: Any, lengths: NDArray[np.int64], broken: str) -> list[list[str]]:
         """y as lists of tags, where labels are not known as `encode_known` has it."""
         if self.form == "spans":
             return [labels_of(spans, int(n), i) for i, (spans, n) in enumerate(zip(y, lengths, strict=True))]
@@ -103,7 +104,7 @@ def in_bio(tag: str) -> str:
     return tag if kind is None else label_of({"S": "B", "E": "I"}.get(head, head), kind)
 
 
-def given(y: Any, lengths: Any) -> tuple[Any, str]:
+def given(y: Any, lengths: NDArray[np.int64]) -> tuple[Any, str]:
     """``(y, form)``: y as lists, and their form; ValueError for labels that are of none."""
     if isinstance(y, Columns):
         y = y.column(0)

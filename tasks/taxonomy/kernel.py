@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import Kernel
@@ -52,7 +53,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         X: Any,
         y: Any,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         before: KernelTaxonomyModel | None = None,
         weight: Any = None,
     ) -> tuple[KernelTaxonomyModel, KernelRows]:

@@ -7,9 +7,10 @@ labels and that of its set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
@@ -17,13 +18,10 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
 
-if TYPE_CHECKING:
-    pass
-
 SETS = (set, frozenset, dict)
 
 
-def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, list[Any]]:
+def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple[Any, Any, list[Any]]:
     """Return ``(labels, ids, sets)``: the labels, sorted; of each document the id; the ids of the labels of each set.
 
     A set is an array, or a dict from ids to weights. The labels are `classes`, or the leaves that y names, alone or in

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -29,7 +30,7 @@ from structsvm.tasks.taxonomy.shards import DocumentShards
 if TYPE_CHECKING:
     from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.training import Job
 
 # LaRank over standardised columns: the dual gains little after four passes, and predictions still do.
@@ -104,7 +105,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     @classmethod
     def prepare(
-        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
+        cls, params: Any, X: Any, y: Any, *, classes: ArrayLike | None = None, before: Any = None, weight: Any = None
     ) -> tuple[Any, Documents]:
         """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -147,7 +148,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         return model, Documents(model.rows.encode(documents), label_ids, len(labels), sets, weight=weight)
 
     @classmethod
-    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Any) -> tuple[Any, Documents]:
+    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Weights | None) -> tuple[Any, Documents]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))
         if sets or labels != shards.labels:

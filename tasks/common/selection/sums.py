@@ -15,15 +15,12 @@ the sum 0.6 % ahead to 2.5 % behind.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.search import LOWEST, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
-
-if TYPE_CHECKING:
-    pass
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
