@@ -259,7 +259,7 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
     return found
 
 
-def patient(solver: Solver) -> Solver:
+def patient(solver: Any) -> Any:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if solver.is_likelihood:

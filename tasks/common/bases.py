@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import ArrayLike
-
 if TYPE_CHECKING:
 
     class BaseEstimator:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     class ClassifierMixin:
         """Declaration of scikit-learn's class for type checkers."""
 
-        def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             """The accuracy."""
             raise NotImplementedError
 

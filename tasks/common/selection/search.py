@@ -321,7 +321,7 @@ def joined(parts: list[Held]) -> Held:
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
 
 
-def path_solver(solver: Solver, seed: int) -> Solver:
+def path_solver(solver: Any, seed: int) -> Solver:
     """The solver for the path: without its own stopping rule, and without a file."""
     if solver.maximises_dual and solver.rescaling is not None:
         return LaRank(rescaling=solver.rescaling, penalty=solver.penalty, random_state=seed)
