@@ -33,6 +33,7 @@ from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Weights
     from structsvm.tasks.common.selection.search import Search
@@ -212,7 +213,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: AlignedPairs, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: AlignedPairs, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to pairs, whose columns that are not assessed the guide has aligned."""
         references = examples.references
         if self.guide is not None:

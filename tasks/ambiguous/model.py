@@ -29,6 +29,8 @@ from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ambiguous import AmbiguousProblem
@@ -155,7 +157,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
         intercepts = self.table[len(known.features) :].sum(axis=0)
         return Explanation.of_row(x, known, intercepts, known.labels)
 
-    def bind(self, examples: BaggedRows, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: BaggedRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(examples.rows, examples.bags, **solver.formulation()), examples.weight
 
     def class_scores(self, X: DenseRows | SparseRows) -> Any:

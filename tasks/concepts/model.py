@@ -29,6 +29,8 @@ from structsvm.tasks.concepts.worlds import (
 )
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats
@@ -139,7 +141,7 @@ class ConceptModel(TaskModel[Scenes]):
             solver.set_params(max_iter=min(max(-(-STEPS // len(examples)), LEAST_PASSES), MOST_PASSES))
         return super().adapted(solver, examples)
 
-    def bind(self, examples: Scenes, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: Scenes, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of scenes, with whatever words, names and labels are new in it."""
         sentences, worlds, y = examples.sentences, examples.worlds, examples.labels
         if not self.layers:

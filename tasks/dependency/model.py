@@ -36,6 +36,8 @@ from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, 
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.training import Job
@@ -143,7 +145,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: ParsedSentences, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: ParsedSentences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
     def warm_run(self, job: Job[ParsedSentences]) -> Any:

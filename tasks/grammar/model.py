@@ -49,6 +49,8 @@ from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers
@@ -201,7 +203,7 @@ class GrammarModel(TaskModel[Trees]):
         weights[: len(frequencies)] = SCALE * frequencies
         return weights
 
-    def bind(self, examples: Trees, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: Trees, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
     def adapted(self, solver: Solver, examples: Trees) -> Solver:

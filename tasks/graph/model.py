@@ -48,6 +48,8 @@ from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_ha
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.oracles._graph import GraphDecoder
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers
@@ -152,7 +154,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: LabeledGraphs, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledGraphs, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
     def warm_run(self, job: Job[LabeledGraphs]) -> Any:

@@ -21,6 +21,8 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, Integers
@@ -83,7 +85,7 @@ class LinearModel(TaskModel[LabeledRows]):
             alike = not deviations_bring_labels_together(X, label_ids)
             self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
 
-    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of rows in units."""
         X = examples.rows
         if self.units is not None:

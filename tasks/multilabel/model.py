@@ -32,6 +32,8 @@ from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.features.dense import DenseRows
     from structsvm.solvers import Solver
     from structsvm.tasks.common.selection.search import Search
@@ -140,7 +142,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)
 
-    def bind(self, examples: LabelSets, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabelSets, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: LabelSets) -> Held:

@@ -26,6 +26,7 @@ from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun
 from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
@@ -227,7 +228,7 @@ class RankerModel(GroupModel):
     estimator = "Ranker"
     record = record_of(RANKER_LOSSES)
 
-    def bind(self, examples: Queries, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: Queries, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: Queries) -> Held:
@@ -350,7 +351,7 @@ class SampleModel(GroupModel):
     def intercept(self) -> float:
         return super().intercept - self.threshold
 
-    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         rows, y = examples.rows, examples.label_ids
         if examples.weight is not None:
             copies = np.repeat(np.arange(len(y)), examples.weight.astype(np.int64))

@@ -26,6 +26,8 @@ from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats
@@ -198,7 +200,7 @@ class SemanticModel(BagModel, method="ospas"):
         model.nested = set(self.nested)
         return model
 
-    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of sentences and bags, also with new words and symbols."""
         return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 

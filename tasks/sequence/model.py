@@ -72,6 +72,7 @@ from structsvm.tasks.sequence.segments import (
 )
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
@@ -211,7 +212,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
         return PartSearch(model, examples, solver)
 
-    def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""
         weight = examples.weight
         problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
