@@ -22,6 +22,7 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.solver import make_solver
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.
@@ -193,7 +194,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         X, y, decoys = listed(as_list(X, "pairs"), y, decoys)
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_solver(self, DEFAULT_C)
 
     def _prepare(

@@ -220,7 +220,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             references = self.oracle.completed(references, self.guide)
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         # What the guide of another training has aligned is aligned anew.
         if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
@@ -228,7 +228,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
-    def prior(self, examples: AlignedPairs) -> Any:
+    def prior(self, examples: AlignedPairs) -> Floats | None:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 

@@ -162,7 +162,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         params = self.get_params(deep=False)
         if self.loss != "auto":
             return solver_of(params, self.loss)

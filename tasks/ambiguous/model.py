@@ -30,12 +30,11 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ambiguous import AmbiguousProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
@@ -160,7 +159,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def bind(self, examples: BaggedRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(examples.rows, examples.bags, **solver.formulation()), examples.weight
 
-    def class_scores(self, X: DenseRows | SparseRows) -> Any:
+    def class_scores(self, X: DenseRows | SparseRows) -> Floats:
         return self.oracle.scores(X, self.weights)
 
     def examples_of(self, problem: AmbiguousProblem, chosen: Integers) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_l
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
 
@@ -56,7 +57,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
     def _start(self, X: Any, labels: Sequence[Hashable], before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
 
-    def _make_solver(self, before: TaskModel | None = None) -> Any:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver with those of its parameters that the classifier has; its own C where that is to be chosen."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
         given = {name: getattr(self, name) for name in sorted(names)}

@@ -72,7 +72,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """Raise ValueError for the first parameter that violates its constraint."""
         validate(self, self._constraints)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Any:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver that the parameters name; `before` is the model to resume, or None."""
         return make_solver(self)
 

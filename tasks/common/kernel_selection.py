@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from structsvm.kernel.problem import KernelProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.training import Job
 
 # The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
@@ -135,7 +135,7 @@ class MachineModel(TaskModel):
     def bind(self, examples: KernelRows, solver: Solver) -> tuple[Any, Any]:
         return self.machine.problem(examples.rows, examples.label_ids), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         X, label_ids = problem.examples, problem.y
         problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt

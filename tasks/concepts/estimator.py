@@ -33,6 +33,7 @@ from structsvm.tasks.concepts.solver import ConceptTraining
 from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.concepts.model import Scenes
 
 
@@ -175,7 +176,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
                 f"among them. Got {names!r:.80} instead."
             )
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
         return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
 

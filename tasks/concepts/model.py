@@ -30,10 +30,9 @@ from structsvm.tasks.concepts.worlds import (
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, State, Weights
 
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
@@ -178,10 +177,10 @@ class ConceptModel(TaskModel[Scenes]):
         found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         model = copy.copy(self)
         model.words, model.names, model.labels = dict(self.words), dict(self.names), list(self.labels)
         model.layers = dict(self.layers)
@@ -190,11 +189,11 @@ class ConceptModel(TaskModel[Scenes]):
     def set_weights_from(self, run: Run) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
-    def state_for(self, problem: Any) -> Any:
+    def state_for(self, problem: Any) -> State | None:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
-    def state_of(self, run: Run, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> State | None:
         arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 

@@ -15,6 +15,7 @@ from structsvm.tasks.dependency.parameters import DependencyParserParameters, ma
 from structsvm.tasks.dependency.words import words_of
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.dependency.examples import ParsedSentences
 
@@ -169,7 +170,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
             model.set_features(self.features)
         return model
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_dependency_solver(self)
 
     def _prepare(

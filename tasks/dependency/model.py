@@ -37,9 +37,9 @@ from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -148,7 +148,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
     def bind(self, examples: ParsedSentences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job[ParsedSentences]) -> Any:
+    def warm_run(self, job: Job[ParsedSentences]) -> Run | None:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
         solver = job.solver
         if job.passes is not None or self.pair_templates is None:

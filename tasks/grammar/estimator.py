@@ -20,6 +20,7 @@ from structsvm.tasks.grammar.parameters import PCFG, GrammarParserParameters, ma
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.structures.rules import Rule
     from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.grammar.model import Trees
@@ -221,7 +222,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             model.set_features(self.features)
         return model
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_grammar_solver(self)
 
     def _prepare(

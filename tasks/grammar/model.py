@@ -50,10 +50,9 @@ from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothi
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 FRAGMENTS = "fragments"
 AUTO = "auto"
@@ -193,7 +192,7 @@ class GrammarModel(TaskModel[Trees]):
         weights[: len(self.weights)] = self.weights
         return GrammarModel(self.terminals, oracle, self.v, weights=weights)
 
-    def prior(self, examples: Trees) -> Any:
+    def prior(self, examples: Trees) -> Floats | None:
         if self.weights.any():
             return self.weights
         if self.params.get("prior") != PCFG:

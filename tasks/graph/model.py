@@ -49,10 +49,10 @@ from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.oracles._graph import GraphDecoder
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.graph.inputs import Form
@@ -157,7 +157,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
     def bind(self, examples: LabeledGraphs, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job[LabeledGraphs]) -> Any:
+    def warm_run(self, job: Job[LabeledGraphs]) -> Run | None:
         """Let completions begin with what the parts of graphs between known nodes teach.
 
         Training stays close to that: completions that begin anywhere find little but themselves.

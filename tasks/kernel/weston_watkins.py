@@ -13,6 +13,7 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats
 
 
@@ -66,7 +67,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     _solver_class = WestonWatkins
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return super()._make_solver().set_params(method=self.solver)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any]:

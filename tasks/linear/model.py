@@ -22,10 +22,9 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_pla
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -92,7 +91,7 @@ class LinearModel(TaskModel[LabeledRows]):
             X = rows_in(self.units, X, has_intercept=False).values
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
     def set_weights_from(self, run: Any) -> None:
@@ -105,14 +104,14 @@ class LinearModel(TaskModel[LabeledRows]):
         w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_of(self, run: Run, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> State | None:
         return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:
         """Scores: array (n_samples, n_machines)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         scores = self.decision_function(X)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 

@@ -22,6 +22,7 @@ from structsvm.tasks.linear.model import RECORD, LinearModel
 if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Weights
 
 STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),
@@ -57,7 +58,7 @@ class TrackingModel(LinearModel):
             examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
         return super().bind(examples, solver)
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""
         X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
         if sample_weight is not None:
@@ -157,7 +158,7 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
     def _start(self, X: Any, labels: Any, before: TrackingModel | None) -> tuple[TrackingModel, Any]:
         return TrackingModel(labels) if before is None else before, X
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         solver = super()._make_solver()
         return solver if before is None else solver.set_params(fit_intercept=before.has_intercept)
 

@@ -33,9 +33,9 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.features.dense import DenseRows
     from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Weights
     from structsvm.tasks.common.selection.search import Search
 
 INTERACTIONS = ("auto", "none", "tree", "full")

@@ -105,7 +105,7 @@ class MultivariateClassifier(Training, Classifier):
     _is_binary = True
     probability = False
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_solver(self)
 
     def _start(self, X: Any, labels: Any, before: SampleModel | None) -> tuple[SampleModel, Any]:

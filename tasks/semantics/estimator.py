@@ -20,6 +20,7 @@ from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.semantics.bags import MeaningBags
 
 
@@ -181,7 +182,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         self._hybrid("calibrate")
         return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
     def _prepare(

@@ -27,10 +27,9 @@ from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
-    from structsvm.tasks.common.arrays import Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.assembly import Assembly
 
@@ -117,7 +116,7 @@ class Tagger:
         self.number = {label: k for k, label in enumerate(labels)}
         self.weights = np.zeros((0, len(labels))) if weights is None else weights
 
-    def copy(self) -> Any:
+    def copy(self) -> Tagger:
         """A copy whose attributes and labels may grow."""
         return Tagger(self.labels, self.encoder.index, self.weights)
 
@@ -193,7 +192,7 @@ class SemanticModel(BagModel, method="ospas"):
                 known.update({role: self.roles.number[role] for roles in found for role in roles.values()})
                 self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         model = copy.copy(self)
         model.symbols, model.roles = self.symbols.copy(), self.roles.copy()
         model.relation_roles = defaultdict(dict, {symbol: dict(known) for symbol, known in self.relation_roles.items()})
@@ -204,7 +203,7 @@ class SemanticModel(BagModel, method="ospas"):
         """The problem of sentences and bags, also with new words and symbols."""
         return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.tagger_arrays
 
     def set_weights_from(self, run: Run) -> None:

@@ -32,6 +32,7 @@ from structsvm.tasks.semantics.problem import SemanticProblem
 
 if TYPE_CHECKING:
     from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Weights
 
 
 class OspasRun(WeightRun):
@@ -139,7 +140,7 @@ class Ospas(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return SemanticProblem.formulation
 
-    def start(self, problem: SemanticProblem, *, sample_weight: Any = None, base: Any = None) -> Run:
+    def start(self, problem: SemanticProblem, *, sample_weight: Weights | None = None, base: Any = None) -> Run:
         """Return a fresh `OspasRun`; `base` is what `OspasState.to_arrays` returned of the taggers to resume."""
         C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
         seed = seed_from(self.random_state) if base is None else 0

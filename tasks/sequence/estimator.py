@@ -24,6 +24,7 @@ from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.sequence.examples import LabeledSequences
 
 
@@ -223,7 +224,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(

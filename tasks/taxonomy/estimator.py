@@ -37,6 +37,7 @@ from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
 
 if TYPE_CHECKING:
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.kernel_machine import KernelMachine
 
@@ -225,7 +226,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)

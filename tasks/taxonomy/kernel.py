@@ -14,7 +14,7 @@ import copy
 from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,7 +73,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
             model.machine.check_kernel(params, X)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         other = super().copy()
         other.machine = copy.copy(self.machine)
         return other

@@ -235,7 +235,7 @@ class TaxonomyModel(TaskModel):
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
         return self._of_labels(self.scores(X, n_jobs=n_jobs))
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         return self._of_labels(self._scores(X, 1))
 
     def _scores(self, documents: Any, n_jobs: int) -> Floats:
