@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 PYTHON = {".py", ".pyx", ".pxd", ".pyi"}
 C = {".c", ".h"}
-UNMENDED = re.compile(r"tasks/(common/|\w+/model\.py)|structsvm/_problem\.")
 
 FAULT = re.compile(r"(that|those|of|what|which)\b", re.IGNORECASE)
 ERROR = re.compile(r"\w*(Error|Exception|Warning)|warn")
@@ -92,7 +91,7 @@ def sources(places: Iterable[Path]) -> Iterator[Path]:
     """Source files among files and, recursively, in folders."""
     for place in places:
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.suffix in PYTHON | C and not UNMENDED.search(path.as_posix()):
+            if path.suffix in PYTHON | C:
                 yield path
 
 

@@ -40,7 +40,7 @@ MOST_EXACT = 10     # items up to which inference is exact
 cdef double ROUNDING = 1e-12    # least gain of a swap, relative to the sum of all scores
 
 ctypedef struct Other:
-    double score        # of coming after it
+    double score        # for coming after this item
     int32_t item
 
 
@@ -85,21 +85,21 @@ cdef class OrderingProblem(Problem):
     cdef double* s                              # A_ij of pairs i < j
     cdef double* A                              # (n, n)
     cdef double* before                         # (n, n): probabilities, or c
-    cdef double* amount                         # of pairs: sum_pairs
-    cdef double* coefficient                    # of items
-    cdef double* pair_sum                       # of pair features
+    cdef double* amount                         # (n_pairs,): what `sum_pairs` adds up
+    cdef double* coefficient                    # (n_items,)
+    cdef double* pair_sum                       # (n_pair_features,)
     cdef double* vector                         # (n_features,)
     cdef double* packed                         # values and columns of a cut
     cdef uint8_t* halves                        # 2 z of pairs
     cdef uint8_t* true_halves
     cdef int32_t* order
     cdef int32_t* block
-    # of dynamic programming, by set
+    # tables of dynamic programming, by set
     cdef double* gain                           # (2^n, n): sum over j in the set of A_ji
     cdef double* prefix                         # best or log-sum of the orders of the set
     cdef double* suffix                         # log-sum of the orders of the others, after it
     cdef uint8_t* last
-    # of the relaxation
+    # scratch of the relaxation
     cdef Other* others                          # (n, n)
     cdef double* potential                      # (3, n + 1): of items and of places, and slacks
     cdef int32_t* match                         # (2, n + 1): the item of a place, and the place before it on a path
@@ -440,7 +440,7 @@ cdef class OrderingProblem(Problem):
         """Swap two neighbouring blocks, the best two at each border, until no swap gains."""
         cdef Py_ssize_t middle, start, end, best_start, best_end
         cdef double total, best, least = 0.0
-        cdef double* sums = self.coefficient        # of the right block's items less those of one of the left
+        cdef double* sums = self.coefficient        # by item of the left block: the right one's gains
         cdef bint gained = True
         for start in range(n_pairs(n)):
             least += ROUNDING * fabs(self.s[start])
@@ -491,11 +491,11 @@ cdef class OrderingProblem(Problem):
             self.amount[k] = 0.5 * (self.true_halves[k] - <double>self.halves[k])
             wrong += fabs(self.amount[k])
             margin += 2.0 * self.amount[k] * self.s[k]
-        if wrong == 0.0:        # as of a single item
+        if wrong == 0.0:        # a single item, say
             return 0
         cut_terms(self.rescaling, self.penalty, 1.0 if self.zero_one else wrong / n_pairs(n), cut)
         violation[0] = cut.b - cut.scale * margin
-        if augmented and violation[0] < 0.0:    # of "zero_one": the true order itself is the maximiser
+        if augmented and violation[0] < 0.0:    # "zero_one": the true order itself is the maximiser
             cut.b = violation[0] = 0.0
             return 0
         cut.n_words = 3 * self.gather(i)

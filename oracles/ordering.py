@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.features.dense import check_squares
+from structsvm.features.ranges import take_ranges
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ordering import MOST_EXACT, OrderingProblem
 from structsvm.parameters import checked_k
@@ -62,6 +63,11 @@ class ItemSets:
         bounds, pair_bounds = self.bounds[start : stop + 1], self.pair_bounds
         pairs = self.pairs[pair_bounds[start] : pair_bounds[stop]]
         return ItemSets(self.rows[int(bounds[0]) : int(bounds[-1])], bounds - bounds[0], pairs)
+
+    def take(self, chosen: Any) -> ItemSets:
+        """The sets of an array of indices."""
+        bounds, rows = take_ranges(self.bounds, chosen)
+        return ItemSets(self.rows.take(rows), bounds, self.pairs[take_ranges(self.pair_bounds, chosen)[1]])
 
     @property
     def pair_bounds(self) -> NDArray[np.int64]:

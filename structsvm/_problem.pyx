@@ -436,13 +436,13 @@ cdef class Problem(BoundProblem):
         return words
 
     def differ(self, targets):
-        """Which of these targets are others than the problem's own: bool array (n_samples,)."""
+        """Return whether each target differs from the problem's own: bool array (n_samples,)."""
         (bounds, words), (new_bounds, new_words) = self.targets, targets
         sizes = np.diff(bounds)
         found = sizes != np.diff(new_bounds)
         same = np.flatnonzero(~found & (sizes > 0))
         if len(same):
-            # Of the words in their order, those of examples of the same size in both.
+            # Words, in order, of the examples that have the same size in both.
             kept, new_kept = (np.repeat(~found, np.diff(ends)) for ends in (bounds, new_bounds))
             starts = np.concatenate([[0], np.cumsum(sizes[same])[:-1]])
             found[same] = np.logical_or.reduceat(words[kept] != new_words[new_kept], starts)

@@ -244,7 +244,7 @@ def counters(n: int) -> Table:
 # The tables of states by their kinds: each stands beside the solver whose runs write the state.
 STATES: dict[str, Table] = {}
 KIND: Table = {"kind": Array("u1", ("bytes of kind",))}
-# What `Run` adds; the last arrays are those of `LatentSVM` and of bags.
+# Entries that `Run` adds to each state; the optional ones come from `LatentSVM` and from bags.
 RUN: Table = {
     "run": Array("f8", (4,), finite=False),
     "formulation": Array("u1", ("bytes of formulation",)),

@@ -26,7 +26,7 @@ from structsvm.tasks.registry import names_of
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs(Examples):
+class InputsAndOutputs(Examples):
     """Inputs and outputs as the oracle takes them."""
 
     X: Any
@@ -46,7 +46,7 @@ class StructuredModel(TaskModel):
     oracle: Any
     oracle_name: str
 
-    def bind(self, examples: Pairs, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: InputsAndOutputs, solver: Any) -> tuple[Any, Any]:
         problem = self.oracle.bind(examples.X, examples.y, **solver.formulation())
         return problem, checked_sample_weight(examples.weight, problem.n_samples)
 
@@ -160,7 +160,7 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
                 "train afresh, or set the oracle back"
             )
         model.oracle = self.oracle
-        return model, Pairs(by_place(X), by_place(y), weight=sample_weight)
+        return model, InputsAndOutputs(by_place(X), by_place(y), weight=sample_weight)
 
     @property
     def coef_(self) -> Any:

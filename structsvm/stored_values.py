@@ -354,7 +354,7 @@ class Names(Field):
 
 @dataclass(frozen=True)
 class Value(Field):
-    """What two functions make of a value: JSON, and the value again.
+    """A value that one function converts to JSON and another one back.
 
     `read` raises TypeError, KeyError or ValueError for what `write` cannot have returned.
     """
@@ -371,7 +371,7 @@ class Value(Field):
 
 @dataclass(frozen=True)
 class Part(Field):
-    """What two functions make of an object: a header and arrays of its own, and the object again."""
+    """An object that one function converts to a header and arrays of its own, and another one back."""
 
     read: Callable[[Any, Arrays], Any]
     write: Callable[[Any], tuple[Any, dict[str, NDArray[Any]]]]

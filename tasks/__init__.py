@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.linear.sgdqn import SGDQNClassifier as SGDQNClassifier
     from structsvm.tasks.linear.tracking import TrackingClassifier as TrackingClassifier
     from structsvm.tasks.multilabel.estimator import MultilabelClassifier as MultilabelClassifier
+    from structsvm.tasks.ordering.estimator import ItemOrderer as ItemOrderer
     from structsvm.tasks.ranking.multivariate import MultivariateClassifier as MultivariateClassifier
     from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser

@@ -48,6 +48,7 @@ ESTIMATORS = (
     Entry("AmbiguousClassifier", "ambiguous.estimator", "ambiguous", "semantics", has_commands=False),
     Entry("Ranker", "ranking.ranker", "ranking", "ranking"),
     Entry("MultivariateClassifier", "ranking.multivariate", "multivariate", "ranking", has_commands=False),
+    Entry("ItemOrderer", "ordering.estimator", "ordering", "ordering", has_commands=False),
     Entry("LaRankClassifier", "kernel.larank", "multiclass", "multiclass"),
     Entry("PairwiseClassifier", "kernel.pairwise", "multiclass", "multiclass"),
     Entry("CrammerSingerClassifier", "kernel.crammer_singer", "multiclass", "multiclass"),

@@ -57,7 +57,7 @@ typedef struct {
     double *triangle;       /* block + 2 diagonals of block + ALIGN_MARGIN cells */
 } align_task;
 
-/* Of align_sums.h and align_striped.h. */
+/* Defined in align_sums.h and align_striped.h. */
 struct align_sum;
 struct align_sums;
 struct striped_task;

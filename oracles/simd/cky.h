@@ -148,7 +148,7 @@ typedef struct {
     double *v, *c, *sum;            /* scratch: of nodes, chains, categories */
 } cky_chart;
 
-struct cky_sums; /* of cky_sums.h */
+struct cky_sums; /* defined in cky_sums.h */
 
 typedef struct {
     int (*inside)(cky_chart *h);

@@ -15,7 +15,7 @@ from structsvm.cli.training import Training, defaults, option_of, optional, refu
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
-from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
 from structsvm.tasks.alignment.selection import AUTO
 from structsvm.tasks.common.solver import make_solver
@@ -171,7 +171,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         (sets is not None, "window", "where decoys are learnt from"),
         (sets is not None and settings.loss != "q", "loss", "where decoys are learnt from"),
     )
-    solver = make_solver(settings, DEFAULT_C)
+    solver = make_solver(settings, ALIGNMENT_C)
     file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
     sets = None if sets is None else file.decoys
     if model is None:

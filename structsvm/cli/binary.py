@@ -89,23 +89,23 @@ def demo(seed: int) -> Any:
 
 
 @training(
-    role_of_C="Of lasvm: weight of the slacks; auto: chosen on held-out examples.",
+    role_of_C="lasvm: weight of the slacks; auto: chosen on held-out examples.",
     solvers=(),
     plot="Save the objectives over time as a picture.",
 )
 @choice("--machine", *MACHINES)
 @kernel_options("rbf")
-@optional("--alpha", float, "Of sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
-@flag("--balanced", "Of lasvm and sgdqn: give both classes the same weight.")
-@optional("--n-reprocess", float, "Of lasvm: Reprocess steps after each Process.  [default: 1]")
-@optional("--selection", out.NameChoice(["random", "gradient", "active", "autoactive"]), "Of lasvm.")
-@optional("--max-visits", click.IntRange(1), "Of lasvm: examples that a pass visits at most.")
-@optional("--loss", out.NameChoice(LOSSES), "Of sgdqn.  [default: squared_hinge]")
-@optional("--method", out.NameChoice(["sgdqn", "svmsgd2", "sgdqn-2009"]), "Of sgdqn.  [default: sgdqn]")
-@flag("--average", "Of sgdqn: average the weights over the last pass.")
-@optional("--t0", float, "Of sgdqn; chosen on a tenth of the examples by default.")
-@optional("--tol", float, "Of lasvm: stop at this relative duality gap.")
-@optional("--cache-size", float, "Of lasvm and huller: memory for kernel rows in MB.  [default: 200]")
+@optional("--alpha", float, "sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
+@flag("--balanced", "lasvm, sgdqn: give both classes the same weight.")
+@optional("--n-reprocess", float, "lasvm: Reprocess steps after each Process.  [default: 1]")
+@optional("--selection", out.NameChoice(["random", "gradient", "active", "autoactive"]), "lasvm: the next example.")
+@optional("--max-visits", click.IntRange(1), "lasvm: examples that a pass visits at most.")
+@optional("--loss", out.NameChoice(LOSSES), "sgdqn: the loss.  [default: squared_hinge]")
+@optional("--method", out.NameChoice(["sgdqn", "svmsgd2", "sgdqn-2009"]), "sgdqn: feature scaling.  [default: sgdqn]")
+@flag("--average", "sgdqn: average the weights over the last pass.")
+@optional("--t0", float, "sgdqn: offset of t in the gain; chosen on a tenth of the examples by default.")
+@optional("--tol", float, "lasvm: stop at this relative duality gap.")
+@optional("--cache-size", float, "lasvm, huller: memory for kernel rows in MB.  [default: 200]")
 @flag("--probability", "Fit what predict --confidence needs, on held-out examples.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight format.

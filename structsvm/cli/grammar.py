@@ -21,7 +21,7 @@ from structsvm.metrics import bracket_scores
 from structsvm.structures.trees import parse_trees, read_trees
 from structsvm.tasks.common.solver import AUTO, SOLVERS
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, prepare
-from structsvm.tasks.grammar.parameters import DEFAULT_C, PCFG, GrammarParserParameters, make_grammar_solver
+from structsvm.tasks.grammar.parameters import GRAMMAR_C, PCFG, GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
@@ -99,7 +99,7 @@ def demo(seed: int) -> Any:
         "LaRank, Hamming loss": {},
     }
     for name, changes in variants.items():
-        parser = GrammarParser(**{"C": DEFAULT_C, "random_state": seed} | changes).fit(trees)
+        parser = GrammarParser(**{"C": GRAMMAR_C, "random_state": seed} | changes).fit(trees)
         predicted = parser.predict([tree.tokens() for tree in test])
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")

@@ -37,8 +37,8 @@ def kernel_options(default: Any) -> Any:
             "--kernel", type=out.NameChoice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"
         ),
         optional("--gamma", GAMMA, "A number, scale, or auto: chosen as C is.  [default: auto]"),
-        optional("--degree", click.IntRange(0, 2**31 - 1), "Of poly.  [default: 3]"),
-        optional("--coef0", Number("a finite number"), "Of poly and sigmoid.  [default: 0]"),
+        optional("--degree", click.IntRange(0, 2**31 - 1), "poly: the degree.  [default: 3]"),
+        optional("--coef0", Number("a finite number"), "poly, sigmoid: the constant term.  [default: 0]"),
     ]
     return partial(with_options, options)
 

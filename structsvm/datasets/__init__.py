@@ -40,6 +40,7 @@ from structsvm.datasets._sequences import (
 from structsvm.datasets._simulate import (
     make_label_sets,
     make_noisy_grids,
+    make_orderings,
     make_sequences,
     make_snakes,
     make_word_alignments,
@@ -117,6 +118,7 @@ __all__ = [
     "make_ill_conditioned",
     "make_label_sets",
     "make_noisy_grids",
+    "make_orderings",
     "make_rankings",
     "make_sequences",
     "make_snakes",

@@ -1,4 +1,4 @@
-"""Simulated label sequences that look like text chunking, and their column files; graphs, label sets, word alignments.
+"""Simulated label sequences that look like text chunking, and their column files; graphs, label sets, orders.
 
 The language of sequences is a hidden Markov model that depends only on how many labels and words there are
 (``random_state`` draws sentences from it, so two draws can serve as training and test set). Its labels form a Markov
@@ -439,6 +439,74 @@ def make_label_sets(
         for j in range(n_labels):
             score = 2.0 / noise * (own[:, j] + (y - 0.5) @ pairs[j])
             y[:, j] = rng.logistic(size=n_samples) < score
+    return X, y
+
+
+def make_orderings(
+    n_sets: int = 200,
+    n_features: int = 5,
+    n_pair_features: int = 0,
+    *,
+    max_items: int = 8,
+    noise: float = 1.0,
+    random_state: RandomState = None,
+) -> tuple[list[Any], list[NDArray[np.int64]]]:
+    """Draw sets of items and their orders.
+
+    An order has a probability proportional to
+
+        exp( 1 / noise * sum_{i before j} (<w, x_i - x_j> + <v, P_ij - P_ji> / 2) )
+
+    with standard Gaussian x and P; orders are drawn by Gibbs sampling, 60 sweeps over neighbours from the order by
+    the items' sums. w and v, of length 1 if there are such features, depend on their numbers only, so two draws can
+    serve as training and test set.
+
+    Parameters
+    ----------
+    n_sets, n_features, n_pair_features : int
+    max_items : int
+        At least 2; sets have from 2 items on, all sizes equally likely.
+    noise : float
+        Above 0: the temperature.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    X : list of ndarray of shape (n_items, n_features), or of tuples with an array (n_items, n_items, n_pair_features)
+    y : list of ndarray of shape (n_items,), int64
+        Items in their order.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_orderings
+    >>> X, y = make_orderings(50, random_state=0)
+    >>> X[0].shape, y[0].tolist()
+    ((7, 5), [1, 2, 0, 5, 4, 3, 6])
+    """
+    check_arguments(
+        "make_orderings",
+        locals(),
+        n_sets=COUNT,
+        n_features=COUNT,
+        n_pair_features=Interval(Integral, 0),
+        max_items=Interval(Integral, 2),
+        noise=Interval(Real, 0.0, closed="neither"),
+    )
+    truth, rng = np.random.default_rng([n_features, n_pair_features]), np.random.default_rng(random_state)
+    w, v = truth.normal(size=n_features), truth.normal(size=n_pair_features)
+    w, v = w / np.linalg.norm(w), v / max(float(np.linalg.norm(v)), 1e-9)
+    X, y = [], []
+    for n in rng.integers(2, max_items, n_sets, endpoint=True):
+        rows, table = rng.normal(size=(n, n_features)), rng.normal(size=(n, n, n_pair_features))
+        own = rows @ w
+        scores = own[:, np.newaxis] - own + (table - table.swapaxes(0, 1)) @ v / 2.0
+        order = np.argsort(-scores.sum(axis=1))
+        for draws in rng.logistic(size=(60, n - 1)) * noise / 2.0:
+            for t in range(n - 1):
+                i, j = order[t : t + 2]
+                order[t : t + 2] = (i, j) if draws[t] < scores[i, j] else (j, i)
+        X.append((rows, table) if n_pair_features else rows)
+        y.append(order)
     return X, y
 
 

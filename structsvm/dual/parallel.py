@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from threading import Condition, Event, get_ident
 from typing import Any
 
@@ -114,9 +114,20 @@ def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:
 
 
 def parallel_parts(function: Any, n: int, n_threads: int) -> Any:
-    """Return ``[function(a, b)]`` of parts a .. b of n examples, one per thread, or one if there are few."""
+    """Return ``function(0, n)``, a list or an array, joined from parts a .. b, one per thread, or one if n is small."""
     bounds = np.linspace(0, n, (n_threads if n >= 2 * n_threads else 1) + 1).astype(int).tolist()
-    return parallel_map(lambda ends: function(*ends), list(pairwise(bounds)), n_threads)
+    found = parallel_map(lambda ends: function(*ends), list(pairwise(bounds)), n_threads)
+    return np.concatenate(found) if isinstance(found[0], np.ndarray) else list(chain.from_iterable(found))
+
+
+def renumbered_parts(function: Any, n: int, n_threads: int) -> Any:
+    """As `parallel_parts`, for a function whose errors number the examples of a part from 0."""
+    if n_threads == 1:
+        return function(0, n)
+    try:
+        return parallel_parts(function, n, n_threads)
+    except (ValueError, TypeError):
+        return function(0, n)  # the same error, with the user's numbers
 
 
 def n_threads(n_jobs: int | None) -> int:

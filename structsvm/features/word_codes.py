@@ -34,7 +34,7 @@ def shape(form: str) -> str:
     return "".join(found)
 
 
-# What a file contains of the `own` columns of an object: their number, and the sizes of vectors, if there are any.
+# The `own` columns of an object in a file: their number, and the sizes of vectors, if there are any.
 OWN: dict[str, Field] = {
     "own": Count(0, MOST_COLUMNS, of=lambda one: len(one.own.sizes or ())),
     "own_sizes": Value(list, list, needed=False, of=lambda one: one.own.sizes if any(one.own.sizes or ()) else None),

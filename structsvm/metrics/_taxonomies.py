@@ -13,7 +13,7 @@ from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, is_of_levels, joined_levels
 
 Nodes = Iterable[Hashable] | np.ndarray
-Pairs = Counter[tuple[Hashable, Hashable]]
+PairCounts = Counter[tuple[Hashable, Hashable]]
 
 
 class HierarchicalScores(NamedTuple):
@@ -37,7 +37,7 @@ def _names(y: Nodes, taxonomy: Taxonomy) -> Iterable[Hashable]:
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
-def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike | None) -> tuple[Pairs, Taxonomy]:
+def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike | None) -> tuple[PairCounts, Taxonomy]:
     """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
     taxonomy = as_taxonomy(taxonomy)
     true, pred = paired(_names(y_true, taxonomy), _names(y_pred, taxonomy), "labels")
@@ -46,13 +46,13 @@ def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(true),) or not (weight >= 0.0).all() or not 0.0 < weight.sum() < np.inf:
         raise ValueError(f"sample_weight must be {len(true)} finite numbers >= 0, not all of them 0")
-    pairs: Pairs = Counter()
+    pairs: PairCounts = Counter()
     for pair, w in zip(zip(true, pred), weight.tolist()):
         pairs[pair] += w
     return pairs, taxonomy
 
 
-def _mean_loss(kind: str, pairs: Pairs, taxonomy: Taxonomy) -> float:
+def _mean_loss(kind: str, pairs: PairCounts, taxonomy: Taxonomy) -> float:
     rows = {true: taxonomy.lattice.losses(kind, taxonomy.number(true)) for true, _ in pairs}
     total = sum(w * float(rows[true][taxonomy.number(pred)]) for (true, pred), w in pairs.items())
     return total / sum(pairs.values())

@@ -1,4 +1,4 @@
-"""What the online solvers of the dual share: training on the workers of a cluster."""
+"""Base of the online solvers of the dual: training on the workers of a cluster."""
 
 from __future__ import annotations
 

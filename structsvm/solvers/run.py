@@ -310,7 +310,7 @@ class WeightRun(Run):
         return half_norm(self.state.averaged() if self.use_average else self.state.weights), np.nan
 
 
-# What w is solved around.
+# The centre of the regulariser: weights whose distance from w is penalised.
 AROUND: Table = optional({"base": Array("f8", ("n_features",))})
 CUTS: Table = counters(4) | AROUND | {
     "cost": Array("f8", (1,), within=(0.0, None)),

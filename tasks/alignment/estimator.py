@@ -13,7 +13,7 @@ from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import declared
 from structsvm.structures.gapped import to_biopython
 from structsvm.tasks.alignment.examples import AlignedPairs
-from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair, listed
+from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel, as_pair, listed
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
@@ -195,7 +195,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
     def _make_solver(self, before: Any = None) -> Solver:
-        return make_solver(self, DEFAULT_C)
+        return make_solver(self, ALIGNMENT_C)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: AlignmentModel | None, *, decoys: Any = None

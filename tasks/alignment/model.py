@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
-from itertools import chain, islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +26,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
@@ -39,15 +38,15 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
 
-DEFAULT_C = 0.001
+ALIGNMENT_C = 0.001
 N_FOR_SCALE = 64
 
-# What is not known at all.
+# An alignment of which nothing is known.
 NOTHING = Alignment(0, 0, b"")
 
 # Parameters that the oracle stores as they are.
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
-# What the weights belong to.
+# Alphabet and oracle, which give the weights their meaning.
 LETTERS = Record({
     "alphabet": Text(of="encoder.alphabet"),
     "classes": Value(
@@ -221,7 +220,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
     def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
-        # What the guide of another training has aligned is aligned anew.
+        # Alignments completed by the guide of an earlier training are completed anew.
         if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
             references = self.oracle.completed(problem.references, self.guide)
@@ -258,7 +257,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
-        solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
+        solver = LaRank(C=ALIGNMENT_C, max_iter=1, random_state=0)
         run = solver.solve(self.oracle.bind_references(references, **solver.formulation()))
         if run.status == "interrupted":
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
@@ -362,7 +361,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
                 for k, pair in zip(part, pairs.tolist())
             ]
 
-        for k, rows in zip(full, chain.from_iterable(parallel_parts(work, len(full), n_jobs)), strict=True):
+        for k, rows in zip(full, parallel_parts(work, len(full), n_jobs), strict=True):
             found[k] = rows
         return found
 
@@ -391,8 +390,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """
         k = checked_k(k)
         pair = as_pair(pair, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        strings = self._encoded(pair)
         best: dict[Any, tuple[float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
             best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
@@ -407,7 +405,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         weights = self.weights / self.temperature
         log_sum = self.oracle.log_sum(strings, weights)
         of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
-        return [(rows, math.exp(min(value - log_sum, 0.0))) for rows, value in zip(best, of_rows, strict=True)]
+        return with_probabilities(zip(best, of_rows, strict=True), log_sum)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
@@ -444,6 +442,11 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
         self.temperature = fit_temperature(loss)
 
+    def _encoded(self, pair: Any) -> list[Any]:
+        """The strings as the oracle takes them."""
+        strings = [self.encoder.encode(string) for string in pair]
+        return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+
     def _rows(self, pair: Any, x_start: int, z_start: int, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
@@ -461,10 +464,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         def work(a: int, b: int) -> Floats:
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
-        return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
+        return np.split(parallel_parts(work, len(table), n_jobs), np.cumsum(counts)[:-1])
 
     def weight_names(self) -> list[str]:
-        """What each weight is of: pairs of letters, gaps; with position features their number behind."""
+        """Return names of weights: pairs of letters, then gaps, then position features by their number."""
         letters, oracle = self.encoder.letters, self.oracle
         a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
         names = [f"{letters[i]} with {letters[j]}" for i, j in zip(a.tolist(), b.tolist())]
@@ -476,15 +479,13 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def explain(self, x: Any) -> Explanation:
         pair = as_pair(x, 0)
-        strings = [self.encoder.encode(string) for string in pair]
-        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        ranked = list(islice(self.oracle.alignments(strings, self.weights), 2))
-        if len(ranked) < 2:
-            raise ValueError("the strings have one alignment only, and two are compared")
-        first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
-        names = self.weight_names()
-        winner, runner_up = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, lambda k: (names[k], ""))
+        strings, names = self._encoded(pair), self.weight_names()
+        ranked = (
+            (self._rows(pair, a.x_start, a.z_start, a.codes), self.oracle.joint_feature(strings, a))
+            for _, a in self.oracle.alignments(strings, self.weights)
+        )
+        alone = "the strings have one alignment only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, lambda k: (names[k], ""), alone)
 
     # ---- model files ----------------------------------------------------------------------------
 
@@ -585,10 +586,10 @@ def trimmed(operations: Any, mode: Any) -> Alignment:
 
 
 def known_of_local(known: Any) -> Any:
-    """What is known of the alignments of a data set (`Alignment.known`; None: all) where they are local.
+    """Return the known parts of local alignments of a data set (`Alignment.known`; None: all is known).
 
-    If in none of them anything but letters before its first and behind its last pair is in lower case, these are
-    outside of it, as in the rows that are predicted. Otherwise lower case means not assessed.
+    Lower case means outside of the alignment, as in predicted rows, if in all alignments only letters before the first
+    and behind the last pair are in lower case. Otherwise it means not assessed.
     """
     for codes in known:
         if codes is not None:

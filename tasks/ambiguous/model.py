@@ -49,14 +49,14 @@ RECORD = Record({
     "weights": Array("f8", ("n_rows", "n_labels"), of=lambda model: model.weights.reshape(-1, len(model.labels))),
     "units": UNITS,
 })  # fmt: skip
-# Those that know weights of candidates.
+# Losses that use weights of candidates.
 WEIGHTED = ("log", "mean")
-# Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
-# is SOLVED before.
-MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
+# Without `max_iter` and `tol`: most passes with "log", and least passes over each C on the path, unless the relative
+# gap is SOLVED before.
+PASSES_OF_LOG, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 # Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
 # than one good range of C: where one hinge holds, and where they all do.
-LONGEST, PATIENCE = 11, 7
+LONGEST_OF_BAGS, PATIENCE_OF_BAGS = 11, 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,10 @@ class PatientMarginal(PatientRun, MarginalRun):
 
 
 class BagCalibration(LabelCalibration):
-    """Of labels learnt from bags."""
+    """Calibration of labels learnt from bags."""
 
     def resumes(self, model: Any) -> bool:
-        """Not of "log" and "max": one pass does not undo what the examples that are taken out have done."""
+        """Not with "log" and "max": one pass does not undo the influence of the removed examples."""
         return model.loss not in ("log", "max")
 
 
@@ -182,9 +182,9 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
         search = Search(self, examples, solver, values)
-        search.longest = LONGEST
+        search.longest = LONGEST_OF_BAGS
         if self.loss == "mean" or self.judges_predictions:
-            search.patience = PATIENCE
+            search.patience = PATIENCE_OF_BAGS
         search.solver = self.adapted(search.solver, examples)
         return search
 
@@ -264,7 +264,7 @@ def patient(solver: Any) -> Any:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if solver.is_likelihood:
-        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, MOST_PASSES
+        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, PASSES_OF_LOG
     return solver
 
 
@@ -366,7 +366,7 @@ def encoded(bag: Any, number: Any) -> Any:
 
 
 def membership(indptr: Integers, labels: Any, n_labels: int) -> Any:
-    """Which labels are candidates: bool array (n_samples, n_labels)."""
+    """Return whether each label is a candidate of each example: bool array (n_samples, n_labels)."""
     known = np.zeros((len(indptr) - 1, n_labels), dtype=bool)
     known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
     return known

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
 
     class BaseEstimator:
-        """Declaration of scikit-learn's class for type checkers."""
+        """The interface of scikit-learn's class, for type checkers."""
 
         n_features_in_: int
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
     class ClassifierMixin:
-        """Declaration of scikit-learn's class for type checkers."""
+        """The interface of scikit-learn's class, for type checkers."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             """The accuracy."""
             raise NotImplementedError
 
 else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: F401

@@ -36,7 +36,7 @@ PASSES, PASSES_TO_GAP = 1, 5
 
 # Temperatures lie in exp(-LIMIT) .. exp(LIMIT): scores that tell everything, or nothing, have no finite one.
 LIMIT = 20.0
-PRECISION, LEAST_PRECISION = 1e-3, 0.5  # of their logarithms, and of those that count little
+PRECISION, LEAST_PRECISION = 1e-3, 0.5  # in their logarithms: usual, and coarsest for batches that count little
 
 # Examples of a stream after which half of the temperature is that of the last batch.
 STREAM = 500
@@ -231,7 +231,7 @@ class Calibration(ABC):
         try:
             while other.n_iter < last and not other.is_solved:
                 if other.advance() and solver.gap_tol is not None:
-                    other.certify()  # which also finds the best biases
+                    other.certify()  # finds the best biases, too
                     if relative_gap(other.primal, other.dual) <= solver.gap_tol:
                         break
         finally:
@@ -248,7 +248,7 @@ class Calibration(ABC):
 
 
 class LabelCalibration(Calibration):
-    """Of classifiers: a softmax over the scores of labels."""
+    """Calibration of classifiers: a softmax over the scores of labels."""
 
     def temperature(
         self,
@@ -274,7 +274,7 @@ class LabelCalibration(Calibration):
 
 
 class RetrainedCalibration(LabelCalibration):
-    """Of classifiers from whose training no examples can be removed."""
+    """Calibration of classifiers from whose training no examples can be removed."""
 
     def resumes(self, model: TaskModel) -> bool:
         return False
@@ -291,5 +291,5 @@ def class_probabilities(model: TaskModel, scores: Floats) -> NDArray[np.float64]
 
 
 def one_hot(label_ids: Integers, n_labels: int) -> NDArray[np.bool_]:
-    """Which label each example has: bool array (n_samples, n_labels)."""
+    """Return label indices as indicators: bool array (n_samples, n_labels), one True per row."""
     return np.asarray(label_ids)[:, None] == np.arange(n_labels)

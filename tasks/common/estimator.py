@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.examples import LabeledRows
 
-# What scikit-learn's `validate_data` records about X.
+# Attributes that scikit-learn's `validate_data` sets from X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
@@ -176,7 +177,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def _fitted(self) -> Any:
         """The model; NotFittedError before `fit`."""
         if self._model is None:
-            check_is_fitted(self)  # which says so, and takes longer than a sentence
+            check_is_fitted(self)  # raises; called only here, as it takes longer than a sentence
         return self.model_
 
     @property
@@ -339,7 +340,7 @@ def as_list(X: Any, what: str, name: str = "X") -> list[Any]:
     return list(X)
 
 
-def share_of(right: NDArray[np.bool_], says: NDArray[np.bool_], sample_weight: ArrayLike | None) -> float:
+def share_of(right: NDArray[np.bool_] | Floats, says: NDArray[np.bool_], sample_weight: ArrayLike | None) -> float:
     """The share of samples that are right, among those of which something is known."""
     weight = checked_sample_weight(sample_weight, len(says))
     return float(np.average(right, weights=says if weight is None else weight * says))

@@ -20,7 +20,7 @@ from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
-from structsvm.tasks.common.selection.search import LEAST
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
@@ -50,7 +50,7 @@ MACHINE = Record({
     "box": Array("f8", ("n",), within=(0.0, None)),
     "intercept": Array("f8", ("n_labels",), or_shape=("n_labels", "n_labels")),
     **csr("coef", "n_labels", "n"),
-    # Of sparse rows; otherwise of dense ones. None for a precomputed kernel, of whose rows the indices are enough.
+    # Support vectors, sparse or dense. A precomputed kernel has none: the indices of its rows are enough.
     **optional(csr("vectors", "n_vectors", "n_features", of="sparse_vectors")),
     "column_scale": Array("f4 f8", ("n_features",), within=(TINY, None), needed=False),
     "vectors": Array("f4 f8", ("n_vectors", "n_features"), needed=False, of="dense_vectors"),
@@ -158,7 +158,7 @@ class KernelMachine:
             self.column_scale = deviations(X).astype(X.dtype)
             self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
         variance = float(np.sum(moments(self.seen(X))[1] ** 2))
-        if len(X) >= LEAST and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
+        if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
     def seen(self, X: Any) -> Any:
@@ -378,7 +378,7 @@ def deviations_bring_labels_together(X: Any, label_ids: Integers) -> bool:
 
     Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
     """
-    if len(X) < LEAST:
+    if len(X) < LEAST_EXAMPLES:
         return False
     chosen = np.linspace(0, len(X) - 1, min(len(X), NEIGHBOURS)).astype(np.intp)
     own, rows = label_ids[chosen], X[chosen].astype(np.float64)
@@ -397,7 +397,7 @@ def nearest(rows: Any) -> Integers:
 
 # ---- rows of one kind -----------------------------------------------------------------------------
 
-# Of gamma |x|^2, in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
+# Largest gamma |x|^2 in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
 LARGEST_RADIUS = 4096.0
 # The same in double precision: from there on an exponent of the RBF kernel is wrong by a thousandth.
 FARTHEST = 1e12

@@ -92,10 +92,10 @@ class KernelPart(Part):
 
 
 class MachineCalibration(LabelCalibration):
-    """Of kernel machines, which need an example of each label."""
+    """Calibration of kernel machines, which need an example of each label."""
 
     def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
-        """As `LabelCalibration.held_out`, but for an example of each label that would have no other one."""
+        """As `LabelCalibration.held_out`, but a label of which all examples would be held out keeps one."""
         total = np.bincount(problem.y)
         for chosen in super().held_out(model, problem):
             ids, first, counts = np.unique(problem.y[chosen], return_index=True, return_counts=True)
@@ -211,7 +211,7 @@ class KernelSearch(Search):
         if len(held_out) > 1:
             self._begin(held_out[1])
         self._try(k, j)
-        for near in (k + 1, k - 1) if self.widens else ():  # those at twice the distance were worse
+        for near in (k + 1, k - 1) if self.widens else ():  # at twice the distance they were worse
             self._try(near, j)
         self._extend(1)
         return self._choice()

@@ -30,24 +30,24 @@ def is_hashable(label: Any) -> bool:
 def agreement(
     y: Any, predicted: Any, nothing: Any, collections: tuple[type, ...], allows: Any = operator.eq
 ) -> tuple[Any, Any]:
-    """Which predictions agree with what y says, and of which it says something: two bool arrays.
+    """Return whether each prediction agrees with y, and whether y labels the example: two bool arrays.
 
     Parameters
     ----------
     y : iterable
-        For each example a label, a collection of those that it may have, or None: any.
+        Per example a label, a collection of possible labels, or None: any label.
     predicted : iterable of labels
     nothing : int or None
-        What else means any label.
+        Another value that means any label.
     collections : tuple of type
-        Those whose objects are no labels.
+        Types of collections of labels: their objects are no labels themselves.
     allows : callable
-        Whether the first argument, a label in y, admits the second one, a prediction.
+        Returns whether the first argument, a label in y, admits the second one, a prediction.
 
     Raises
     ------
     ValueError
-        Of another number of examples, or if y says nothing of any.
+        If the numbers of examples differ, or if y has no labelled example.
     """
     y, predicted = list(y), list(predicted)
     if len(y) != len(predicted):
@@ -106,7 +106,7 @@ def sort_labels(labels: Any) -> Any:
 
 
 def from_text(name: str) -> Any:
-    r"""What a name in a column says about a label: ``_`` nothing, ``A|B`` that it is one of these.
+    r"""Return the label that a column's text stands for: ``_`` for any label, ``A|B`` for one of these.
 
     A backslash escapes the next character: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
     """

@@ -7,7 +7,7 @@ was trained with the log loss has T = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,15 @@ HELD_OUT, LARGEST = 500, math.log(64.0)
 
 
 class StructureCalibration(Calibration):
-    """Of structures, whose oracle sums over all outputs."""
+    """Calibration of structures whose oracle sums over all outputs.
+
+    Attributes
+    ----------
+    limit : float
+        The largest size of the logarithm of the temperature.
+    """
+
+    limit = LARGEST
 
     def fit(self, job: Job) -> None:
         """Fit the temperature of a margin, where the dual has multipliers of examples that can be set to 0."""
@@ -56,7 +64,7 @@ class StructureCalibration(Calibration):
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
-        return fit_temperature(loss, limit=LARGEST, **search)
+        return fit_temperature(loss, limit=self.limit, **search)
 
 
 def calibrate_on(model: Any, problem: Any) -> None:
@@ -80,6 +88,16 @@ def probable_weights(model: TaskModel, asked: str) -> Any:
             "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
         )
     return model.weights / model.weights.dtype.type(model.temperature)
+
+
+def ranking_weights(model: Any, *, probabilities: bool) -> Any:
+    """The weights that rank outputs; with `probabilities` see `probable_weights`."""
+    return probable_weights(model, "probabilities=True") if probabilities else model.weights
+
+
+def with_probabilities(ranked: Iterable[tuple[Any, float]], log_sum: float) -> list[tuple[Any, float]]:
+    """Outputs with their probabilities, from outputs with their scores and the log of the sum over all outputs."""
+    return [(output, math.exp(min(score - log_sum, 0.0))) for output, score in ranked]
 
 
 def temperature_of_loss(oracle: Any) -> float | None:

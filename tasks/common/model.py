@@ -52,13 +52,13 @@ class Outcome(Field):
         return (None, None) if numbers is None else read_result(numbers, under(arrays, prefix))
 
 
-# What a file contains of a training, and of the model around it.
+# Entries of a training in a file, and of the model around it.
 TRAINING = Record({
     "fingerprint": Count(-(2**63), 2**64 - 1),
     "C": Number(null=True),
     "result": Outcome(of=lambda model: (model.result, model.state), null=True),
 })  # fmt: skip
-# Of the part of a sum that was trained on a margin.
+# Entries of a sum's part that was trained on a margin.
 MARGIN = Record({"loss": Text(), **TRAINING.fields}, needed=False)
 AROUND = Record({
     "feature_names": Names(of=lambda model: model.named_columns, null=True),
@@ -107,10 +107,10 @@ class TaskModel(ABC, Generic[E]):
     calibration: ClassVar[Calibration | None] = None  # how the temperature is fitted after training
     calibrates: bool = True  # whether it is without a parameter `probability`
     sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
-    most_examples: ClassVar[float] = np.inf  # that C is chosen on, drawn if there are more
+    most_examples: ClassVar[float] = np.inf  # for the choice of C, drawn if there are more
     C_of_few: ClassVar[float | None] = None  # for too few examples to be divided; None: that of batches
     compares_always: ClassVar[bool] = False  # whether losses are compared even if C is given
-    comparison: ClassVar[type[LossSearch] | None] = None  # of losses, if "auto" leaves them open
+    comparison: ClassVar[type[LossSearch] | None] = None  # search over losses, if "auto" leaves them open
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     estimator: str
     record: ClassVar[Record]
@@ -338,7 +338,7 @@ class TaskModel(ABC, Generic[E]):
 
     @staticmethod
     def suspicion(header: dict[str, Any]) -> str | None:
-        """What a file's header needs `trusted` for: something to run or to open."""
+        """Return why a file's header needs `trusted`: something to run or to open. None: it does not."""
         return None
 
     def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -316,7 +316,7 @@ def calibrate(job: Job) -> None:
         model.weights = put_rows(weights, job.rows, learner.weights)
 
 
-# What a training sets beside weights.
+# Attributes that a training sets beside weights.
 TRAINED = ("C", "result", "state", "fingerprint", "temperature")
 
 

@@ -23,7 +23,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
-from structsvm.tasks.common.selection.search import LEAST
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 
 if TYPE_CHECKING:
     from structsvm.features.sparse import SparseRows
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats, Weights
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-# Of units that may be None.
+# Units in a file; a model may have none.
 UNITS = Record(
     {
         "scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
@@ -46,7 +46,7 @@ LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # Rows so many that copies among them hardly move a mean, and take long to find.
-MANY = 1 << 17
+MOST_COMPARED = 1 << 17
 
 
 class Units(NamedTuple):
@@ -64,13 +64,13 @@ class Units(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
-        """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
+        """Return units in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
-        Without an intercept no column is shifted. One that is constant keeps its unit. `short`: a whole row has
-        variance 1, so that it weighs as much as other features of the model. `alike`: columns have one unit, in which
-        the mean of their variances is 1.
+        Without an intercept no column is shifted. A constant column keeps its unit. `short`: a whole row has
+        variance 1, so that it weighs as much as other features of the model. `alike`: all columns have one unit, in
+        which the mean of their variances is 1.
         """
-        if not isinstance(rows, DenseRows) or len(rows) < LEAST:
+        if not isinstance(rows, DenseRows) or len(rows) < LEAST_EXAMPLES:
             return None
         mean, size = moments(rows.values)
         if alike and size.any():
@@ -85,7 +85,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of_tokens(cls, tokens: Tokens) -> Self:
-        """Those of the tokens of sequences; with many zeros, the size of the nonzeros."""
+        """Return the units of the tokens of sequences: with many zeros, the size of the nonzeros."""
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
         if tokens.n_entries > FILLED * n * d:
             mean, size = moments(table(tokens))
@@ -153,7 +153,7 @@ def check_scale(X: Any) -> None:
 
 
 def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> Any:
-    """Those of a weight above 0, each once and in an order of their own; more than `MANY` as they are."""
+    """Return the rows of a weight above 0, each once, in another order; more than `MOST_COMPARED` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
     rows = rows if weight is None else rows.take(np.flatnonzero(weight > 0.0))
@@ -161,8 +161,8 @@ def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> Any:
 
 
 def distinct_places(values: Any) -> Any:
-    """What `distinct_rows` takes of rows that all have a weight."""
-    if len(values) > MANY:
+    """Return the indices of distinct rows; a slice of all for more than `MOST_COMPARED`."""
+    if len(values) > MOST_COMPARED:
         return slice(None)
     return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def size(name: str) -> Interval:
-    """What a number of units of the network may be."""
+    """Return the interval that a size of the network must be in."""
     low, high = SIZES[name]
     return Interval(Integral, low, high, closed="both")
 

@@ -203,15 +203,16 @@ class ConceptModel(TaskModel[Scenes]):
         """The label of each word of each sentence, and when it was given."""
         sentences, worlds = self.read(X)
 
-        def part(a: int, b: int) -> list[list[int]]:
+        def part(a: int, b: int) -> Any:
             scenes = scenes_of(self, sentences[a:b], worlds.take(slice(a, b)))
             network = Network(self.layers, self.settings.dimension, strategy=self.settings.strategy)
-            return [found.tolist() for found in network.find(scenes)]
+            return np.column_stack(network.find(scenes))
 
-        parts = parallel_parts(part, len(sentences), n_jobs) if sentences else []
-        ids, order = ([item for found in parts for item in found[k]] for k in range(2))
-        bounds = list(pairwise(np.cumsum([0, *map(len, sentences)]).tolist()))
-        return [[self.labels[k] for k in ids[a:b]] for a, b in bounds], [order[a:b] for a, b in bounds]
+        bounds = np.cumsum([0, *map(len, sentences)]).tolist()
+        found = parallel_parts(part, len(sentences), n_jobs).tolist() if sentences else []
+        of_each = [found[a:b] for a, b in pairwise(bounds)]
+        labels = [[self.labels[k] for k, _ in words] for words in of_each]
+        return labels, [[place for _, place in words] for words in of_each]
 
     def similar(self, concept: str, k: int) -> list[str]:
         """The k labels whose vectors are nearest to that of a concept."""

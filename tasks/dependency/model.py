@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -24,14 +23,21 @@ from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, Pairs, candidates_of, train_pairs
+from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
@@ -95,7 +101,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
     own : OwnColumns
         The user's columns of words.
     weights : ndarray of shape (oracle.n_features,), float32
-    pairs : Pairs or None
+    pairs : SecondStage or None
         The second stage.
     pair_templates : PairTemplates or None
         Of the second stage that training is to find, if it is.
@@ -124,7 +130,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         coarse: bool = False,
         own: OwnColumns | None = None,
         weights: Floats | None = None,
-        pairs: Pairs | None = None,
+        pairs: SecondStage | None = None,
     ) -> None:
         super().__init__()
         self.own = OwnColumns() if own is None else own
@@ -238,7 +244,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
             decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
             return decoder.parse(words, places, self.weights)[0]
 
-        return np.concatenate(list(parallel_parts(work, len(offsets) - 1, n_jobs)))
+        return parallel_parts(work, len(offsets) - 1, n_jobs)
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Per sentence, the (head, label) of each word."""
@@ -254,7 +260,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
             k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         codes, offsets = self.encode(X)
         for a, b in pairwise(offsets.tolist()):
             if a == b:
@@ -263,10 +269,9 @@ class DependencyModel(TaskModel[ParsedSentences]):
             if not probabilities:
                 found = self.ranked(codes[a:b], k)
             else:
-                found = list(self.oracle.kbest(codes[a:b], weights, k))
                 decoder = self.oracle.decoder(b - a)
                 log_sum, _ = decoder.chances(decoder.table(codes[a:b], weights))
-                found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
+                found = with_probabilities(self.oracle.kbest(codes[a:b], weights, k), log_sum)
             yield [(self.arcs(output), score) for output, score in found]
 
     def ranked(self, codes: Integers, k: int | None) -> list[tuple[Integers, float]]:
@@ -285,9 +290,8 @@ class DependencyModel(TaskModel[ParsedSentences]):
     def explain(self, x: Any) -> Explanation:
         """The features are hashed: what is told is what each arc that is not in both trees scores, and their pairs."""
         codes, _ = self.encode([x])
-        ranked = self.ranked(codes, 2) if len(codes) else []
-        if len(ranked) < 2:
-            raise ValueError("the sentence has fewer than two trees, and two are compared")
+        alone = "the sentence has fewer than two trees, and two are compared"
+        ranked = two_best(self.ranked(codes, 2) if len(codes) else [], alone)
         table = self.oracle.decoder(len(codes)).table(codes, self.weights)
         words = ["the root", *(word[0] for word in words_of(x))]
         trees = [output.tolist() for output, _ in ranked]
@@ -318,7 +322,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         templates = ArcTemplates(COLUMNS + own.names, stored.templates.arcs, stored.templates.labels, own.vectors)
         oracle = kind(len(labels), templates, **about)
         weights, of_pairs = stored.arrays(n_features=oracle.n_features).values()
-        pairs = None if stored.pairs is None else Pairs.from_record(stored.pairs, of_pairs, oracle)
+        pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, of_pairs, oracle)
         about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse")}
         return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
 

@@ -50,7 +50,7 @@ PAIRS = Record(
 PAIR_WEIGHTS = Array("f4", ("n_pairs",), needed=False, of="pairs.weights", name="pairs")
 
 
-class Pairs(NamedTuple):
+class SecondStage(NamedTuple):
     """The oracle and the weights of the second stage, and what a unit of the loss is in the scores of arcs."""
 
     oracle: PairOracle
@@ -186,10 +186,10 @@ def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Weights |
     return run
 
 
-def train_pairs(n_labels: int, templates: PairTemplates, projective: bool, halves: Halves) -> Pairs:
+def train_pairs(n_labels: int, templates: PairTemplates, projective: bool, halves: Halves) -> SecondStage:
     """The second stage. Raises KeyboardInterrupt on Ctrl-C."""
     data = halves.data
     bits = bits_for(len(data.codes), *BITS)
     oracle = PairOracle(n_labels, templates, projective=projective, bits=bits)
     problem = oracle.bind((data.codes, data.offsets, halves.candidates), data.outputs)
-    return Pairs(oracle, after(PASSES, LaRank(C=C), problem, data.weight).weights, halves.unit)
+    return SecondStage(oracle, after(PASSES, LaRank(C=C), problem, data.weight).weights, halves.unit)

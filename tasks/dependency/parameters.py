@@ -15,7 +15,6 @@ from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
-DEFAULT_C = 0.1
 # Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy. With a second stage
 # it starts from what it has found on halves of the sentences, and the dual is as high after fewer.
 PASSES = {1: 6, 2: 4}  # by order
@@ -49,7 +48,7 @@ class DependencyParserParameters(Training):
 
 def make_dependency_solver(params: Any) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
-    solver = make_solver(params, DEFAULT_C)
+    solver = make_solver(params)
     is_named = params.solver == "larank" and not solver.is_likelihood
     if is_named and solver.max_iter is None and solver.tol is None:
         solver.set_params(max_iter=PASSES[params.order])

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,13 +28,20 @@ from structsvm.structures.trees import (
     Tree,
 )
 from structsvm.tasks.common.examples import Examples
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.grammar.parameters import (
-    MANY,
+    MANY_TREES,
     PASSES,
     PASSES_OF_MANY,
     PCFG,
@@ -58,9 +64,9 @@ FRAGMENTS = "fragments"
 AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
-# Of the frequencies that training starts from: the factor of their logarithms, and what is added to each count, for a
-# part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on the
-# largest, and worse on the small ones.
+# Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
+# as a part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on
+# the largest, and worse on the small ones.
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
@@ -208,7 +214,7 @@ class GrammarModel(TaskModel[Trees]):
     def adapted(self, solver: Solver, examples: Trees) -> Solver:
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(examples) < MANY else PASSES_OF_MANY)
+            solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:
@@ -314,7 +320,7 @@ class GrammarModel(TaskModel[Trees]):
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
             return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
 
-        return list(chain.from_iterable(parallel_parts(part, len(sentences), n_jobs)))
+        return parallel_parts(part, len(sentences), n_jobs)
 
     def _predicted(
         self, sentences: list[Any], at: range, decoding: Any, parser: Parser, on_no_parse: str | None
@@ -346,7 +352,7 @@ class GrammarModel(TaskModel[Trees]):
         self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
     ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
@@ -356,8 +362,7 @@ class GrammarModel(TaskModel[Trees]):
                 terminals, words = self._encoded(sentence)
                 ranked = list(self.oracle.kbest(terminals, weights, k, words=words, parser=parser))
                 if probabilities and ranked:
-                    log_sum = self.oracle.log_sum(terminals, weights, parser=parser)
-                    ranked = [(tree, math.exp(min(score - log_sum, 0.0))) for tree, score in ranked]
+                    ranked = with_probabilities(ranked, self.oracle.log_sum(terminals, weights, parser=parser))
             if ranked:
                 yield [(self._plain(tree), score) for tree, score in ranked]
             else:
@@ -436,9 +441,8 @@ class GrammarModel(TaskModel[Trees]):
     def explain(self, x: Any) -> Explanation:
         terminals, words = self._encoded(x)
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
-        if len(ranked) < 2:
-            raise ValueError(f"the grammar has {len(ranked)} trees for the sentence, and two are compared")
-        trees = [self._plain(tree) for tree, _ in ranked]
+        alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
+        trees = [self._plain(tree) for tree, _ in two_best(ranked, alone)]
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
         first, second = (self.oracle.joint_feature(None, tree) for tree in encoded)
         values = (first - second) * self.weights

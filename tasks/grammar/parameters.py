@@ -16,9 +16,9 @@ from structsvm.tasks.grammar.terminals import KINDS
 if TYPE_CHECKING:
     from structsvm.tasks.grammar.terminals import Terminals
 
-DEFAULT_C = 1.0
+GRAMMAR_C = 1.0
 # Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
-PASSES, MANY, PASSES_OF_MANY = 6, 1000, 3
+PASSES, MANY_TREES, PASSES_OF_MANY = 6, 1000, 3
 # Parameters that grammar and features depend on, beside the trees.
 SETTLED = (
     *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "max_length"),
@@ -69,7 +69,7 @@ def make_grammar_solver(params: Any) -> Solver:
     """
     if params.smoothing:
         raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
-    solver = make_solver(params, DEFAULT_C)
+    solver = make_solver(params, GRAMMAR_C)
     if isinstance(solver, ConditionalLikelihood) and (params.rescaling, params.penalty) != ("margin", "linear"):
         raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}

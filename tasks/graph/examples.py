@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.examples import SHARED, Examples
-from structsvm.tasks.common.selection.search import LEAST
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.labels import may_have
 
@@ -54,9 +54,9 @@ class LabeledGraphs(Examples):
     def fully_known(self) -> Self:
         """The parts of graphs between nodes that are known; of few graphs, several of each."""
         n = len(self)
-        if n >= LEAST and not self.has_unknown:
+        if n >= LEAST_EXAMPLES and not self.has_unknown:
             return self
-        return self.guessed().known_parts(-(-BLOCKS // n) if n < LEAST else 1)
+        return self.guessed().known_parts(-(-BLOCKS // n) if n < LEAST_EXAMPLES else 1)
 
     def guessed(self) -> Self:
         """The graphs with a guess for labels that no node is known to have."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
@@ -36,10 +36,17 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection.search import LEAST, Held, total_variance
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
 from structsvm.tasks.common.units import UNITS, Units, table
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
@@ -177,7 +184,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         return None
 
     def incomplete(self, problem: Any) -> Any:
-        """What is known of the graphs, each with the junction tree that sums over its labellings need."""
+        """Return the problem of known labels; each graph has the junction tree that sums over labellings need."""
         known = problem.incomplete
         if "expectations" in known.offers:
             return known
@@ -208,7 +215,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
     def search_of_loss(self, examples: LabeledGraphs, solver: Solver) -> Search:
         n, most = len(examples), 0.0
         if n:
-            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST)
+            most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST_EXAMPLES)
         return super().search_of_loss(examples.subsample(most), solver)
 
     def held_out_scores(self, examples: LabeledGraphs) -> Held:
@@ -280,14 +287,12 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     def predict_many(self, graphs: Graphs, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
-        if n_jobs == 1 or len(graphs) < 2 * n_jobs:
-            return self.predict_ids(graphs, allowed)
         bounds = graphs.node_bounds
 
         def work(a: int, b: int) -> Any:
             return self.predict_ids(graphs[a:b], None if allowed is None else allowed[bounds[a] : bounds[b]])
 
-        return np.concatenate(list(parallel_parts(work, len(graphs), n_jobs)))
+        return renumbered_parts(work, len(graphs), n_jobs)
 
     def calibrate(self, X: Any, y: Any) -> None:
         """Fit the temperature to graphs that the model was not trained on."""
@@ -308,7 +313,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         inputs, is_one = self.inputs(X)
         graphs, found = self.encode(inputs), []
         for i, form in enumerate(inputs.forms):
@@ -318,32 +323,25 @@ class GraphModel(TaskModel[LabeledGraphs]):
                     f"graph {i}: the k best labellings need exact inference, and its method is "
                     f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
                 )
-            log_sum = float(decoder.marginals(weights)[0][0]) if probabilities else 0.0
 
             def best(may: NDArray[np.bool_], decoder: GraphDecoder = decoder) -> tuple[float, Any]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
             ranked = best_labellings(best, np.ones((form.n_nodes, len(self.labels)), dtype=bool), k)
+            if probabilities:
+                ranked = with_probabilities(ranked, float(decoder.marginals(weights)[0][0]))
             found.append(
-                [
-                    (
-                        in_form(labels, self.labels, form, self.is_named),
-                        float(np.exp(min(score - log_sum, 0.0)) if probabilities else score),
-                    )
-                    for labels, score in ranked
-                ]
+                [(in_form(labels, self.labels, form, self.is_named), float(score)) for labels, score in ranked]
             )
         return found[0] if is_one else found
 
     def explain(self, x: Any) -> Explanation:
         inputs, _ = self.inputs([x])
-        found = self.predict_kbest([x], 2)[0]
-        if len(found) < 2:
-            raise ValueError("the graph has one labelling only, and two are compared")
-        oracle, graphs = self.oracle, self.encode(inputs)
-        ids = [encode_labels(by_node([labels], inputs.forms)[0], self.labels)[1] for labels, _ in found]
-        first, second = (oracle.joint_feature(graphs, labels) for labels in ids)
+        oracle, graphs, ranked = self.oracle, self.encode(inputs), []
+        for labels, _ in self.predict_kbest([x], 2)[0]:
+            _, label_ids, _ = encode_labels(by_node([labels], inputs.forms)[0], self.labels)
+            ranked.append((labels, oracle.joint_feature(graphs, label_ids)))
         names, K = [*self.encoder.feature_names, "intercept"], oracle.n_labels
         ends = {pair: (a, b) for (a, b), pair in reversed([*np.ndenumerate(oracle.pair_index)])}
         m = len(self.edge_units.shift)
@@ -356,7 +354,8 @@ class GraphModel(TaskModel[LabeledGraphs]):
             what = "edge" if column == 0 else f"edge feature {(column - 1) % m}" + ", less" * (column > m)
             return what, " with ".join(str(self.labels[label]) for label in ends[pair])
 
-        return Explanation.of_weights(found[0][0], found[1][0], first - second, self.weights, name)
+        alone = "the graph has one labelling only, and two are compared"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def costs(self, X: Any) -> Any:
         """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""
@@ -366,7 +365,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         return found[0] if is_one else found
 
     def costs_of(self, graphs: Graphs, label_ids: Integers) -> NDArray[np.float64]:
-        """Of each label of each node, all others as they are: its score less that of the present one."""
+        """Change of score if one node took another label and all others kept theirs: array (n_nodes, n_labels)."""
         scores = self.oracle.decoder(graphs).scores(self.weights)
         tables = self.oracle.split(self.weights)[1]
         ends = global_edges(graphs)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
 
-# What y may be: a matrix, a sparse one, or a list of collections of labels.
+# Forms of y: a matrix, a sparse one, or a list of collections of labels.
 FORMS = ("indicator", "sparse", "sets")
 
 RECORD = Record({
@@ -79,7 +79,7 @@ class LabelSets(Examples):
 
 
 class SetCalibration(StructureCalibration):
-    """Of sets; where there are no sums over them, of labels, by their margins alone."""
+    """Calibration of sets; of labels, by their margins alone, where there are no sums over sets."""
 
     def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         if model.oracle.can_sum:
@@ -146,7 +146,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: LabelSets) -> Held:
-        """What the loss is of; where the user asks for the log loss, that of labels' probabilities."""
+        """Score by the loss of training; where the user asks for the log loss, by that of labels' probabilities."""
         rows, Y = examples.rows, examples.Y
         right = Y > 0
         if is_log(self.params.get("loss")):
@@ -185,9 +185,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
             return expit(self.margins(X, n_threads) / self.temperature)
-        return np.concatenate(
-            parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
-        )
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).marginals(weights), len(rows), n_threads)
 
     # ---- prediction -------------------------------------------------------------------------------
 
@@ -198,14 +196,12 @@ class MultilabelModel(TaskModel[LabelSets]):
     def margins(self, X: Any, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
 
     def indicators(self, X: Any, n_threads: int = 1) -> Any:
         """Sets as an int8 array (n_samples, n_labels)."""
         rows = self.rows(X)
-        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
-        return np.concatenate(parts)
+        return parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
 
     def predict(self, X: Any, n_threads: int = 1) -> Any:
         """Sets in the form of y."""
@@ -229,7 +225,10 @@ class MultilabelModel(TaskModel[LabelSets]):
         other[k] = 1 - best[k]
         other = self.oracle.bind(self.rows(row[np.newaxis]), other[np.newaxis], rescaling=None).decoded(self.weights)[0]
         inputs, L = np.append(row, [1.0] * self.has_intercept), len(self.labels)
-        first, second = (self.oracle.joint_feature(inputs, labels) for labels in (best, other))
+        ranked = [
+            (tuple(self.labels[j] for j in np.flatnonzero(labels)), self.oracle.joint_feature(inputs, labels))
+            for labels in (best, other)
+        ]
         weights = np.concatenate([self.table.ravel(), self.weights[L * self.oracle.n_input_features :]])
 
         def name(k: int) -> tuple[str, str]:
@@ -238,8 +237,7 @@ class MultilabelModel(TaskModel[LabelSets]):
                 return [*known.features, "intercept"][column], str(self.labels[label])
             return "together", ", ".join(str(self.labels[j]) for j in self.oracle.edges[k - L * len(inputs)])
 
-        winner, runner_up = (tuple(self.labels[j] for j in np.flatnonzero(labels)) for labels in (best, other))
-        return Explanation.of_weights(winner, runner_up, first - second, weights, name)
+        return Explanation.of_best(ranked, weights, name)
 
     # ---- files ------------------------------------------------------------------------------------
 

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
-# Those in which rows are found where their scores are positive, and not by their order.
+# Losses that count a row as found where its score is positive, and not by the order of scores.
 WITH_INTERCEPT = ("f1", "error")
-# Those of which hardly any weights have a bound below 1 where classes overlap.
+# Losses whose bound is below 1 for hardly any weights where classes overlap.
 STEEP = ("f1", "prbep", "prec_at_k")
 
-# Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
-# the best, as the losses of a few held-out rows jump.
-LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
-# With fewer rows of the class than FEW, TURNS fifths of the rows are held out in turn.
-FEW, TURNS = 500, 3
+# Where the path of C begins, in units of 1 / scale. On a sample: most values on the path, and how many of them may be
+# worse than the best, as the losses of a few held-out rows jump.
+LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
+# With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
+FEW_POSITIVES, TURNS = 500, 3
 # The variance of rows, over their number, at which weights of constraints are too great for the dual.
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
@@ -50,7 +50,7 @@ LEAST_ROUNDS, SOLVED = 200, 5e-3
 
 
 def record_of(losses: tuple[str, ...]) -> Record:
-    """What files of models with these losses contain."""
+    """Return the record of models with these losses."""
     return Record({
         "loss": OneOf(losses),
         "k": Count(1, null=True),
@@ -160,7 +160,7 @@ class GroupModel(TaskModel):
 
     def search_of_loss(self, examples: Any, solver: Solver) -> Any:
         search = super().search_of_loss(examples, solver)
-        search.lowest = LOWEST
+        search.lowest = LOWEST_OF_RANKING
         return search
 
     def oracle(self, k: Any) -> RankingOracle:
@@ -256,12 +256,10 @@ class RankerModel(GroupModel):
 
     def explain(self, x: Any) -> Explanation:
         """For the rows of one query, a matrix: why one row is ranked before the next; outputs are row numbers."""
-        if x.shape[0] < 2:
-            raise ValueError("the query has one row only, and two are compared")
-        best, other = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
-        first, second = (x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k] for k in (best, other))
-        names = self.name_columns(self.n_features)
-        return Explanation.of_weights(best, other, first - second, self.coef, lambda k: (names[k], ""))
+        best = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
+        ranked = [(k, x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k]) for k in best]
+        names, alone = self.name_columns(self.n_features), "the query has one row only, and two are compared"
+        return Explanation.of_best(ranked, self.coef, lambda k: (names[k], ""), alone)
 
 
 def prepare(
@@ -360,17 +358,17 @@ class SampleModel(GroupModel):
         return self.oracle(self.n_found(len(y))).bind(groups, y, **solver.formulation()), np.array([float(len(y))])
 
     def n_found(self, n: int) -> int | None:
-        """Of n rows with "prec_at_k": those to find."""
+        """Return the number of rows to find among n with "prec_at_k"; None with other losses."""
         return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
 
     def mean_score(self, problem: Any) -> float:
-        """That of the rows of a problem, without a threshold."""
+        """Return the mean score of the rows of a problem, without the threshold."""
         return float(self.scores_of(problem.data.rows).mean())
 
     def set_weights_from(self, run: Run) -> None:
-        """Set the weights to those of a run, and the threshold to where held-out rows say, by which C was chosen.
+        """Set the weights to a run's, and the threshold by the held-out rows on which C was chosen.
 
-        Without such to where it finds as many rows of training as are positive, unless an intercept is learnt.
+        Without held-out rows, the threshold finds as many training rows as are positive, unless an intercept is learnt.
         """
         super().set_weights_from(run)
         self.threshold = 0.0
@@ -381,7 +379,7 @@ class SampleModel(GroupModel):
             self.threshold = self.mean_score(run.problem) + self.choice.threshold * size
         elif not self.learns_intercept:
             scores = self.scores_of(run.problem.data.rows)
-            first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
+            first = len(scores) - int(run.problem.grades.sum())  # rank, upwards, of the lowest row to find
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
 
     def search(self, examples: LabeledRows, solver: Any) -> Any:
@@ -394,8 +392,8 @@ class SampleModel(GroupModel):
             bounds.append("roc_area")
         searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
         for search in searches:
-            search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
-            if self.has_threshold and examples.label_ids.sum() < FEW:
+            search.lowest, search.longest, search.patience = LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE
+            if self.has_threshold and examples.label_ids.sum() < FEW_POSITIVES:
                 search.turns = TURNS
             if solver.maximises_dual:
                 rescaling = solver.rescaling or "margin"

@@ -28,7 +28,7 @@ def as_grammar(grammar: Any) -> Any:
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
 
 
-# What files of both models have.
+# The grammar, in the files of both models.
 GRAMMAR: dict[str, Field | Array] = {"grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True)}
 
 

@@ -19,10 +19,10 @@ from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, S
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection.choice import Choice
-from structsvm.tasks.common.selection.search import MANY, Held, Search
+from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone
 from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
@@ -255,7 +255,7 @@ class HybridModel(BagModel, method="hybrid"):
             found = (self._found([token[0] for token in sentence], k, weights) for sentence in tokens[a:b])
             return [*map(self._in_order, found)]
 
-        return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
+        return parallel_parts(of_part, len(tokens), n_jobs)
 
     def _found(self, words: list[str], k: int, weights: NDArray[np.float64]) -> list[tuple[Derivation, float]]:
         """The k most probable meanings, arguments in any order, of a sentence that has a known word."""
@@ -302,9 +302,8 @@ class HybridModel(BagModel, method="hybrid"):
         orders = defaultdict(list)  # meaning -> the orders of its arguments that were found
         for derivation, _ in found:
             orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
-        if len(orders) < 2:
-            raise ValueError(f"the sentence has {len(orders)} meanings, and two are compared")
-        best, other = (derivation.meaning for derivation, _ in self._in_order(found)[:2])
+        alone = f"the sentence has {len(orders)} meanings, and two are compared"
+        best, other = (derivation.meaning for derivation, _ in two_best(self._in_order(found), alone))
         (high, first), (low, second) = (self.hybrid.expect(words, weights, orders[key]) for key in (best, other))
         values = (first - second) * weights
         parts = [Contribution(*self.hybrid.feature_name(k), float(values[k])) for k in np.flatnonzero(values).tolist()]
@@ -346,7 +345,7 @@ class StepSearch(Search):
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
         bags = self.examples.bags
         is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
-        if is_first and len(bags) >= MANY and any(len(bag) > 1 for bag in bags):
+        if is_first and len(bags) >= ENOUGH_EXAMPLES and any(len(bag) > 1 for bag in bags):
             return super().choose(monitor)
         return None
 

@@ -6,7 +6,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.assembly import Assembly
 
-# Of a tagger: the names of its attributes, its weights, and what training resumes from (`TaggerState.get_state`).
+# Arrays of a tagger: names of attributes, weights, and the state that training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
     "weights": Array("f8", ("n_features", "n_labels")),
     "average_sum": Array("f8", ("n_features", "n_labels"), needed=False),
@@ -47,7 +47,7 @@ MAX_ARITY = 12
 # Relations that are tried for a sentence whose symbols make no whole.
 MAX_CHANGES = 20
 
-# What features and weights depend on: training is resumed only with the same values.
+# Parameters that features and weights depend on: training is resumed only with the same values.
 WINDOWS = {"window": 0, "ngrams": 1, "role_window": 0}  # and the least that they may be
 FLAGS = ("lowercase", "fold_constants", "average", "complete")
 FIXED = (*WINDOWS, *FLAGS[:3])
@@ -254,8 +254,7 @@ class SemanticModel(BagModel, method="ospas"):
         """The meaning representations of each sentence, as a list of lists of trees."""
         if not all(tokens):
             return without_empty(lambda full: self.parse(full, n_jobs), tokens)
-        parts = parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
-        return list(chain.from_iterable(parts))
+        return parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
 
     def _parse_part(self, tokens: Any) -> list[Any]:
         scores = self.symbol_scores(tokens)

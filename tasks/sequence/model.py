@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual.parallel import parallel_parts
+from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -38,7 +38,9 @@ from structsvm.tasks.common.likelihood import (
     calibrate_on,
     check_sums,
     probable_weights,
+    ranking_weights,
     temperature_of_loss,
+    with_probabilities,
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
@@ -205,7 +207,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self.oracle = other.oracle
 
     def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> PartSearch:
-        """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
+        """Return the search of C. Sequences that training completes enter it as runs of tokens with known labels."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
@@ -306,7 +308,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
         check_sums(self, "predict_kbest")
-        weights = probable_weights(self, "probabilities=True") if probabilities else self.weights
+        weights = ranking_weights(self, probabilities=probabilities)
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
@@ -323,10 +325,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
                 order = np.argsort(-scores, kind="stable")
                 paths, scores = paths[order], scores[order]
+            ranked = list(zip(paths, scores.tolist(), strict=True))
             if probabilities:
-                scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
+                ranked = with_probabilities(ranked, decoder.expect(weights, place, mask)[0])
             bounds = np.array([0, length])
-            found.append([(*self.split(path, bounds), float(score)) for path, score in zip(paths, scores)])
+            found.append([(*self.split(path, bounds), score) for path, score in ranked])
             place += 1
         return found
 
@@ -429,11 +432,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         def work(a: int, b: int) -> Any:
             return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
 
-        try:
-            return list(chain.from_iterable(parallel_parts(work, len(X), n_jobs)))
-        except (ValueError, TypeError):
-            # A part counts its sequences from its own first: say it again with the user's indices.
-            return self._predict_part(X, allowed)
+        return renumbered_parts(work, len(X), n_jobs)
 
     def _predict_part(self, X: Any, allowed: Any, lengths: ArrayLike | None = None) -> Any:
         if allowed is None and not isinstance(X, Tokens):
@@ -510,7 +509,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return weights if self.units is None else self.units.undone(weights)[:-1]
 
     def intercept(self) -> Floats:
-        """What each label has without any feature, array (n_labels,): 0 but for rows of numbers."""
+        """Return scores of labels without any feature, array (n_labels,): 0 but for rows of numbers."""
         if self.units is None:
             return np.zeros(self.oracle.n_labels, dtype=np.float32)
         return self.units.undone(self.rows(0, self.oracle.n_token_features))[-1]
@@ -536,9 +535,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if self.is_greedy:
             raise TypeError("greedy inference has no second best labelling to compare with")
         paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2)
-        if len(paths) < 2:
-            raise ValueError("there is one labelling only: the constraints, or an empty sequence, leave no other")
-        first, second = (self.oracle.joint_feature(tokens, path) for path in paths)
+        ranked = [([self.labels[c] for c in path], self.oracle.joint_feature(tokens, path)) for path in paths]
         names, after = self.encoder.feature_names, self.oracle.n_token_features
 
         def name(k: int) -> tuple[str, str]:
@@ -552,11 +549,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 
-        winner, runner_up = ([self.labels[c] for c in path] for path in paths)
-        return Explanation.of_weights(winner, runner_up, first - second, self.weights, name)
+        alone = "there is one labelling only: the constraints, or an empty sequence, leave no other"
+        return Explanation.of_best(ranked, self.weights, name, alone)
 
     def _named_row(self, row: int, after: int, names: list[str]) -> tuple[str, str]:
-        """What a row of weights is of: a feature, and the history that it goes with."""
+        """Return the names of the feature and of the history that a row of weights belongs to."""
         K = self.oracle.n_labels
         if row < after:
             return (names[row] if row < len(names) else "intercept"), ""
@@ -579,7 +576,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def stored_params(self) -> Any:
         stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
         if isinstance(stored.get("constraints"), tuple):
-            stored["constraints"] = ["masks"]  # which are the oracle's
+            stored["constraints"] = ["masks"]  # stored with the oracle
         return stored
 
     def restored_params(self, params: Any) -> Any:
@@ -712,8 +709,8 @@ def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
 
 
 def _of_weight(tokens: Tokens, label_ids: Integers, weight: Weights | None) -> tuple[Tokens, Integers]:
-    """The tokens and label ids of sequences whose weight is not 0; of all, if weights are not one per sequence."""
-    weight = None if weight is None else np.asarray(weight, dtype=object)  # which is checked later
+    """The tokens and label ids of sequences whose weight is not 0; all, if weights are not one per sequence."""
+    weight = None if weight is None else np.asarray(weight, dtype=object)  # checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
         return tokens, label_ids
     chosen = weight != 0.0

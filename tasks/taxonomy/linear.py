@@ -60,7 +60,7 @@ LINEAR = TAXONOMY | {
 
 
 class DocumentCalibration(LabelCalibration):
-    """Of documents by linear scores."""
+    """Calibration of documents by linear scores."""
 
     def fit(self, job: Job) -> None:
         if is_log(job.learner.loss):

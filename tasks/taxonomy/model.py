@@ -253,7 +253,7 @@ class TaxonomyModel(TaskModel):
         return found
 
     def below(self) -> NDArray[np.bool_]:
-        """Which labels (rows) are each node of the taxonomy above the labels (columns) or below it: bool array."""
+        """Return whether each label (row) is a node of the taxonomy (column) or below it: bool array."""
         taxonomy = self.targets.taxonomy
         table = np.zeros((len(self.labels), len(taxonomy)), dtype=bool)
         for k, label in enumerate(self.labels.tolist()):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm.dual.parallel import Rounds, cut_points, parallel_map
+from structsvm.dual.parallel import Rounds, cut_points, parallel_map, parallel_parts, renumbered_parts
 from structsvm.execution._stop import Job
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -29,6 +29,28 @@ def test_parts_are_at_work_at_once_and_answers_keep_their_order():
 def test_one_thread_or_one_part_starts_no_threads(parts, n_threads):
     me = threading.get_ident()
     assert parallel_map(lambda part: (part, threading.get_ident()), parts, n_threads) == [(part, me) for part in parts]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 10])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_parts_are_joined(n, n_threads):
+    assert parallel_parts(lambda a, b: list(range(a, b)), n, n_threads) == list(range(n))
+    np.testing.assert_array_equal(parallel_parts(np.arange, n, n_threads), np.arange(n))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_error_has_the_number_of_all_examples(n_threads):
+    called = []
+
+    def work(a, b):
+        called.append((a, b))
+        for k in range(a, b):
+            if k == 7:
+                raise ValueError(f"example {k - a}")
+
+    with pytest.raises(ValueError, match="example 7"):
+        renumbered_parts(work, 10, n_threads)
+    assert (0, 10) in called
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

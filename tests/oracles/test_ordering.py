@@ -377,6 +377,14 @@ def test_orders_that_are_refused(y, message):
         OrderingOracle(2).bind([x, x], [[0, 1, 2], y])
 
 
+def test_sets_taken_by_their_indices():
+    oracle, rng = OrderingOracle(2, 2), np.random.default_rng(0)
+    X = [reference.random_input(rng, n, 2, 2, sparse=0.5) for n in (4, 1, 3, 5)]
+    some, same = oracle.item_sets(X).take(np.array([3, 1, 0])), oracle.item_sets([X[3], X[1], X[0]])
+    for one, other in zip(some.arrays, same.arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_what_binding_refuses():
     oracle, x = OrderingOracle(2), np.arange(22.0).reshape(11, 2)
     with pytest.raises(ValueError, match="X has 1 examples, y has 2"):

@@ -15,6 +15,7 @@ from structsvm.datasets import (
     make_ambig_house,
     make_concept_world,
     make_dependency_trees,
+    make_orderings,
     make_sequences,
     make_treebank,
 )
@@ -37,6 +38,7 @@ ARCS = [tree.arcs for tree in SENTENCES]
 HOUSE = make_ambig_house(40, 1, random_state=0)
 SCENES, CONCEPTS, WORLDS = make_concept_world(30, random_state=0)
 PAIRS = make_alignment(8, random_state=0)
+ITEMS, ORDERS = make_orderings(20, 3, 2, max_items=5, random_state=0)
 ORACLE = Multiclass(3, 4)
 PATH, RING = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
 GRAPHS = [(ROWS[3 * k : 3 * k + 3], (PATH, RING)[k % 2]) for k in range(20)]
@@ -85,7 +87,7 @@ class Case:
         return self.make(**params).fit(self.X, self.y)
 
     def predicted(self, model):
-        """What a model says of the data, as something to compare."""
+        """Return a model's predictions for the data, as text to compare."""
         return repr([*model.predict(self.questions)])
 
     @property
@@ -122,6 +124,10 @@ def meanings(n, **params):
 def concepts(y):
     params = {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0}
     return Case(tasks.ConceptLabeler, params, list(zip(SCENES, WORLDS, strict=True)), y, has_names=False)
+
+
+def orders(y, **params):
+    return Case(tasks.ItemOrderer, {"C": 0.01, "random_state": 0} | params, ITEMS, y)
 
 
 def kernel(kind, y, rounding=0.0, **params):
@@ -229,6 +235,9 @@ CASES = {
             ("full", "hamming", SETS, [{"zz"}, {"a"}]),
         )
     },
+    "ordering": orders(ORDERS),
+    "log loss of orders": orders(ORDERS, loss="log", C=0.1),
+    "open ordering": orders([[(y[0], y[-1])] if k % 3 == 1 else y for k, y in enumerate(ORDERS)]),
     "multivariate": Case(tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     "ROC area": Case(
         tasks.MultivariateClassifier,
@@ -276,6 +285,7 @@ CHOICES = {
     ),
     "ambiguous": Case(tasks.AmbiguousClassifier, {"loss": "pairwise", "random_state": 0}, MANY, BAGS),
     "multilabel": Case(tasks.MultilabelClassifier, {"random_state": 0}, MANY, BAGS),
+    "ordering": Case(tasks.ItemOrderer, {"random_state": 0}, *make_orderings(60, 3, max_items=5, random_state=0)),
     "log loss of bags": Case(tasks.AmbiguousClassifier, {"loss": "log", "random_state": 0}, MANY, BAGS),
     "larank": Case(tasks.LaRankClassifier, {"gamma": 0.1, "random_state": 0}, MANY, KINDS),
     "lasvm": Case(tasks.LaSVMClassifier, {"gamma": 0.1, "random_state": 0}, MANY, KINDS > 1),

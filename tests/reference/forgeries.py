@@ -1,4 +1,4 @@
-"""What no file contains by its record: fields that are missing, wrong or out of bounds, and such arrays."""
+"""Forgeries that no record allows in a file: fields and arrays that are missing, wrong or out of bounds."""
 
 import copy
 import math
@@ -70,7 +70,7 @@ def arrays_of(record, prefix=""):
 
 
 def forgeries(array, wanted):
-    """What a table does not allow in an array's place; None: nothing at all."""
+    """Yield arrays that a table does not allow in an array's place; None: no array at all."""
     yield array[None, None]
     yield array.astype("<c16")
     if wanted.needed:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.structures.graphs.elimination import Elimination
 
-# What a method guarantees; the oracle guarantees the weakest over all graphs.
+# Guarantees of the methods. The oracle gives the weakest one over all graphs.
 INFERENCE = {"tree": "exact", "junction": "exact", "cut": "exact", "relaxed": "relaxed", "expansion": "approximate"}
 WEAKEST = ("exact", "relaxed", "approximate")
 

@@ -1,1 +1,1 @@
-"""What a model has learnt, in readable form: weights by feature and label, and why one output beat another."""
+"""Inspection of models: weights by feature and label, and the reasons why one output beat another."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parameters import checked_k, did_you_mean
 
-if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,15 @@ class WeightTable:
 
 
 class Contribution(NamedTuple):
-    """What a feature adds to the margin of the winner over its runner-up.
+    """The share of a feature in the margin of the winner over its runner-up.
 
     Attributes
     ----------
     feature : str
     label : str
-        Where it counts: for a label, after a label.
+        Where the feature counts: for a label, after a label.
     value : float
-        Positive: it speaks for the winner.
+        Positive if the feature favours the winner.
     """
 
     feature: str
@@ -118,28 +118,34 @@ class Explanation:
         return cls(winner, runner_up, float(sum(part.value for part in found)), found)
 
     @classmethod
-    def of_weights(
-        cls, winner: Any, runner_up: Any, difference: Floats, weights: Floats, name: Callable[[int], tuple[str, str]]
+    def of_best(
+        cls,
+        ranked: Iterable[tuple[Any, Any]],
+        weights: Any,
+        name: Callable[[int], tuple[str, str]],
+        alone: str = "there is one output only, and two are compared",
     ) -> Explanation:
-        """From the difference of their joint features; `name` says of each weight what feature and label it is of."""
-        values = np.asarray(difference, dtype=np.float64) * weights
+        """From outputs with their joint features, best first; ValueError, saying `alone`, for fewer than two.
+
+        `name` returns the feature and the label of weight k.
+        """
+        (winner, first), (runner_up, second) = two_best(ranked, alone)
+        values = np.asarray(first - second, dtype=np.float64) * weights
         found = [Contribution(*name(k), float(values[k])) for k in np.flatnonzero(values).tolist()]
         return cls.of(winner, runner_up, found)
 
     @classmethod
     def of_row(cls, x: Any, table: WeightTable, intercepts: Any, labels: list[Any]) -> Explanation:
         """Why a label's linear score is the highest for one row of numbers; of two labels the first's may be 0."""
-        if len(labels) < 2:
-            raise ValueError("there is one label only, and two are compared")
         row = np.append(one_row(x, len(table.features)), 1.0)
         weights = np.vstack([table.weights, intercepts])
-        if weights.shape[1] == 1:
+        if weights.shape[1] < len(labels):
             weights = np.column_stack([np.zeros(len(weights)), weights])
-        best, other = np.argsort(-(row @ weights), kind="stable")[:2].tolist()
-        names, label = [*table.features, "intercept"], f"{labels[best]}, not {labels[other]}"
-        return cls.of_weights(
-            labels[best], labels[other], row, weights[:, best] - weights[:, other], lambda k: (names[k], label)
-        )
+        best = np.argsort(-(row @ weights), kind="stable")[:2].tolist()
+        names, label = [*table.features, "intercept"], ", not ".join(str(labels[k]) for k in best)
+        # A label's score is as well the row's, by the label's weights.
+        ranked = [(labels[k], weights[:, k]) for k in best]
+        return cls.of_best(ranked, row, lambda k: (names[k], label), "there is one label only, and two are compared")
 
     def __str__(self) -> str:
         return self.text()
@@ -152,6 +158,14 @@ class Explanation:
         if left:
             lines.append(f"  {sum(part.value for part in left):+.4g}  {len(left)} others")
         return "\n".join(lines)
+
+
+def two_best(ranked: Iterable[T], alone: str) -> tuple[T, T]:
+    """Return the first two outputs; ValueError, saying `alone`, if there are fewer."""
+    best = list(islice(ranked, 2))
+    if len(best) < 2:
+        raise ValueError(alone)
+    return best[0], best[1]
 
 
 def one_row(x: Any, n_columns: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What was chosen on held-out examples: C, and with it the loss, a sum of losses, a kernel's gamma, a threshold.
+"""Choices made on held-out examples: C, and with it the loss, a sum of losses, a kernel's gamma, a threshold.
 
 Each kind of choice is a record, with its entries in a file's header, its columns for users and its line of text.
 """
@@ -166,7 +166,7 @@ class Choice:
 
     @property
     def edges(self) -> list[str]:
-        """What was chosen at the edge of the tried values; for a sum, each loss is checked."""
+        """Choices at the edge of the tried values, as text; each loss of a sum is checked."""
         if self.loss is None or self.sum is None:
             return [self.text] * self.is_at_edge
         tables = self.sum.tables

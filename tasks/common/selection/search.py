@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats
 
-# Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
-LEAST, MANY = 20, 300
+# Fewer examples than LEAST_EXAMPLES are not divided at all; from ENOUGH_EXAMPLES on, one part of them is enough.
+LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
@@ -56,7 +56,7 @@ NOTHING = 1e-6
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
 # Unfinished likelihoods with a large C can be far worse than finished ones.
-LEAST_GAIN, MOST_PASSES, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
+LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 
 
 class Held(NamedTuple):
@@ -99,7 +99,7 @@ class PatientRun:
     def advance(self: Any, *seconds: float) -> bool:
         done = bool(super().advance(*seconds))  # type: ignore[misc]
         if done:
-            self.primal = np.nan  # of an earlier pass
+            self.primal = np.nan  # it belongs to an earlier pass
         return done
 
     @property
@@ -140,14 +140,14 @@ class Part:
 
     def most_passes(self, solver: Solver, is_first: bool) -> int:
         """Passes over one value."""
-        most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_PASSES
+        most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_OF_MARGIN
         return min(most, (solver.n_passes + 1) // 2)
 
     def _is_enough(self, n_passes: int, most: int) -> bool:
         solver = self.run.solver
         if self.run.is_solved or n_passes < self.run.least_passes:
             return self.run.is_solved
-        if solver.tol is not None:  # of a batch solver, whose passes look at few examples
+        if solver.tol is not None:  # a batch solver, whose passes look at few examples
             self.run.certify()
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
@@ -203,12 +203,12 @@ class Search:
 
     @property
     def loss(self) -> Any:
-        """What the training minimises, by name."""
+        """Name of the loss that training minimises."""
         return self.model.loss
 
     @property
     def scale(self) -> float:
-        """That of the examples whose weight is not 0."""
+        """Scale of the examples whose weight is not 0."""
         return float(self.model.scale(self.examples.of_weight()))
 
     def choose(self, monitor: Monitor) -> Choice | None:
@@ -272,14 +272,14 @@ class Search:
         if examples.weight is not None:
             group = np.where(examples.weight > 0.0, group, -1)
         members = np.unique(group[group >= 0])
-        if len(members) < LEAST:
+        if len(members) < LEAST_EXAMPLES:
             return
         order = np.random.default_rng(self.seed).permutation(members)
         if label is not None:
             counts = np.bincount(label[order])
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
-        n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
+        n_parts = PARTS if len(members) >= ENOUGH_EXAMPLES else PARTS_OF_FEW
         for k in range(self.turns if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():

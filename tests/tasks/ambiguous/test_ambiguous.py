@@ -16,7 +16,7 @@ from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import AmbiguousClassifier
-from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, BaggedRows, encode_bags
+from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE_OF_BAGS, BaggedRows, encode_bags
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -331,7 +331,7 @@ def test_max_is_judged_by_its_predictions():
     table = model.validation_
     assert table["metric"] == "share in candidates"
     C = table["C"].tolist()
-    assert table["score"].max() == table["score"][C.index(model.C_)] and len(C) - C.index(model.C_) > PATIENCE
+    assert table["score"].max() == table["score"][C.index(model.C_)] and len(C) - C.index(model.C_) > PATIENCE_OF_BAGS
     problem, says = model.model_, np.array([bag is not None for bag in bags])
     examples = BaggedRows(problem.rows(X), encode_bags(bags, problem.labels)[1])
     _, right, asked = problem.held_out_scores(examples)

@@ -89,7 +89,7 @@ def test_ctrl_c(name, phase, n_jobs):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_fit_is_interrupted_at_any_look(case):
-    """What it leaves is a usable model, and a fit from the start is as it would have been."""
+    """The model that it leaves is usable, and a fit from the start is as it would have been."""
     model = case.make()
     look_every(300, count := Count())
     model.fit(case.X, case.y)

@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 
 import structsvm
 from structsvm import LaRank, tasks
-from structsvm.estimator import Pairs, StructuredModel
+from structsvm.estimator import InputsAndOutputs, StructuredModel
 from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
 from structsvm.tasks.common.training import Job
 
@@ -45,7 +45,7 @@ def test_a_model_checks_the_solver_before_it_binds():
     model = StructuredModel()
     model.oracle = Multiclass(3, 4)
     with pytest.raises(ValueError, match="'rescaling' parameter of LaRank must be"):
-        Job(model, Pairs(np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
+        Job(model, InputsAndOutputs(np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
 
 
 @pytest.mark.parametrize("name", ["C", "max_iter", "tol", "random_state", "checkpoint"])

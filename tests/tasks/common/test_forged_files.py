@@ -69,7 +69,7 @@ def forged(tmp_path, original, *, meta=None, arrays=None):
 
 @pytest.mark.parametrize("case", ALL)
 def test_every_array_is_checked(case, tmp_path):
-    """Of another type, shape or length, missing, or with values that no such array has: an error that names it."""
+    """An array of another type, shape or length, missing, or with wrong values is an error that names it."""
     file, table = read_model(source(case)), arrays_of(opened(source(case), case)._fitted().record)
     for name, array in file.arrays.items():
         # See test_forged_states.py.

@@ -26,6 +26,7 @@ from structsvm.tasks import (
     SGDQNClassifier,
     TaxonomyClassifier,
 )
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
@@ -234,6 +235,16 @@ def test_what_speaks_for_dependency_trees():
     assert any(part.feature.startswith(("The (1) under", "dog (2) under")) for part in found.contributions)
     with pytest.raises(ValueError, match="fewer than two trees"):
         parser.explain([])
+
+
+def test_one_output_alone_is_not_explained():
+    parser = GrammarParser(C=1.0, max_iter=1, random_state=0).fit(BANK)
+    with pytest.raises(ValueError, match=r"the grammar has 0 trees for the sentence, and two are compared"):
+        parser.explain([("x", "V")])
+    with pytest.raises(ValueError, match="there is one label only, and two are compared"):
+        Explanation.of_row([1.0], WeightTable(["a"], ["b"], np.ones((1, 1))), np.ones(1), ["b"])
+    with pytest.raises(ValueError, match="the graph has one labelling only"):
+        GraphLabeler(C=1.0, random_state=0).fit([([{"a": 1.0}], [])] * 2, [["A"], ["B"]]).explain(([], []))
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])

@@ -63,11 +63,12 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 def test_too_few_examples_get_the_default(case):
     kind, X, y = case.kind, case.X, case.y
     # Few graphs are divided into parts, here of one node each.
-    n = selection.LEAST // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST - 1
+    n = selection.LEAST_EXAMPLES // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST_EXAMPLES - 1
     model = case.make().fit(X[:n], None if y is None else y[:n])
     defaults = {
         tasks.AmbiguousClassifier: 0.1,
         tasks.MultilabelClassifier: 0.1,
+        tasks.ItemOrderer: 0.1,
         tasks.SequenceAligner: 0.001,
         tasks.DependencyParser: 0.1,
         tasks.GraphLabeler: 0.1,
@@ -320,9 +321,11 @@ def test_the_metric_is_that_of_the_task():
     assert metric["nodes"] == metric["matrix"] == "mean loss"
     assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
     assert metric["multilabel"] == "Hamming loss"
+    assert metric["ordering"] == "Kendall loss"
     others = metric.keys() - {
         "ambiguous",
         "multilabel",
+        "ordering",
         "log loss of bags",
         "sequence",
         "loss of sequences",
@@ -364,7 +367,7 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
     without = ChosenLoss("log", losses, replace(total, tables={}))
-    assert Choice(1.0, "F1", inside, 100, without).edges == []  # of a file that has no tables
+    assert Choice(1.0, "F1", inside, 100, without).edges == []  # its file has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)

@@ -22,7 +22,7 @@ from structsvm.tasks import (
     Ranker,
     TaxonomyClassifier,
 )
-from structsvm.tasks.common.selection.search import LEAST, total_variance
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, total_variance
 from structsvm.tasks.common.units import UNITS, Units, units_of
 from structsvm.tasks.taxonomy import linear
 
@@ -49,7 +49,7 @@ def test_units():
     assert (values[:, 6] == 0.0).all() and units.scale[6] == 1.0 and values.dtype == np.float32
     alone = Units.of_rows(DenseRows(X))
     assert not alone.centre.any() and (alone.scale != 1.0).all()
-    assert Units.of_rows(rows[: LEAST - 1]) is None and Units.of_rows(rows.tokens()) is None
+    assert Units.of_rows(rows[: LEAST_EXAMPLES - 1]) is None and Units.of_rows(rows.tokens()) is None
     table = rng.normal(size=(8, 3))
     scores = np.column_stack([values, np.ones(300)]) @ table
     np.testing.assert_allclose(np.column_stack([rows.values, np.ones(300)]) @ units.undone(table), scores, atol=1e-4)
@@ -169,7 +169,7 @@ def test_where_columns_are_as_given():
     assert sparse.model_.units is None and short.model_.units is None and not hasattr(kernel.model_, "units")
     np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
     assert fit(standardize=False).model_.units is None
-    assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
+    assert fit(X[: LEAST_EXAMPLES - 1], y[: LEAST_EXAMPLES - 1]).model_.units is None
 
 
 @pytest.mark.parametrize("kind", LINEAR)

@@ -8,7 +8,7 @@ from structsvm.datasets import make_treebank
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch, prepare
-from structsvm.tasks.grammar.parameters import MANY, PASSES, PASSES_OF_MANY
+from structsvm.tasks.grammar.parameters import MANY_TREES, PASSES, PASSES_OF_MANY
 
 TREES = make_treebank(120, max_length=12, random_state=0)
 
@@ -137,7 +137,7 @@ def test_of_many_trees_powers_of_ten_are_tried_and_the_least_is_chosen_that_is_a
 def test_passes_are_fewer_over_many_trees():
     few = TREES[:10]
     assert GrammarParser(C=0.1).fit(few).n_iter_ == PASSES
-    assert GrammarParser(C=0.1).fit(few * (MANY // len(few))).n_iter_ == PASSES_OF_MANY
+    assert GrammarParser(C=0.1).fit(few * (MANY_TREES // len(few))).n_iter_ == PASSES_OF_MANY
     assert GrammarParser(C=0.1, max_iter=2).fit(few).n_iter_ == 2
 
 

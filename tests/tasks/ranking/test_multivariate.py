@@ -254,7 +254,7 @@ def test_the_threshold_of_the_best_f1(seed):
 @pytest.mark.parametrize("share", [0.03, 0.3])
 def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     """The threshold is that of the chosen C; with few rows of the class, three fifths of all are held out."""
-    monkeypatch.setattr("structsvm.tasks.ranking.model.FEW", 100)
+    monkeypatch.setattr("structsvm.tasks.ranking.model.FEW_POSITIVES", 100)
     train, kept = few_positives(3, 1000, share, 1.0), {}
     keep = SampleSearch.keep
 

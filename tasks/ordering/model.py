@@ -1,0 +1,289 @@
+"""A linear model of orders: weights of the features of items and of pairs of items."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from structsvm.dual._rounds import log_losses
+from structsvm.dual.parallel import parallel_parts
+from structsvm.features.dense import FILLED, DenseRows
+from structsvm.oracles.ordering import NOTHING, ItemSets, OrderingOracle, square
+from structsvm.parameters import checked_k
+from structsvm.stored_values import Array, Count, OneOf, Record, Stored
+from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.likelihood import (
+    StructureCalibration,
+    calibrate_on,
+    probable_weights,
+    ranking_weights,
+    temperature_of_loss,
+    with_probabilities,
+)
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, Held, first_scale
+from structsvm.tasks.common.solver import is_log
+from structsvm.tasks.common.units import UNITS, Units, undone, units_of
+
+LOSSES = ("kendall", "zero_one", "log")
+
+RECORD = Record({
+    "loss": OneOf(LOSSES),
+    "n_features_in": Count(0, of="oracle.n_item_features"),
+    "n_pair_features": Count(0, of="oracle.n_pair_features"),
+    "weights": Array("f8", ("n_weights",)),
+    "units": UNITS,
+    "pair_units": UNITS,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedSets(Examples):
+    """Sets of items and their orders.
+
+    Attributes
+    ----------
+    sets : ItemSets
+    orders : list of int arrays
+        Items in their order, (n_items,), or precedences, (n_precedences, 2).
+    """
+
+    sets: ItemSets
+    orders: list[NDArray[np.integer[Any]]]
+
+    @property
+    def has_unknown(self) -> bool:
+        return any(y.ndim == 2 for y in self.orders)
+
+    def fully_known(self) -> Self:
+        return self.take(np.flatnonzero([y.ndim == 1 for y in self.orders]))
+
+
+class OrderCalibration(StructureCalibration):
+    """Orders, whose loss is a share of up to 45 pairs: so much smaller are margins than those of counts."""
+
+    limit = math.log(64.0 * 45.0)
+
+
+class OrderingModel(TaskModel):
+    """Weights of the features of items, then those of the features of pairs.
+
+    Attributes
+    ----------
+    oracle : OrderingOracle
+    units, pair_units : Units or None
+        Scales of features of items and of pairs, in which weights are learnt.
+    weights : ndarray of shape (oracle.n_features,), float64
+    """
+
+    kind = "ordering"
+    record = RECORD
+    estimator = "ItemOrderer"
+    has_temperature = True
+    calibration = OrderCalibration()
+    calibrates = False
+    sums_over_known = True
+
+    def __init__(self, n_item_features: int, n_pair_features: int, loss: str) -> None:
+        super().__init__()
+        self.oracle = OrderingOracle(n_item_features, n_pair_features, loss)
+        self.units: Units | None = None
+        self.pair_units: Units | None = None
+        self.weights = np.zeros(self.oracle.n_features)
+        self.columns = {"n_features_in_": n_item_features}
+        self.temperature = temperature_of_loss(self.oracle)
+
+    @property
+    def loss(self) -> str:
+        return self.oracle.loss_name
+
+    @property
+    def decoder(self) -> OrderingOracle:
+        """The oracle that predicts: for any number of items, whatever the loss."""
+        return OrderingOracle(self.oracle.n_item_features, self.oracle.n_pair_features)
+
+    # ---- units ------------------------------------------------------------------------------------
+
+    def set_units(self, sets: ItemSets) -> None:
+        """Standardise dense columns, items by their deviation from the mean of their set, and pairs."""
+        n, d = len(sets.rows), sets.rows.n_features
+        if len(sets.rows.indices) > FILLED * n * d:
+            values, sizes = matrix(sets).toarray(), np.diff(sets.bounds)
+            means = np.add.reduceat(values, sets.bounds[:-1]) / sizes[:, np.newaxis]
+            self.units = Units.of_rows(DenseRows(values - np.repeat(means, sizes, axis=0)))
+        if sets.pairs.shape[1]:  # both signs: which item of a pair is the first says nothing
+            self.pair_units = Units.of_rows(DenseRows(np.concatenate([sets.pairs, -sets.pairs])))
+
+    def in_units(self, sets: ItemSets) -> ItemSets:
+        """Sets of items in the units of the weights."""
+        rows, pairs = sets.rows, sets.pairs
+        if self.units is not None:
+            rows = replace(rows, values=rows.values / self.units.scale[rows.indices])
+        if self.pair_units is not None:
+            pairs = pairs / self.pair_units.scale
+        return ItemSets(rows, sets.bounds, pairs)
+
+    def as_given(self, weights: Any) -> NDArray[np.float64]:
+        """Weights of features as given, from those in units."""
+        d = self.oracle.n_item_features
+        parts = ((self.units, weights[:d]), (self.pair_units, weights[d:]))
+        return np.concatenate([undone(units, own[:, np.newaxis])[:, 0] for units, own in parts])
+
+    @property
+    def coef(self) -> NDArray[np.float64]:
+        """Weights of features as given."""
+        return self.as_given(self.weights)
+
+    # ---- training ---------------------------------------------------------------------------------
+
+    def bind(self, examples: OrderedSets, solver: Any) -> tuple[Any, Any]:
+        return self.oracle.bind(examples.sets, examples.orders, **solver.formulation()), examples.weight
+
+    def search_of_loss(self, examples: OrderedSets, solver: Any) -> Any:
+        search = super().search_of_loss(examples, solver)
+        if is_log(self.loss):
+            search.longest = LONGEST_OF_LOG
+        return search
+
+    def held_out_scores(self, examples: OrderedSets) -> Held:
+        """The loss itself, of the predicted order; a set of one item does not count."""
+        says = 1.0 * (np.diff(examples.sets.bounds) > 1)
+        if is_log(self.loss):
+            problem = self.oracle.bind(examples.sets, examples.orders, rescaling=None)
+            return Held("log loss", log_losses(problem, self.weights, np.arange(len(examples)))[0], says)
+        found, _ = self.decoder.predict(examples.sets, self.weights)
+        distances = [distance(y, order) for y, order in zip(examples.orders, found, strict=True)]
+        losses = np.where(says > 0.0, distances, 0.0)
+        if self.loss == "zero_one":
+            return Held("zero-one loss", 1.0 * (losses > 0.0), says)
+        return Held("Kendall loss", losses, says)
+
+    def scale(self, examples: OrderedSets) -> float:
+        return first_scale(self.decoder.bind(examples.sets, examples.orders))
+
+    # ---- probabilities ----------------------------------------------------------------------------
+
+    def calibrate(self, X: Any, y: Any) -> None:
+        """Fit the temperature to sets that the model was not trained on."""
+        sets = self.in_units(self.oracle.item_sets(X))
+        calibrate_on(self, self.oracle.bind(sets, read_orders(y, len(sets)), rescaling=None))
+
+    def proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Per set the probability that one item, the row, comes before another, the column."""
+        weights = self.as_given(probable_weights(self, "predict_proba"))
+        sets = self.oracle.item_sets(X)
+        sizes = np.diff(sets.bounds).tolist()
+        problem = self.decoder.bind(sets, [NOTHING] * len(sets), rescaling=None)
+        return [square(problem.moments(i, weights)[1], n) for i, n in enumerate(sizes)]
+
+    # ---- prediction -------------------------------------------------------------------------------
+
+    def predict(self, X: Any, known: Any = None, n_threads: int = 1) -> list[NDArray[np.int32]]:
+        """Per set the best order found."""
+        sets, coef = self.oracle.item_sets(X), self.coef
+        known = None if known is None else read_orders(known, len(sets), "known")
+        return parallel_parts(
+            lambda a, b: self.decoder.predict(sets[a:b], coef, None if known is None else known[a:b])[0],
+            len(sets),
+            n_threads,
+        )
+
+    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[list[tuple[NDArray[Any], float]]]:
+        """Per set its k best orders, as ``(order, score)``; see `ItemOrderer.predict_kbest`."""
+        k, found = checked_k(k), []
+        weights = self.as_given(ranking_weights(self, probabilities=probabilities))
+        for i, x in enumerate(X):
+            try:
+                ranked = self.decoder.kbest(x, weights, k)
+            except ValueError as error:
+                raise ValueError(f"example {i}: {error}") from error
+            if probabilities:
+                ranked = with_probabilities(ranked, self.decoder.expect(x, weights)[0])
+            found.append(ranked)
+        return found
+
+    def preferences(self, X: Any) -> list[NDArray[np.float64]]:
+        """Per set what exchanging two neighbours costs, the item of the row before that of the column."""
+        sets, coef, d = self.oracle.item_sets(X), self.coef, self.oracle.n_item_features
+        scores, of_pairs, found = matrix(sets) @ coef[:d], sets.pairs @ coef[d:], []
+        for i in range(len(sets)):
+            own = scores[sets.bounds[i] : sets.bounds[i + 1]]
+            table = 2.0 * (own[:, np.newaxis] - own)
+            a, b = np.triu_indices(len(own), 1)
+            pairs = of_pairs[sets.pair_bounds[i] : sets.pair_bounds[i + 1]]
+            table[a, b] += pairs
+            table[b, a] -= pairs
+            found.append(table)
+        return found
+
+    # ---- inspection -------------------------------------------------------------------------------
+
+    def weight_table(self) -> WeightTable:
+        names = self.name_columns(self.oracle.n_item_features)
+        names += [f"pair feature {k}" for k in range(self.oracle.n_pair_features)]
+        return WeightTable(names, [None], self.coef[:, np.newaxis])
+
+    def explain(self, x: Any) -> Explanation:
+        """The runner-up is the second best order."""
+        (found,), known = self.predict_kbest([x], 2), self.weight_table()
+        alone = "the set has one item only, and two orders are compared"
+        ranked = [(order.tolist(), self.joint_feature(x, order)) for order, _ in found]
+        return Explanation.of_best(ranked, self.coef, lambda k: (known.features[k], ""), alone)
+
+    def joint_feature(self, x: Any, order: Any) -> NDArray[np.float64]:
+        """As a vector with an entry for each weight."""
+        columns, values = self.decoder.joint_feature(x, order)
+        psi = np.zeros(self.oracle.n_features)
+        psi[columns] = values
+        return psi
+
+    # ---- files ------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> Self:
+        d, p, weights = stored.n_features_in, stored.n_pair_features, stored.arrays()["weights"]
+        if len(weights) != d + p:  # before there is a model of that size
+            raise ValueError(f"{len(weights)} weights for {d} features of items and {p} of pairs")
+        model = cls(d, p, stored.loss)
+        model.weights = weights
+        model.units, model.pair_units = units_of(stored.units, d), units_of(stored.pair_units, p)
+        return model
+
+
+def matrix(sets: ItemSets) -> csr_array:
+    """The rows of all items."""
+    rows = sets.rows
+    return csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), rows.n_features))
+
+
+def read_orders(y: Any, n_sets: int, name: str = "y") -> list[NDArray[np.integer[Any]]]:
+    """Orders or precedences as arrays; None and an empty list are no precedences.
+
+    Raises
+    ------
+    ValueError
+        For another number of them than of sets, and for entries that are no array; the oracle checks the rest.
+    """
+    if len(y) != n_sets:
+        raise ValueError(f"X has {n_sets} sets of items, {name} has {len(y)} orders")
+    found = []
+    for i, order in enumerate(y):
+        try:
+            array = NOTHING if order is None else np.asarray(order)
+        except ValueError:
+            raise ValueError(f"example {i}: expected an order or precedences, got {order!r:.80}") from None
+        found.append(array if array.size else NOTHING)
+    return found
+
+
+def distance(y: NDArray[np.integer[Any]], order: NDArray[np.integer[Any]]) -> float:
+    """The share of the pairs that y orders, or of its precedences, that an order has the other way round; NaN: none."""
+    place = np.argsort(order)
+    first, second = y.T if y.ndim == 2 else y[np.array(np.triu_indices(len(y), 1))]
+    return float(np.mean(place[first] > place[second])) if len(first) else np.nan
