@@ -460,7 +460,7 @@ class Record(Field):
 
     def __or__(self, fields: Mapping[str, Field | Array]) -> Record:
         """The record with more fields."""
-        return Record(self.fields | fields)
+        return Record({**self.fields, **fields})
 
     @property
     def table(self) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,10 @@ from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.solver import make_solver
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.
 
@@ -190,10 +194,12 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         X, y, decoys = listed(as_list(X, "pairs"), y, decoys)
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_solver(self, ALIGNMENT_C)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: AlignmentModel | None, *, decoys: Any = None
+    ) -> tuple[AlignmentModel, AlignedPairs]:
         if len(y) == len(X) and all(rows is None for rows in y):
             y = None
         if before is not None:
@@ -274,7 +280,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
             raise ValueError(f"candidates must be a list of strings, got {text!r:.80}")
         return model.scores(X, candidates, self._threads)
 
-    def rank(self, x: Any, candidates: Any) -> Any:
+    def rank(self, x: Any, candidates: Any) -> Integers:
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
@@ -339,7 +345,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     # ---- views ---------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().weights
 
     @property

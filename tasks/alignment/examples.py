@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.structures.alignments import References
 from structsvm.tasks.common.examples import Examples
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +35,12 @@ class AlignedPairs(Examples):
         return len(self) > 0 and bool(self.references.has_unknown)
 
     @property
-    def groups(self) -> Any:
+    def groups(self) -> Integers:
         """Pairs that share a string, directly or through others, have the same number."""
         return pool_groups(self.references)
 
 
-def pool_groups(references: References) -> Any:
+def pool_groups(references: References) -> Integers:
     """The connected component of each pair where strings are nodes and pairs are edges: int array (n_pairs,)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

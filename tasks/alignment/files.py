@@ -72,7 +72,7 @@ MOST_ENDS = 100
 MOST_PAIRS = 2**18
 
 
-def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> Any:
+def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> AlignmentFile:
     """Read pairs from a path or a file, compressed or not.
 
     Parameters
@@ -134,7 +134,7 @@ def _lines(text: str) -> io.StringIO:
     return _Lines(text, newline=None)
 
 
-def _of_many(blocks: Any, path: str, pairs: str) -> Any:
+def _of_many(blocks: list[list[tuple[str, str]]], path: str, pairs: str) -> AlignmentFile:
     """The pairs of rows of alignments, each a list of names and rows."""
     names, rows = list[str](), list[tuple[str, str]]()
     for number, block in enumerate(blocks, start=1):
@@ -160,7 +160,7 @@ def _of_many(blocks: Any, path: str, pairs: str) -> Any:
     return AlignmentFile(names, rows, [[] for _ in rows])
 
 
-def _examples(records: Any, path: str | os.PathLike[str]) -> Any:
+def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> AlignmentFile:
     if not records:
         raise ValueError(f"{path}: has no FASTA records (lines that begin with >)")
     words = []

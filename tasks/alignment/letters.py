@@ -7,11 +7,14 @@ codes as N. With an alphabet of one's own, any other letter is an error.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.structures.gapped import as_string
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers
 
 PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
 DNA = "ACGTN"
@@ -30,7 +33,7 @@ _WINDOW = 7
 _LIMITS = (-0.8, 0.4)
 
 
-def hydrophobicity(letters: Any) -> str:
+def hydrophobicity(letters: str) -> str:
     """The class of each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
     values = np.array([_HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
     ones = np.ones(_WINDOW)
@@ -78,11 +81,11 @@ class LetterEncoder:
         return list(self.class_alphabets) if self.is_annotated else self.classes
 
     @property
-    def is_annotated(self) -> Any:
+    def is_annotated(self) -> bool:
         """Whether strings are tuples of letters and annotations."""
         return bool(self.class_alphabets) and self.classes != "hydrophobicity"
 
-    def letters_of(self, string: Any) -> Any:
+    def letters_of(self, string: Any) -> str:
         """The letters of a string that may be annotated; ValueError if it is not what the encoder was made for."""
         if not self.is_annotated:
             string = as_string(string)
@@ -111,7 +114,7 @@ class LetterEncoder:
         return np.stack([_look_up(text, table) for text, table in zip([letters, *annotations], tables)], axis=1)
 
 
-def _table(letters: Any, read_as: Any, both_cases: bool = False) -> Any:
+def _table(letters: str, read_as: Any, both_cases: bool = False) -> Integers:
     table = np.full(256, -1, dtype=np.int64)
     for k, letter in enumerate(letters):
         if not letter.isascii():
@@ -124,7 +127,7 @@ def _table(letters: Any, read_as: Any, both_cases: bool = False) -> Any:
     return table
 
 
-def _ascii(text: Any) -> Any:
+def _ascii(text: str) -> str:
     """The text; ValueError for letters that cannot be in an alphabet, as some have upper-case forms that can."""
     if not text.isascii():
         place = next(k for k, letter in enumerate(text) if not letter.isascii())
@@ -132,7 +135,7 @@ def _ascii(text: Any) -> Any:
     return text
 
 
-def _look_up(text: Any, table: Any) -> Any:
+def _look_up(text: str, table: Integers) -> Integers:
     codes = np.frombuffer(_ascii(text).encode(), dtype=np.uint8)
     letter_ids = table[codes]
     if (letter_ids < 0).any():

@@ -32,6 +32,10 @@ from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
 
 ALIGNMENT_C = 0.001
@@ -65,7 +69,7 @@ RECORD = LETTERS | {
 }
 
 
-class AlignmentModel(TaskModel):
+class AlignmentModel(TaskModel[AlignedPairs]):
     """Letters, oracle and weights.
 
     Attributes
@@ -88,13 +92,20 @@ class AlignmentModel(TaskModel):
 
     costs: Any = None
 
-    def __init__(self, encoder: Any, oracle: Any, *, weights: Any = None, guide: Any = None) -> None:
+    def __init__(
+        self,
+        encoder: LetterEncoder,
+        oracle: SmithWatermanOracle,
+        *,
+        weights: Floats | None = None,
+        guide: Floats | None = None,
+    ) -> None:
         super().__init__()
         self.encoder, self.oracle, self.guide = encoder, oracle, guide
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
     @classmethod
-    def of(cls, params: Any) -> Any:
+    def of(cls, params: Any) -> AlignmentModel:
         """An untrained model as parameters (attributes of an object) ask for it; semi-global if they leave it open."""
         encoder = LetterEncoder(params.alphabet, params.classes)
         settings = {name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")}
@@ -102,7 +113,9 @@ class AlignmentModel(TaskModel):
         return cls(encoder, SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings))
 
     @classmethod
-    def prepared(cls, params: Any, X: Any, y: Any, decoys: Any = None, sample_weight: Any = None) -> tuple[Any, Any]:
+    def prepared(
+        cls, params: Any, X: Any, y: Any, decoys: Any = None, sample_weight: Weights | None = None
+    ) -> tuple[AlignmentModel, References]:
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
 
         The model's weights are the costs to start from. `y` None: unknown alignments, with decoys instead.
@@ -132,7 +145,7 @@ class AlignmentModel(TaskModel):
             model.costs = costs
         return model, references
 
-    def in_mode(self, mode: str) -> Any:
+    def in_mode(self, mode: str) -> AlignmentModel:
         """The same model without costs, in another mode."""
         structure = LETTERS.write(self)[0]["oracle"] | {"mode": mode}
         return type(self)(
@@ -163,7 +176,7 @@ class AlignmentModel(TaskModel):
         if self.oracle.gaps == "affine":
             self.weights[first + 1] = gap_extend
 
-    def log_odds(self, references: Any) -> Any:
+    def log_odds(self, references: References) -> SubstitutionMatrix:
         """The matrix that `log_odds_matrix` makes of the references."""
         (core_x, core_z, bounds), strings = references.core(), references.strings
         counts = np.ones((len(self.encoder.letters),) * 2)
@@ -174,12 +187,12 @@ class AlignmentModel(TaskModel):
         np.add.at(counts, tuple(letters), 1.0)
         return log_odds(self.encoder.letters, counts, self.oracle.symmetric)
 
-    def matrix_of(self, prior: Any) -> Any:
+    def matrix_of(self, prior: Any) -> SubstitutionMatrix:
         """A prior's matrix, over the letters of the model."""
         return read_matrix(prior).over(self.encoder.letters)
 
     @property
-    def substitution_matrix(self) -> Any:
+    def substitution_matrix(self) -> SubstitutionMatrix:
         return SubstitutionMatrix(self.encoder.letters, self.oracle.pair_table(self.weights))
 
     @property
@@ -191,7 +204,7 @@ class AlignmentModel(TaskModel):
         return float(self.weights[self.oracle.first_gap + (self.oracle.gaps == "affine")])
 
     @property
-    def highest_gap(self) -> Any:
+    def highest_gap(self) -> float:
         """The highest score that a letter against a gap can have."""
         return max(
             float(self.weights[f].sum(axis=1).max()) for f in (self.oracle.open_features, self.oracle.extend_features)
@@ -199,14 +212,14 @@ class AlignmentModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: AlignedPairs, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: AlignedPairs, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to pairs, whose columns that are not assessed the guide has aligned."""
         references = examples.references
         if self.guide is not None:
             references = self.oracle.completed(references, self.guide)
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         # Alignments completed by the guide of an earlier training are completed anew.
         if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
@@ -214,11 +227,11 @@ class AlignmentModel(TaskModel):
             problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
-    def prior(self, examples: AlignedPairs) -> Any:
+    def prior(self, examples: AlignedPairs) -> Floats | None:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[AlignedPairs]) -> None:
         """Align columns that are not assessed once, before training, as the costs that it starts from align them best.
 
         The problem that is solved, and certified, is the convex one with these alignments. An alignment with
@@ -231,7 +244,7 @@ class AlignmentModel(TaskModel):
         elif not job.continues:
             self.guide = None if references.is_whole else self._first_guide(references)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[AlignedPairs]) -> None:
         """Warn of gaps that are rewarded in local mode."""
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(
@@ -240,7 +253,7 @@ class AlignmentModel(TaskModel):
                 UserWarning,
             )
 
-    def _first_guide(self, references: Any) -> Any:
+    def _first_guide(self, references: References) -> Floats:
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
         if self.weights.any():
             return self.weights
@@ -250,7 +263,7 @@ class AlignmentModel(TaskModel):
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
         return run.weights
 
-    def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
+    def references(self, X: Any, y: Any, decoys: Any = None) -> References:
         """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
         X, y, decoys = listed(X, y, decoys)
         for name, other in (("y", y), ("decoys", decoys)):
@@ -280,7 +293,7 @@ class AlignmentModel(TaskModel):
         known = known_of_local(known) if self.oracle.mode == "local" else known
         return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None, known)
 
-    def trimmed(self, references: Any) -> Any:
+    def trimmed(self, references: References) -> References:
         """References with alignments of whole strings, as the model's mode has them."""
         if self.oracle.mode == "global" or len(references.codes) == 0:
             return references
@@ -290,7 +303,7 @@ class AlignmentModel(TaskModel):
             found.known = known_of_local(found.known)
         return found
 
-    def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
+    def read_rows(self, x: Any, z: Any, rows: Any) -> Alignment:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
         rows = as_rows(rows)
         if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
@@ -305,7 +318,7 @@ class AlignmentModel(TaskModel):
 
     # ---- choosing -------------------------------------------------------------------------------
 
-    def search_of_loss(self, examples: AlignedPairs, solver: Any) -> Any:
+    def search_of_loss(self, examples: AlignedPairs, solver: Solver) -> Search:
         """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
         if examples.has_unknown:
             examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
@@ -334,12 +347,12 @@ class AlignmentModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, X: Any, n_jobs: int = 1) -> Any:
+    def align(self, X: Any, n_jobs: int = 1) -> list[tuple[str, str]]:
         """The best alignment of each pair of strings, as pairs of rows; an empty string against nothing but gaps."""
         found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
         full = [k for k, rows in enumerate(found) if rows is None]
 
-        def work(a: int, b: int) -> list[Any]:
+        def work(a: int, b: int) -> list[tuple[str, str]]:
             pool, part = StringPool(self.encoder), full[a:b]
             pairs = np.array([pool.add_pair(X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
@@ -434,12 +447,12 @@ class AlignmentModel(TaskModel):
         strings = [self.encoder.encode(string) for string in pair]
         return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
 
-    def _rows(self, pair: Any, x_start: Any, z_start: Any, codes: Any) -> Any:
+    def _rows(self, pair: Any, x_start: int, z_start: int, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
         return join_rows(x, z, x_start, z_start, operations, local=self.oracle.mode == "local")
 
-    def scores(self, X: Any, candidates: Any, n_jobs: int = 1) -> Any:
+    def scores(self, X: Any, candidates: Any, n_jobs: int = 1) -> list[Floats]:
         """The scores of the best alignments of each x with each of its candidates: a list of float64 arrays."""
         pool, pairs, counts = StringPool(self.encoder), [], []
         for k, (x, others) in enumerate(zip(X, candidates, strict=True)):
@@ -448,7 +461,7 @@ class AlignmentModel(TaskModel):
             counts.append(len(others))
         strings, table = pool.strings(), np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
-        def work(a: int, b: int) -> Any:
+        def work(a: int, b: int) -> Floats:
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
         return np.split(parallel_parts(work, len(table), n_jobs), np.cumsum(counts)[:-1])
@@ -524,12 +537,12 @@ def as_pair(pair: Any, k: Any) -> Any:
 class StringPool:
     """Encoded strings, each kept once."""
 
-    def __init__(self, encoder: Any) -> None:
+    def __init__(self, encoder: LetterEncoder) -> None:
         self.encoder = encoder
         self.ids: dict[Any, int] = {}
         self.arrays: list[Any] = []
 
-    def add(self, string: Any, what: Any) -> Any:
+    def add(self, string: Any, what: str) -> int:
         """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
         string = as_string(string)
         key = tuple(string) if isinstance(string, (tuple, list)) else string
@@ -542,16 +555,16 @@ class StringPool:
             self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
         return self.ids[key]
 
-    def add_pair(self, pair: Any, k: int) -> tuple[Any, Any]:
+    def add_pair(self, pair: Any, k: int) -> tuple[int, int]:
         """The ids of the two strings of example k."""
         x, z = as_pair(pair, k)
         return self.add(x, f"x of example {k}"), self.add(z, f"z of example {k}")
 
-    def strings(self) -> Any:
+    def strings(self) -> Strings:
         return Strings.of(self.arrays)
 
 
-def trimmed(operations: Any, mode: Any) -> Any:
+def trimmed(operations: Any, mode: Any) -> Alignment:
     """The `Alignment` of whole strings by these operations, as a mode has it: without what is free at the ends.
 
     Local alignments begin and end with a pair. Semi-global ones leave out the longer of the two gaps that may stand at
@@ -591,7 +604,7 @@ def is_name(matrix: Any) -> bool:
     return isinstance(matrix, str) and (matrix == AUTO or (matrix.isalnum() and not os.path.exists(matrix)))
 
 
-def read_matrix(matrix: Any) -> Any:
+def read_matrix(matrix: Any) -> SubstitutionMatrix:
     """A `SubstitutionMatrix` as it is, of Biopython's Array, from a file in NCBI's text format, or by its name."""
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
@@ -611,7 +624,9 @@ def read_matrix(matrix: Any) -> Any:
     return SubstitutionMatrix.read(matrix)
 
 
-def log_odds_matrix(y: Any, *, alphabet: str = "protein", pseudocount: float = 1.0, symmetric: bool = True) -> Any:
+def log_odds_matrix(
+    y: Any, *, alphabet: str = "protein", pseudocount: float = 1.0, symmetric: bool = True
+) -> SubstitutionMatrix:
     """The substitution matrix of the generative model (Tsochantaridis and others 2004, section 5.4).
 
     ``log P(a, b) / (P(a) P(b))``, with the pairs of letters counted in alignments, every count increased by
@@ -646,7 +661,7 @@ def log_odds_matrix(y: Any, *, alphabet: str = "protein", pseudocount: float = 1
     return log_odds(encoder.letters, counts, symmetric)
 
 
-def log_odds(letters: str, counts: Any, symmetric: bool) -> Any:
+def log_odds(letters: str, counts: Floats, symmetric: bool) -> SubstitutionMatrix:
     """The matrix ``log P(a, b) / (P(a) P(b))`` of counts of pairs."""
     if symmetric:
         counts = counts + counts.T

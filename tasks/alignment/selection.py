@@ -15,9 +15,10 @@ costs are multiplied by the factor at which their mean hinge loss is least.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import Rounds
@@ -26,6 +27,11 @@ from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
 from structsvm.tasks.common.selection.search import Held, Part
+
+if TYPE_CHECKING:
+    from structsvm.structures.alignments import References
+    from structsvm.tasks.alignment.model import AlignmentModel
+    from structsvm.tasks.common.arrays import Floats
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
@@ -84,7 +90,7 @@ class Selection:
     references : References
     """
 
-    def __init__(self, model: Any, params: Any, references: Any) -> None:
+    def __init__(self, model: AlignmentModel, params: Any, references: References) -> None:
         self.model, self.references = model, references
         self.modes = self._fitting_modes() if params.mode == AUTO else (params.mode,)
         self.is_linear = model.oracle.gaps == "linear"
@@ -101,7 +107,7 @@ class Selection:
             return MODES
         return [mode for mode in MODES if self._fits(self.model.in_mode(mode))] or MODES[:1]
 
-    def _fits(self, model: Any) -> bool:
+    def _fits(self, model: AlignmentModel) -> bool:
         try:
             model.oracle.bind_references(model.trimmed(self.references))
         except ValueError:
@@ -159,7 +165,7 @@ class Selection:
                 best = k
         return found[best]
 
-    def _learnt(self, costs: Costs, trial: Any, held_out: Any) -> Held:
+    def _learnt(self, costs: Costs, trial: References, held_out: NDArray[np.bool_]) -> Held:
         """How held-out pairs are aligned by costs that were learnt from the others where their alignments are known."""
         model = self.model.in_mode(costs.mode)
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
@@ -226,7 +232,7 @@ class Selection:
         """The model's score with these costs on `size` pairs."""
         return float(self.judged(costs, size).mean())
 
-    def judged(self, costs: Costs, size: int = LAST) -> Any:
+    def judged(self, costs: Costs, size: int = LAST) -> Floats:
         """The scores of the pairs, float64 array."""
         if (costs, size) not in self.scores:
             part = self.parts.setdefault(size, self.references.chosen(np.sort(self.order[:size])))
@@ -236,7 +242,7 @@ class Selection:
         return self.scores[costs, size]
 
 
-def scaled(model: Any, references: Any) -> float:
+def scaled(model: AlignmentModel, references: References) -> float:
     """The factor on a model's weights at which the mean hinge loss of some pairs is least."""
     part = references.chosen(np.arange(min(len(references), FIRST)))
     rounds = Rounds(model.oracle.bind_references(model.oracle.completed(part, model.weights)))

@@ -14,12 +14,16 @@ proportional to a_i exp(-lambda s_i).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.structures.gapped import as_string
+
+if TYPE_CHECKING:
+    from structsvm.tasks.alignment.estimator import SequenceAligner
+    from structsvm.tasks.common.arrays import Floats
 
 __all__ = ["KarlinAltschul"]
 
@@ -47,11 +51,11 @@ class KarlinAltschul(NamedTuple):
     decay: float
     K: float
 
-    def bits(self, scores: ArrayLike) -> Any:
+    def bits(self, scores: ArrayLike) -> Floats:
         """Bit scores, ``(lambda s - log K) / log 2``: E-values are ``m n 2^-bits``."""
         return (self.decay * np.asarray(scores, dtype=np.float64) - math.log(self.K)) / math.log(2.0)
 
-    def evalues(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike) -> Any:
+    def evalues(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike) -> Floats:
         """How many alignments of such a score unrelated strings of m and of n letters would have.
 
         For a search, n is the number of letters of all candidates together.
@@ -89,7 +93,7 @@ class KarlinAltschul(NamedTuple):
 
 
 def fitted_to_chance(
-    aligner: Any, background: Any, n_pairs: int, length: int, rng: np.random.Generator
+    aligner: SequenceAligner, background: Any, n_pairs: int, length: int, rng: np.random.Generator
 ) -> KarlinAltschul:
     """Fit to pairs of random strings, half of them of that length and the others of half of it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,9 @@ from structsvm.tasks.common.labels import check_classes, label_array, listed, so
 from structsvm.tasks.common.parameters import OF_C, Training
 from structsvm.tasks.common.solver import AUTO, SOLVERS
 from structsvm.tasks.common.units import Units, check_scale
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
 
 
 @declared
@@ -159,13 +162,13 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         params = self.get_params(deep=False)
         if self.loss != "auto":
             return solver_of(params, self.loss)
         return solver_of(params, possible_losses(params)[0] if before is None else before.loss)
 
-    def _most_passes(self, solver: Any) -> int:
+    def _most_passes(self, solver: Solver) -> int:
         if self.loss != "auto":
             return super()._most_passes(solver)
         params = self.get_params(deep=False)
@@ -220,7 +223,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         model = self._fitted()
         return model.table[self.n_features_in_] if model.has_intercept else np.zeros(len(model.labels))
 
-    def _scores(self, model: Any, X: Any) -> Any:
+    def _scores(self, model: Any, X: Any) -> Floats:
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
         return model.scores(X)
 
@@ -237,7 +240,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         model = self._fitted()
         return class_probabilities(model, self._scores(model, X))
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -27,6 +27,14 @@ from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.features.dense import DenseRows
+    from structsvm.features.sparse import SparseRows
+    from structsvm.oracles._ambiguous import AmbiguousProblem
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
@@ -86,7 +94,7 @@ class BagCalibration(LabelCalibration):
         return model.loss not in ("log", "max")
 
 
-class AmbiguousModel(TaskModel):
+class AmbiguousModel(TaskModel[BaggedRows]):
     """Labels and a weight per feature and label, those of an intercept last.
 
     Attributes
@@ -110,13 +118,13 @@ class AmbiguousModel(TaskModel):
 
     def __init__(
         self,
-        labels: Any,
+        labels: Sequence[Hashable],
         n_features: int,
         *,
-        has_intercept: Any,
+        has_intercept: bool,
         loss: str = LOSSES[0],
         units: Units | None = None,
-        weights: Any = None,
+        weights: Floats | None = None,
     ) -> None:
         super().__init__()
         self.labels, self.has_intercept, self.units = labels, has_intercept, units
@@ -125,7 +133,7 @@ class AmbiguousModel(TaskModel):
         self.columns = {"n_features_in_": n_features}
 
     @property
-    def loss(self) -> str:  # type: ignore[override]
+    def loss(self) -> str:
         return self.oracle.bag_loss
 
     @property
@@ -148,19 +156,19 @@ class AmbiguousModel(TaskModel):
         intercepts = self.table[len(known.features) :].sum(axis=0)
         return Explanation.of_row(x, known, intercepts, known.labels)
 
-    def bind(self, examples: BaggedRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: BaggedRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(examples.rows, examples.bags, **solver.formulation()), examples.weight
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: DenseRows | SparseRows) -> Floats:
         return self.oracle.scores(X, self.weights)
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: AmbiguousProblem, chosen: Integers) -> tuple[Any, Any]:
         indptr, labels = problem.bags[:2]
         return problem.rows.take(chosen), membership(indptr, labels, len(self.labels))[chosen]
 
     # ---- training, and choosing loss and C --------------------------------------------------------
 
-    def solver_of_loss(self, loss: str) -> Any:
+    def solver_of_loss(self, loss: str) -> Solver:
         return solver_of(self.params, loss)
 
     def losses_to_compare(self, examples: BaggedRows) -> Any:
@@ -180,7 +188,7 @@ class AmbiguousModel(TaskModel):
         search.solver = self.adapted(search.solver, examples)
         return search
 
-    def adapted(self, solver: Any, examples: BaggedRows) -> Any:
+    def adapted(self, solver: Solver, examples: BaggedRows) -> Solver:
         """The steps of "log" complete bags, and the losses but "max" are of whole bags."""
         is_open = self.loss == "max" and any(len(bag) > 1 for bag in examples.bags)
         return softly(solver) if is_open else patient(solver)
@@ -209,7 +217,7 @@ class AmbiguousModel(TaskModel):
     def scale(self, examples: BaggedRows) -> float:
         return 2.0 * total_variance(examples.rows)
 
-    def scores(self, X: Any) -> Any:
+    def scores(self, X: Any) -> Floats:
         """Scores of all labels: array (n_samples, n_labels)."""
         return self.class_scores(self.rows(X))
 
@@ -228,7 +236,7 @@ class AmbiguousModel(TaskModel):
         return cls(stored.labels, n_features, weights=weights, **about)
 
 
-def solver_of(params: Any, loss: str) -> Any:
+def solver_of(params: Any, loss: str) -> Solver:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it does not minimise that loss."""
     solver = solver_of_loss(params, loss)
     if solver.completes and loss != "max":
@@ -284,7 +292,7 @@ def as_bag(candidates: Any) -> Any:
     return [plain(label) for label in (candidates if isinstance(candidates, COLLECTIONS) else [candidates])]
 
 
-def plain(label: Any) -> Any:
+def plain(label: Any) -> str:
     """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label
 
@@ -357,7 +365,7 @@ def encoded(bag: Any, number: Any) -> Any:
     return {number[label] for label in bag}
 
 
-def membership(indptr: Any, labels: Any, n_labels: int) -> Any:
+def membership(indptr: Integers, labels: Any, n_labels: int) -> Any:
     """Return whether each label is a candidate of each example: bool array (n_samples, n_labels)."""
     known = np.zeros((len(indptr) - 1, n_labels), dtype=bool)
     known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True

@@ -12,12 +12,20 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.result import relative_gap
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.training import Job
 
 # Held out at once are a fifth of the examples and no more than LARGEST, with no more than VALUES scores; with fewer
 # than FEW examples all of them are in turn.
@@ -101,7 +109,7 @@ def fit_temperature(
             return math.exp(-b)
 
 
-def softmax_loss(scores: Any, known: Any, weight: Any = None) -> Callable[[float], tuple[float, float]]:
+def softmax_loss(scores: Floats, known: Any, weight: Weights | None = None) -> Callable[[float], tuple[float, float]]:
     """The loss of `fit_temperature` for class scores.
 
     One more example, with average scores and an unknown class, keeps the temperature finite if all predictions are
@@ -170,11 +178,11 @@ class Calibration(ABC):
     def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
         """The examples of a problem to hold out, by their indices, in one part or in several turns."""
 
-    def resumes(self, model: Any) -> bool:
+    def resumes(self, model: TaskModel) -> bool:
         """Whether examples can be removed from the trained dual; otherwise another model is trained without them."""
         return True
 
-    def fit(self, job: Any) -> None:
+    def fit(self, job: Job) -> None:
         """Fit the temperature of what a job has trained; see `structsvm.tasks.common.training`."""
         model, run = job.learner, job.run
         known = None if job.before is None else job.before.temperature
@@ -185,7 +193,7 @@ class Calibration(ABC):
         else:
             model.temperature = self._fitted(job, known)
 
-    def _fitted(self, job: Any, known: float | None) -> float | None:
+    def _fitted(self, job: Job, known: float | None) -> float | None:
         """The temperature after training; that which was `known` before if Ctrl-C ends this."""
         model, run, problem = job.learner, job.run, job.run.problem
         solver = run.last_solver
@@ -208,7 +216,7 @@ class Calibration(ABC):
             found = math.exp(share * math.log(found) + (1.0 - share) * math.log(known))
         return found
 
-    def without(self, job: Any, solver: Any, chosen: Any) -> Any:
+    def without(self, job: Job, solver: Solver, chosen: Integers) -> TaskModel:
         """The model without training on some examples."""
         run = job.run
         weight = np.ones(run.problem.n_samples) if job.weight is None else np.array(job.weight)
@@ -232,7 +240,9 @@ class Calibration(ABC):
         model.set_weights_from(other)
         return model
 
-    def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+    def run_without(
+        self, model: TaskModel, chosen: Integers, solver: Solver, problem: BoundProblem, weight: Weights
+    ) -> Run:
         """A fresh run of a solver on a problem in which some examples have weight 0."""
         return solver.start(problem, sample_weight=weight)
 
@@ -240,16 +250,25 @@ class Calibration(ABC):
 class LabelCalibration(Calibration):
     """Calibration of classifiers: a softmax over the scores of labels."""
 
-    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(
+        self,
+        model: TaskModel,
+        turns: list[tuple[TaskModel, Integers]],
+        problem: BoundProblem,
+        weight: Weights | None,
+        **search: float,
+    ) -> float | None:
         found = [self._scored(model, one, problem, chosen, weight) for one, chosen in turns]
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return fit_temperature(softmax_loss(scores, known, weights), **search) if weights.any() else None
 
-    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: BoundProblem) -> Iterator[Any]:
         first = problem.n_before
         return (first + chosen for chosen in held_out(problem.n_samples - first, len(model.labels)))
 
-    def _scored(self, model: Any, one: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
+    def _scored(
+        self, model: TaskModel, one: TaskModel, problem: BoundProblem, chosen: Integers, weight: Weights | None
+    ) -> tuple[Floats, NDArray[np.bool_], Floats]:
         X, known = model.examples_of(problem, chosen)
         return one.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
 
@@ -257,11 +276,11 @@ class LabelCalibration(Calibration):
 class RetrainedCalibration(LabelCalibration):
     """Calibration of classifiers from whose training no examples can be removed."""
 
-    def resumes(self, model: Any) -> bool:
+    def resumes(self, model: TaskModel) -> bool:
         return False
 
 
-def class_probabilities(model: Any, scores: Any) -> NDArray[np.float64]:
+def class_probabilities(model: TaskModel, scores: Floats) -> NDArray[np.float64]:
     """Probabilities of labels from their scores by a model; ValueError if it has no temperature."""
     if model.temperature is None:
         raise ValueError(
@@ -271,6 +290,6 @@ def class_probabilities(model: Any, scores: Any) -> NDArray[np.float64]:
     return probabilities(scores, model.temperature)
 
 
-def one_hot(label_ids: Any, n_labels: int) -> NDArray[np.bool_]:
+def one_hot(label_ids: Integers, n_labels: int) -> NDArray[np.bool_]:
     """Return label indices as indicators: bool array (n_samples, n_labels), one True per row."""
     return np.asarray(label_ids)[:, None] == np.arange(n_labels)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,11 @@ from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
 from structsvm.tasks.common.solver import is_auto
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.model import TaskModel
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
@@ -48,10 +54,10 @@ class Classifier(ClassifierMixin, TaskEstimator):
     probability: bool
 
     @abstractmethod
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: Sequence[Hashable], before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver with those of its parameters that the classifier has; its own C where that is to be chosen."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
         given = {name: getattr(self, name) for name in sorted(names)}
@@ -94,7 +100,9 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: TaskModel | None, *, classes: ArrayLike | None = None
+    ) -> tuple[Any, Any]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
         labels = self._labels_of(y, classes, before)
@@ -104,7 +112,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         examples = self._examples(X, label_ids, checked_sample_weight(sample_weight, len(label_ids)))
         return model, weighted_by_class(examples, self.class_weight, labels.tolist())
 
-    def _examples(self, X: Any, label_ids: Any, weight: Any) -> LabeledRows:
+    def _examples(self, X: Any, label_ids: Integers, weight: Weights | None) -> LabeledRows:
         """The rows that the model is trained on."""
         return LabeledRows(X, label_ids, weight=weight)
 
@@ -151,12 +159,12 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return class_probabilities(model, self._by_parts(model.class_scores, self._test(model, X)))
 
     @available_if(has_probabilities)
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _test(self, model: Any, X: Any) -> Any:
+    def _test(self, model: TaskModel, X: Any) -> Floats:
         return self._validated(X, before=model, **self._accepted)[0]
 
     def _by_parts(self, function: Any, X: Any) -> Any:

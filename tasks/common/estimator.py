@@ -10,9 +10,9 @@ import copy
 import dataclasses
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,13 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
 
+if TYPE_CHECKING:
+    from structsvm.result import Result
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.examples import LabeledRows
+
 # Attributes that scikit-learn's `validate_data` sets from X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
@@ -47,7 +54,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     model_: Any
 
     @abstractmethod
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *args: Any, **options: Any
+    ) -> tuple[Any, Any]:
         """Return ``(model, examples)``: the model to train, and X and y encoded.
 
         `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure do not match
@@ -64,15 +73,15 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """Raise ValueError for the first parameter that violates its constraint."""
         validate(self, self._constraints)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver that the parameters name; `before` is the model to resume, or None."""
         return make_solver(self)
 
-    def _stream_solver(self, before: Any = None) -> Any:
+    def _stream_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver of one batch of a stream."""
         return self._make_solver(before)
 
-    def _most_passes(self, solver: Any) -> int:
+    def _most_passes(self, solver: Solver) -> int:
         """Maximum number of passes of `fit`."""
         return solver.n_passes
 
@@ -94,7 +103,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         passes: int | None = None,
         metadata: dict[str, Any] | None = None,
         **options: Any,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[TaskModel, Run]:
         """Return ``(model, run)`` of a training, which may have been interrupted.
 
         Parameters
@@ -133,14 +142,14 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         self._adopt(model)
         return self
 
-    def _adopt(self, model: Any) -> None:
+    def _adopt(self, model: TaskModel) -> None:
         """Store a model in one assignment."""
         for name in COLUMNS:
             if name not in model.columns:
                 self.__dict__.pop(name, None)
         self.__dict__.update(fitted_attributes(model))
 
-    def _validated(self, X: Any, y: Any = "no_validation", *, before: Any = None, **options: Any) -> Any:
+    def _validated(self, X: Any, y: Any = "no_validation", *, before: TaskModel | None = None, **options: Any) -> Any:
         """Check X and y as scikit-learn does, without changing the estimator.
 
         Returns ``(X, columns)`` or ``(X, y, columns)``; X must have the columns of the model `before`.
@@ -182,7 +191,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self._fitted().temperature
 
     @property
-    def result_(self) -> Any:
+    def result_(self) -> Result:
         """The outcome of the last training."""
         return self._fitted().result
 
@@ -266,7 +275,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
         return self._to_store().contents()
 
-    def _to_store(self) -> Any:
+    def _to_store(self) -> TaskModel:
         model = self._fitted().copy()
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
         return model
@@ -280,13 +289,15 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return cls._loaded(path, cls._model_class.load(path, mmap=mmap, trusted=trusted))
 
     @classmethod
-    def of_contents(cls, path: Any, header: Any, arrays: dict[str, NDArray[Any]], trusted: bool = False) -> Self:
+    def of_contents(
+        cls, path: str | os.PathLike[str], header: Any, arrays: dict[str, NDArray[Any]], trusted: bool = False
+    ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""
         file = ModelFile(cls._model_class.kind, header, arrays)
         return cls._loaded(path, cls._model_class.of_contents(path, file, trusted))
 
     @classmethod
-    def _loaded(cls, path: Any, model: Any, **given: Any) -> Self:
+    def _loaded(cls, path: str | os.PathLike[str], model: TaskModel, **given: Any) -> Self:
         """The estimator of a model, with its parameters and those that are given."""
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
@@ -317,7 +328,7 @@ class StructureEstimator(TaskEstimator):
         return tags
 
 
-def fitted_attributes(model: Any) -> dict[str, Any]:
+def fitted_attributes(model: TaskModel) -> dict[str, Any]:
     """The attributes of an estimator that has this model."""
     return {"model_": model, **model.columns}
 
@@ -329,13 +340,13 @@ def as_list(X: Any, what: str, name: str = "X") -> list[Any]:
     return list(X)
 
 
-def share_of(right: Any, says: Any, sample_weight: Any) -> float:
+def share_of(right: NDArray[np.bool_] | Floats, says: NDArray[np.bool_], sample_weight: ArrayLike | None) -> float:
     """The share of samples that are right, among those of which something is known."""
     weight = checked_sample_weight(sample_weight, len(says))
     return float(np.average(right, weights=says if weight is None else weight * says))
 
 
-def weighted_by_class(examples: Any, class_weight: Any, labels: Any) -> Any:
+def weighted_by_class(examples: LabeledRows, class_weight: Any, labels: Sequence[Hashable]) -> LabeledRows:
     """`LabeledRows` with their weights times the weight of each row's class."""
     costs = label_costs(class_weight, list(labels), examples.label_ids)
     if costs is None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.matrices import is_sparse
 
-Weights = NDArray[np.float64]
+if TYPE_CHECKING:
+    import typing_extensions
 
+    from structsvm.tasks.common.arrays import Integers, Weights
+
+    # The examples of one task; where a model is that of any task, they need not be named.
+    E = typing_extensions.TypeVar("E", bound="Examples", default=Any)
+else:
+    E = TypeVar("E")
 
 # The metadata of a field that belongs to all examples together.
 SHARED = {"shared": True}
@@ -84,12 +91,12 @@ class Examples:
         return self
 
     @property
-    def groups(self) -> NDArray[np.integer[Any]] | None:
+    def groups(self) -> Integers | None:
         """A number >= 0 per example, equal for examples that are not independent; None: all of them are."""
         return None
 
     @property
-    def strata(self) -> NDArray[np.integer[Any]] | None:
+    def strata(self) -> Integers | None:
         """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
         return None
 
@@ -105,13 +112,13 @@ class LabeledRows(Examples):
     """
 
     rows: Any
-    label_ids: NDArray[np.integer[Any]]
+    label_ids: Integers
 
     def __len__(self) -> int:
         return len(self.label_ids)
 
     @property
-    def strata(self) -> NDArray[np.integer[Any]]:
+    def strata(self) -> Integers:
         return self.label_ids
 
 
@@ -126,7 +133,7 @@ def entries(values: Any, chosen: NDArray[np.intp]) -> Any:
     return values.take(chosen)
 
 
-def checked_sample_weight(sample_weight: Any, n_samples: int) -> Weights | None:
+def checked_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> Weights | None:
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
     if sample_weight is None:
         return None

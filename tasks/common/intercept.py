@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import as_rows
 
+if TYPE_CHECKING:
+    from structsvm.features.sparse import SparseRows
 
-def rows_of(X: Any, has_intercept: Any, sparse: Any = None) -> Any:
+
+def rows_of(X: Any, has_intercept: bool, sparse: Any = None) -> Any:
     """The rows of a matrix, `DenseRows` if most of it is not zero, with an intercept if there is one.
 
     `sparse` makes rows of other matrices; None: `SparseRows`.
@@ -24,13 +27,13 @@ def rows_of(X: Any, has_intercept: Any, sparse: Any = None) -> Any:
     return with_intercept(rows) if has_intercept else rows
 
 
-def with_intercept(rows: Any) -> Any:
+def with_intercept(rows: DenseRows | SparseRows) -> Any:
     """Rows, `Tokens`, `SparseRows` or `DenseRows`, with one more feature of value 1 behind the others."""
     if isinstance(rows, DenseRows):
         return replace(rows, has_intercept=True)
     n = len(rows.indptr) - 1
 
-    def inserted(entries: Any, value: Any) -> Any:
+    def inserted(entries: Any, value: float) -> Any:
         out = np.empty(len(entries) + n, dtype=entries.dtype)
         for piece in pieces(n, len(entries) // max(n, 1)):
             start, *ends = rows.indptr[piece.start : piece.stop + 1]

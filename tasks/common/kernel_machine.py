@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,11 @@ from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, Integers
 
-def stored_name(kernel: Any) -> str:
+
+def stored_name(kernel: Kernel) -> str:
     """The name of a kernel in a file; TypeError for one that is a Python function."""
     if callable(kernel.name):
         raise TypeError("a model file cannot hold a kernel that is a Python function")
@@ -131,7 +134,7 @@ class KernelMachine:
         self.intercept = np.zeros(n_labels)
 
     @property
-    def n_features(self) -> Any:
+    def n_features(self) -> int:
         return self.vectors.shape[1]
 
     # ---- training -------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
-    def adapt(self, X: Any, label_ids: Any) -> None:
+    def adapt(self, X: Any, label_ids: Integers) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
         Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
@@ -162,7 +165,7 @@ class KernelMachine:
         """Rows as the kernel sees them."""
         return precise(self.kernel, X if self.column_scale is None else X / self.column_scale.astype(X.dtype))
 
-    def problem(self, X: Any, label_ids: Any) -> Any:
+    def problem(self, X: Any, label_ids: Integers) -> Any:
         """The problem of these examples."""
         gram = Gram(self.kernel, Rows(self.seen(X)))
         loss = None if self.losses is None else self.losses()
@@ -260,7 +263,7 @@ class KernelMachine:
                 (self.coef @ values).T + self.intercept if self.intercept.ndim == 1 else self.pair_scores(values),
             )
 
-    def pair_scores(self, values: Any) -> Any:
+    def pair_scores(self, values: Any) -> Floats:
         """Scores of labels from kernel values of support patterns (n_vectors, n_samples): array (n_samples, n_labels).
 
         In the machine of k and l, ``f = sum_{i in l} coef_ki k(x_i, x) - sum_{i in k} coef_li k(x_i, x) + b_kl`` is for
@@ -331,7 +334,7 @@ class KernelMachine:
         Rows(self.seen(self.vectors))
 
 
-def kernel_of(params: Any, X: Any) -> Any:
+def kernel_of(params: Any, X: Any) -> Kernel:
     """The `Kernel` that the parameters name; gamma="auto" is that of "scale" until it is chosen."""
     gamma = params.gamma
     if X.shape[1] == 0:
@@ -347,7 +350,7 @@ def scale_gamma(X: Any) -> float:
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 
-def variance_of(X: Any) -> Any:
+def variance_of(X: Any) -> float:
     """The variance of all entries of a matrix, zeros included; ValueError if no float holds it."""
     with np.errstate(over="ignore", invalid="ignore"):
         if is_sparse(X):
@@ -370,7 +373,7 @@ def deviations(X: Any) -> NDArray[np.float64]:
     return np.where(size > 0.0, size, 1.0)
 
 
-def deviations_bring_labels_together(X: Any, label_ids: Any) -> bool:
+def deviations_bring_labels_together(X: Any, label_ids: Integers) -> bool:
     """Whether, in units of columns' deviations, more examples have a nearest neighbour of their own label.
 
     Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
@@ -383,7 +386,7 @@ def deviations_bring_labels_together(X: Any, label_ids: Any) -> bool:
     return bool(gains.mean() > gains.std() / math.sqrt(len(gains)))
 
 
-def nearest(rows: Any) -> Any:
+def nearest(rows: Any) -> Integers:
     """The nearest other row of each."""
     rows = rows - rows.mean(axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
@@ -407,7 +410,7 @@ def precise(kernel: Any, X: Any) -> Any:
     return X.astype(np.float64) if radius(kernel, X) > LARGEST_RADIUS else X
 
 
-def radius(kernel: Any, X: Any) -> float:
+def radius(kernel: Kernel, X: Any) -> float:
     """gamma |x|^2 of the row farthest from 0."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     return kernel.gamma * float(np.max(squares))

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.dense import is_filled
 from structsvm.features.ranges import pieces
@@ -28,6 +29,10 @@ from structsvm.tasks.common.selection.search import Part, Search, half_decades, 
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
 if TYPE_CHECKING:
+    from structsvm.kernel.problem import KernelProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.training import Job
 
 # The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
@@ -75,7 +80,7 @@ class KernelPart(Part):
         self.problem, self.weight = self.model.bind(of_train, search.solver)
         search.solver.check(self.problem)
 
-    def most_passes(self, solver: Any, is_first: bool) -> int:
+    def most_passes(self, solver: Solver, is_first: bool) -> int:
         """All of the solver's over the first value, one less over others, which resume from it."""
         return max(1, solver.n_passes - (not is_first))
 
@@ -127,34 +132,34 @@ class MachineModel(TaskModel):
             self.machine.warn_of_far(examples.rows)
         job.choose = job.choose and "C" in job.solver.get_params()
 
-    def bind(self, examples: KernelRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: KernelRows, solver: Solver) -> tuple[Any, Any]:
         return self.machine.problem(examples.rows, examples.label_ids), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         X, label_ids = problem.examples, problem.y
         problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         self.machine.set_weights_from(run)
 
-    def search_of_loss(self, examples: KernelRows, solver: Any) -> Any:
+    def search_of_loss(self, examples: KernelRows, solver: Solver) -> KernelSearch:
         return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)
 
     def adopt(self, part: Any) -> None:
         self.machine.adopt(part)
 
-    def apply_choice(self, choice: Any) -> None:
+    def apply_choice(self, choice: Choice) -> None:
         self.machine.grow(None if choice.gamma is None else choice.gamma.gamma)
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: KernelProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def state_sizes(self) -> dict[str, int]:
         return {"n_labels": self.machine.n_labels}
 
 
-def values_of(kernel: Any, X: Any, train: Any, test: Any) -> tuple[Any, Any]:
+def values_of(kernel: Kernel, X: Any, train: Integers, test: Integers) -> tuple[Any, Any]:
     """Kernel values of examples to train on, and of others, with those to train on."""
     if kernel.name == "precomputed":
         return X[np.ix_(train, train)], X[np.ix_(test, train)]
@@ -184,7 +189,7 @@ class KernelSearch(Search):
 
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
 
-    def __init__(self, model: Any, examples: KernelRows, solver: Any) -> None:
+    def __init__(self, model: MachineModel, examples: KernelRows, solver: Any) -> None:
         params = Settings(**model.params)
         super().__init__(model, examples, solver, None if leaves_C(params, solver) else [solver.C])
         self.widens = leaves_gamma(params)
@@ -211,7 +216,7 @@ class KernelSearch(Search):
         self._extend(1)
         return self._choice()
 
-    def _begin(self, samples: Any) -> None:
+    def _begin(self, samples: list[tuple[Integers, Integers]]) -> None:
         """Use other samples: pairs of examples to train on and to score."""
         self.samples, self.table = samples, {}
         self.machines: dict[int, list[KernelPart]] = {}

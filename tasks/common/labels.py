@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.stored_values import Field
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers, Weights
 
 
 def is_hashable(label: Any) -> bool:
@@ -49,7 +53,7 @@ def agreement(
     if len(y) != len(predicted):
         raise ValueError(f"X has {len(predicted)} samples, y has {len(y)}")
 
-    def agrees(known: Any, label: Any) -> Any:
+    def agrees(known: Any, label: Any) -> bool:
         if isinstance(known, collections):
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
@@ -77,7 +81,7 @@ def weights_of(candidates: Any) -> dict[Any, float]:
     return {label: weight for label, weight in weights.items() if weight > 0.0}
 
 
-def ids_by_label(labels: Any, used: Any) -> dict[Any, int]:
+def ids_by_label(labels: Sequence[Hashable], used: Any) -> dict[Any, int]:
     """The index of each label of a model; ValueError for one of `used` that is none of them."""
     id_of = {label: k for k, label in enumerate(labels)}
     unknown = [label for label in used if label not in id_of]
@@ -128,7 +132,7 @@ def label_array(labels: Any) -> Any:
     return array
 
 
-def label_costs(class_weight: Any, labels: Any, label_ids: Any) -> Any:
+def label_costs(class_weight: Any, labels: Sequence[Hashable], label_ids: Integers) -> Any:
     """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
     if class_weight is None:
         return None
@@ -198,7 +202,7 @@ def listed(classes: Any) -> list[Any]:
     raise ValueError(f"classes must be a list of labels, got {classes!r:.80}")
 
 
-def summed(keys: Any, weight: Any) -> dict[Any, tuple[int, float]]:
+def summed(keys: Any, weight: Weights | None) -> dict[Any, tuple[int, float]]:
     """Per distinct key its first place, and the sum of its weights (None: 1 each), if not 0."""
     total: dict[Any, tuple[int, float]] = {}
     for i, (key, w) in enumerate(zip(keys, repeat(1.0) if weight is None else weight.tolist())):
@@ -276,7 +280,7 @@ def settled_labels(y: Any, classes: Any, labels: Any = None, *, streams: bool = 
     return labels
 
 
-def label_ids_of(y: Any, labels: Any) -> Any:
+def label_ids_of(y: Any, labels: Any) -> Integers:
     """Ids of labels, int32; ValueError for one that is not among them."""
     if all(isinstance(a, np.ndarray) and a.dtype.kind == labels.dtype.kind in "USiu" for a in (y, labels)):
         ids = np.minimum(np.searchsorted(labels, y), len(labels) - 1)

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
 from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
+
+if TYPE_CHECKING:
+    from structsvm._problem import Problem
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.training import Job
 
 # Examples that a temperature is fitted on at once, and the largest size of its logarithm.
 HELD_OUT, LARGEST = 500, math.log(64.0)
@@ -30,7 +35,7 @@ class StructureCalibration(Calibration):
 
     limit = LARGEST
 
-    def fit(self, job: Any) -> None:
+    def fit(self, job: Job) -> None:
         """Fit the temperature of a margin, where the dual has multipliers of examples that can be set to 0."""
         model, run = job.learner, job.run
         if model.oracle.loss_name == "log":
@@ -42,11 +47,11 @@ class StructureCalibration(Calibration):
         else:
             super().fit(job)
 
-    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: TaskModel, problem: Problem) -> Iterator[Any]:
         first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
-    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(self, model: TaskModel, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
         problem = model.incomplete(problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
@@ -68,13 +73,13 @@ def calibrate_on(model: Any, problem: Any) -> None:
     model.temperature = model.calibration.temperature(model, [(model, np.arange(problem.n_samples))], problem, None)
 
 
-def check_sums(model: Any, asked: str) -> None:
+def check_sums(model: TaskModel, asked: str) -> None:
     """Raise ValueError, naming what asks, where inference is greedy."""
     if not model.can_sum:
         raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
 
 
-def probable_weights(model: Any, asked: str) -> Any:
+def probable_weights(model: TaskModel, asked: str) -> Any:
     """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
     check_sums(model, asked)
     if model.temperature is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from structsvm.model_file import ModelFile, ModelFileError, read_model, under, u
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
+from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection.choice import Choice
@@ -28,7 +29,13 @@ from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.result import Result
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.calibration import Calibration
+    from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
 
 
@@ -61,7 +68,7 @@ AROUND = Record({
 })  # fmt: skip
 
 
-class TaskModel(ABC):
+class TaskModel(ABC, Generic[E]):
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `record` and `from_record`; for
@@ -112,14 +119,14 @@ class TaskModel(ABC):
     weights: Any
     loss: Any
     result: Any = None
-    state: dict[str, np.ndarray] | None = None
+    state: State | None = None
     fingerprint: int = 0
     temperature: float | None = None
     C: float | None = None
     choice: Choice | None = None
     margin: Any = None
 
-    def __init__(self, *, params: Any = None) -> None:
+    def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params
         self.columns: dict[str, Any] = {}
 
@@ -139,7 +146,7 @@ class TaskModel(ABC):
         return [f"feature {j}" for j in range(n)] if names is None else list(map(str, names))
 
     @property
-    def results(self) -> dict[str, Any]:
+    def results(self) -> dict[str, Result]:
         """The outcome of each training, by its loss."""
         trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
         return {named(model.loss): model.result for model in trained}
@@ -150,35 +157,37 @@ class TaskModel(ABC):
     def is_trained(self) -> bool:
         return self.result is not None
 
-    def adapted(self, solver: Any, examples: Any) -> Any:
+    def adapted(self, solver: Any, examples: E) -> Solver:
         """The solver as training on examples needs it: in a `LatentSVM` if some outputs are known in part."""
         is_able = solver.completes or (self.sums_over_known and solver.is_likelihood)
         return solver if is_able or not examples.has_unknown else LatentSVM(solver)
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[E]) -> None:
         """Set what the examples of a first training settle, such as units; may change the job's examples."""
         return
 
     @abstractmethod
-    def bind(self, examples: Any, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: E, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """Return ``(problem, sample_weight)``: the oracle bound to examples, and the weight of each of its own."""
 
-    def prior(self, examples: Any) -> Any:
+    def prior(self, examples: E) -> Floats | None:
         """The weights that a first training starts from and stays close to; None: 0."""
-        return
+        return None
 
-    def warm_run(self, job: Job) -> Any:
+    def warm_run(self, job: Job[E]) -> Run | None:
         """The run that a first training resumes; None: a fresh one. One that was interrupted ends training."""
-        return
+        return None
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[BoundProblem, Weights | None, Floats | None]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
 
         With weights, the problem is unchanged; a kernel machine adds its support patterns.
         """
         return problem, sample_weight, problem.from_oracle(self.weights)
 
-    def narrowed(self, examples: Any) -> tuple[Any, Any, Any]:
+    def narrowed(self, examples: E) -> tuple[Self, E, Integers | None]:
         """Return ``(model, examples, rows)``: the model of only those features that a batch has, the batch in its
         features, and the rows of weights that are its own; the model, the batch and None if it must learn all weights.
 
@@ -197,25 +206,25 @@ class TaskModel(ABC):
         """Set the weights to those of a run, in the order of the oracle."""
         self.weights = run.problem.to_oracle(run.weights)
 
-    def state_of(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> State | None:
         """The training state to store after a run, or after `passes` passes over a batch of a stream."""
         return reordered(run.get_state(), run.problem.to_oracle) if passes is None else None
 
-    def state_for(self, problem: Any) -> Any:
+    def state_for(self, problem: BoundProblem) -> State | None:
         """The stored training state, in the form that a problem takes."""
         return None if self.state is None else reordered(self.state, problem.from_oracle)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[E]) -> None:
         """Learn what does not come from the run itself. If Ctrl-C ends this, the run's status becomes "interrupted"."""
         return
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """A copy of the model, to be trained further while this one still predicts."""
         return copy.copy(self)
 
     # ---- the choice of C and of the loss: see `structsvm.tasks.common.selection` --------------------
 
-    def search(self, examples: Any, solver: Any) -> Any:
+    def search(self, examples: Any, solver: Solver) -> Search | LossSearch:
         """The search for C and the loss: its `choose` returns a `Choice`, its `part` is the running training.
 
         Of shards, C is chosen on as many examples as one may have, and the loss is not.
@@ -228,23 +237,23 @@ class TaskModel(ABC):
         models = [self.with_loss(loss) for loss in losses]
         return self.comparison([m.search_of_loss(examples, self.solver_of_loss(m.loss)) for m in models])
 
-    def search_of_loss(self, examples: Any, solver: Any) -> Search:
+    def search_of_loss(self, examples: E, solver: Solver) -> Search:
         """The search for C with the current loss."""
         return Search(self, examples.subsample(self.most_examples), solver)
 
-    def held_out_scores(self, examples: Any) -> Held:
+    def held_out_scores(self, examples: E) -> Held:
         """The predictions of examples scored by the task's own metric."""
         raise TypeError(f"{self.estimator} does not choose C")
 
-    def scale(self, examples: Any) -> float:
+    def scale(self, examples: E) -> float:
         """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
         raise TypeError(f"{self.estimator} does not choose C")
 
-    def adopt(self, part: Any) -> None:
+    def adopt(self, part: Part) -> None:
         """Convert indices of examples in a model trained on a part of them into indices of all."""
         return
 
-    def adopt_loss(self, other: Any) -> None:
+    def adopt_loss(self, other: Self) -> None:
         """Take over the loss that another copy of the model is trained with."""
         return
 
@@ -252,15 +261,15 @@ class TaskModel(ABC):
         """Set the other chosen parameters."""
         return
 
-    def first_loss(self, examples: Any) -> Any:
+    def first_loss(self, examples: E) -> str:
         """The loss of a first training if none is chosen."""
         return self.loss
 
-    def losses_to_compare(self, examples: Any) -> Sequence[str]:
+    def losses_to_compare(self, examples: E) -> Sequence[str]:
         """The losses to choose from, in the order of preference; none if the loss is fixed."""
         return ()
 
-    def solver_of_loss(self, loss: str) -> Any:
+    def solver_of_loss(self, loss: str) -> Solver:
         """The solver that the model's parameters name for a loss."""
         return solver_of(self.params, loss)
 
@@ -269,7 +278,7 @@ class TaskModel(ABC):
         if loss != self.loss:
             self.oracle = self.oracle.with_loss(loss)
 
-    def with_loss(self, loss: Any) -> Any:
+    def with_loss(self, loss: Any) -> Self:
         """The same model, to be trained with another loss."""
         model = self.copy()
         model.set_loss(loss)
@@ -282,15 +291,15 @@ class TaskModel(ABC):
         """Whether all outputs compete: greedy search has no others to compare."""
         return True
 
-    def incomplete(self, problem: Any) -> Any:
+    def incomplete(self, problem: BoundProblem) -> BoundProblem:
         """The problem whose outputs are known as far as the data tell, of one that completions may have changed."""
         return problem
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
         raise TypeError(f"{self.estimator} has no scores of classes")
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: Any, chosen: Integers) -> tuple[Any, NDArray[np.bool_]]:
         """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
         raise TypeError(f"{self.estimator} has no scores of classes")
 
@@ -323,7 +332,7 @@ class TaskModel(ABC):
         """Sizes of the model, by their names in the tables of its training states."""
         return {}
 
-    def stored_params(self) -> Any:
+    def stored_params(self) -> dict[str, Any]:
         """The parameters as stored in a file."""
         return self.params
 
@@ -332,7 +341,7 @@ class TaskModel(ABC):
         """Return why a file's header needs `trusted`: something to run or to open. None: it does not."""
         return None
 
-    def restored_params(self, params: Any) -> Any:
+    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The stored parameters, in the form that the estimator takes."""
         return params
 
@@ -404,6 +413,6 @@ class TaskModel(ABC):
 VECTORS = ("weights", "average_sum", "base", "latent_under")
 
 
-def reordered(state: Any, order: Any) -> Any:
+def reordered(state: State, order: Callable[[Floats], Floats]) -> State:
     """A training state with its vectors of weights in another order."""
     return state | {name: order(state[name]) for name in VECTORS if len(state.get(name, ()))}

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.common.labels import label_from_json, label_to_json
 from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solver_to_json
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.model import TaskModel
 
 # The constraints of parameters that several estimators have.
 OF_C = (POSITIVE, Options(AUTO, None))
@@ -115,7 +118,7 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
             )
 
 
-def check_unchanged(params: Any, model: Any, settled: Iterable[str]) -> None:
+def check_unchanged(params: Any, model: TaskModel, settled: Iterable[str]) -> None:
     """Raise ValueError for the first of the fixed parameters that differs from the model's."""
     check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
 

@@ -65,7 +65,7 @@ def given_to_solver(params: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
 
 
-def leaves_C(params: Any, solver: Any) -> bool:  # noqa: N802
+def leaves_C(params: Any, solver: Solver) -> bool:  # noqa: N802
     """Whether the C of the solver is chosen on the training data."""
     return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
 
@@ -75,7 +75,7 @@ def leaves_gamma(params: Any) -> bool:
     return is_auto(params.gamma) and params.kernel in WITH_GAMMA
 
 
-def is_to_choose(params: Any, solver: Any) -> bool:
+def is_to_choose(params: Any, solver: Solver) -> bool:
     """Whether C or gamma is chosen on the training data."""
     return leaves_C(params, solver) or leaves_gamma(params)
 
@@ -95,7 +95,7 @@ def check_alone(solver: Any, given: Iterable[str]) -> None:
         )
 
 
-def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
+def make_solver(params: Any, default_C: float = DEFAULT_C) -> Solver:
     """The solver that the parameters name, with a default C if it is not given or is to be chosen."""
     given, of_log = given_to_solver(params), is_log(params.loss)
     check_alone(params.solver, given)
@@ -119,7 +119,7 @@ def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
     return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
 
 
-def solver_of(params: Any, loss: str) -> Any:
+def solver_of(params: Any, loss: str) -> Solver:
     """The solver that parameters, a dict, name for a loss."""
     return make_solver(Settings(**params | {"loss": loss}))
 
@@ -129,7 +129,7 @@ def named(loss: Any) -> str:
     return loss if isinstance(loss, str) else "matrix"
 
 
-def solver_to_json(solver: Any) -> dict[str, Any] | None:
+def solver_to_json(solver: Solver) -> dict[str, Any] | None:
     """Return ``{"solver": name, "params": {...}}``; None for a class that is not one of `structsvm.solvers`."""
     name = type(solver).__name__
     if getattr(solvers, name, None) is not type(solver):

@@ -11,19 +11,27 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
+from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.selection.search import Part
+
 
 @dataclasses.dataclass
-class Job:
+class Job(Generic[E]):
     """One training: what it is asked to do, and its scratch.
 
     Parameters
@@ -64,20 +72,20 @@ class Job:
         What one method of the model leaves to another.
     """
 
-    model: Any
-    examples: Any
+    model: TaskModel[E]
+    examples: E
     solver: Any
-    monitor: Any = dataclasses.field(default_factory=Monitor)
+    monitor: Monitor = dataclasses.field(default_factory=Monitor)
     resume: bool = False
     passes: int | None = None
     choose: bool = False
 
     rows: Any = None
     problem: Any = None
-    weight: Any = None
-    base: Any = None
+    weight: Weights | None = None
+    base: Floats | None = None
     run: Any = None
-    before: Any = None
+    before: TaskModel[E] | None = None
     notes: Any = None
 
     def __post_init__(self) -> None:
@@ -87,7 +95,7 @@ class Job:
         self.fingerprint = self.model.fingerprint if self.continues else None
         self.use(self.solver)
 
-    def use(self, solver: Any) -> None:
+    def use(self, solver: Solver) -> None:
         """Train with a solver, as the model and the examples need it."""
         self.solver = self.model.adapted(solver, self.examples)
         self.solver.validate()
@@ -104,7 +112,7 @@ class Job:
         own.checkpoint = self.solver.checkpoint
         self.use(own)
 
-    def snapshot(self, run: Any) -> Any:
+    def snapshot(self, run: Run) -> TaskModel[E]:
         """The model with the current state of a run, for prediction while training goes on."""
         learner = self.learner.copy()
         learner.set_weights_from(run)
@@ -115,7 +123,7 @@ class Job:
         return model
 
 
-def train(job: Job) -> Any:
+def train(job: Job) -> Run:
     """Fit the model of a job to its examples.
 
     Returns
@@ -205,7 +213,7 @@ def search(job: Job) -> None:
         solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, model.choice))
 
 
-def adopted(model: Any, part: Any) -> Any:
+def adopted(model: TaskModel, part: Part) -> Run:
     """Make a model that of an interrupted training on a part of the examples; returns its run."""
     run = part.run
     run.interrupt()
@@ -269,8 +277,9 @@ def add(job: Job) -> None:
     On other examples a sum continues as one model.
     """
     model, run = job.model, job.run
-    chosen = None if model.choice is None else model.choice.sum
-    if job.passes is not None or chosen is None or job.fingerprint not in (None, model.fingerprint):
+    compared = None if model.choice is None else model.choice.loss
+    chosen = None if compared is None else compared.sum
+    if job.passes is not None or compared is None or chosen is None or job.fingerprint not in (None, model.fingerprint):
         return
     scales = chosen.scales
     margin = job.margin if job.resume else None
@@ -280,7 +289,7 @@ def add(job: Job) -> None:
             margin = model.with_loss(loss)
             margin.result = margin.state = None
         solver = copy.copy(model.solver_of_loss(margin.loss))
-        solver.set_params(C=model.choice.loss.best[margin.loss][0], checkpoint=None)
+        solver.set_params(C=compared.best[margin.loss][0], checkpoint=None)
         if run.status == "stopped":  # by a callback, which sees the first training alone
             solver.set_params(max_iter=model.result.n_iter)
         other = Job(margin.copy(), job.examples, solver, resume=job.resume)
@@ -311,7 +320,7 @@ def calibrate(job: Job) -> None:
 TRAINED = ("C", "result", "state", "fingerprint", "temperature")
 
 
-def put_rows(weights: Any, rows: Any, values: Any) -> Any:
+def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     """Set rows of weights to flat values; returns `weights`."""
     weights.reshape(-1, len(values) // len(rows))[rows] = values.reshape(len(rows), -1)
     return weights
@@ -321,7 +330,7 @@ def put_rows(weights: Any, rows: Any, values: Any) -> Any:
 WIDE_GAP = 0.5
 
 
-def warn_of_gap(run: Any, solver: Any) -> None:
+def warn_of_gap(run: Run, solver: Solver) -> None:
     """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
     gap = relative_gap(run.primal, run.dual)
     if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,11 @@ from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
+
+if TYPE_CHECKING:
+    from structsvm.features.sparse import SparseRows
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Floats, Weights
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.
@@ -58,7 +63,7 @@ class Units(NamedTuple):
     centre: NDArray[Any] | None = None
 
     @classmethod
-    def of_rows(cls, rows: Any, *, short: bool = False, alike: bool = False) -> Self | None:
+    def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
         """Return units in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
         Without an intercept no column is shifted. A constant column keeps its unit. `short`: a whole row has
@@ -74,12 +79,12 @@ class Units(NamedTuple):
         return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
-    def of_matrix(cls, X: Any, has_intercept: Any, weight: Any = None, **options: bool) -> Self | None:
+    def of_matrix(cls, X: Any, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
         """`of_rows` of a matrix, with each distinct row of nonzero weight once: copies and weights do not matter."""
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
     @classmethod
-    def of_tokens(cls, tokens: Any) -> Self:
+    def of_tokens(cls, tokens: Tokens) -> Self:
         """Return the units of the tokens of sequences: with many zeros, the size of the nonzeros."""
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
         if tokens.n_entries > FILLED * n * d:
@@ -121,11 +126,11 @@ class Units(NamedTuple):
             n_features=d + 1,
         )
 
-    def left(self, values: Any) -> Any:
+    def left(self, values: Any) -> Floats:
         """Numbers as they came, from those in these units."""
         return values * self.scale + (0.0 if self.centre is None else self.centre)
 
-    def undone(self, weights: Any) -> Any:
+    def undone(self, weights: Floats) -> Floats:
         """Weights of columns as given, from those in these units; rows are columns, that of an intercept last."""
         n = len(self.scale)
         own = weights.astype(np.float64)
@@ -147,7 +152,7 @@ def check_scale(X: Any) -> None:
         raise ValueError("the squares of X underflow; scale the features up")
 
 
-def distinct_rows(rows: Any, weight: Any) -> Any:
+def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> Any:
     """Return the rows of a weight above 0, each once, in another order; more than `MOST_COMPARED` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
@@ -162,7 +167,7 @@ def distinct_places(values: Any) -> Any:
     return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 
 
-def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None) -> Any:
+def rows_in(units: Units | None, X: Any, has_intercept: bool, sparse: Any = None) -> Any:
     """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
     if units is None:
         return rows_of(X, has_intercept, sparse)
@@ -170,7 +175,7 @@ def rows_in(units: Units | None, X: Any, has_intercept: Any, sparse: Any = None)
     return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
 
-def undone(units: Units | None, weights: Any) -> Any:
+def undone(units: Units | None, weights: Floats) -> Floats:
     """`Units.undone`, if there are some."""
     return weights if units is None else units.undone(weights)
 
@@ -180,7 +185,7 @@ def units_of(stored: Stored | None, n_columns: int) -> Units | None:
     return None if stored is None else Units(**stored.arrays(n_columns=n_columns))
 
 
-def moments(values: Any) -> tuple[Any, Any]:
+def moments(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
     mean, variance = column_moments(values)
     size = np.sqrt(variance)
@@ -188,7 +193,7 @@ def moments(values: Any) -> tuple[Any, Any]:
     return mean, np.where(size > np.maximum(least, SMALLEST), size, 0.0)
 
 
-def table(tokens: Any) -> NDArray[np.float32]:
+def table(tokens: Tokens) -> NDArray[np.float32]:
     """The rows of tokens as an array (n_tokens, n_features)."""
     n, d = tokens.n_tokens, tokens.n_features
     if tokens.n_entries == n * d:

@@ -9,11 +9,14 @@ maximisation. Here each label of a bag has one word: what is expected of a sente
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers, Weights
 
 ROUNDS, BALANCINGS = 20, 6
 # Least t(word | label), and what a label but the empty one loses per word before its own: of words that always come
@@ -21,7 +24,9 @@ ROUNDS, BALANCINGS = 20, 6
 SMALLEST, LATE = 1e-12, 1e-3
 
 
-def aligned(words: Any, targets: Any, offsets: Any, ordered: Any, weight: Any, empty: int) -> NDArray[np.int32]:
+def aligned(
+    words: Any, targets: NDArray[np.int32], offsets: NDArray[np.int64], ordered: Integers, weight: Weights, empty: int
+) -> NDArray[np.int32]:
     """Return `targets` with the labels of each bag in the order of the words that they most probably belong to.
 
     Parameters

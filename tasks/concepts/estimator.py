@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,10 @@ from structsvm.tasks.concepts._network import STRATEGIES
 from structsvm.tasks.concepts.model import SIZES, ConceptModel
 from structsvm.tasks.concepts.solver import ConceptTraining
 from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.concepts.model import Scenes
 
 
 def size(name: str) -> Interval:
@@ -172,11 +176,13 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
                 f"among them. Got {names!r:.80} instead."
             )
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
         return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: ConceptModel | None
+    ) -> tuple[ConceptModel, Scenes]:
         model = ConceptModel(self) if before is None else before
         model.follow(self)
         examples = model.read_labeled(X, y, sample_weight)

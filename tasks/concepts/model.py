@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,12 @@ from structsvm.tasks.concepts.worlds import (
     read_labels,
     scenes_of,
 )
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, State, Weights
 
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
@@ -73,7 +79,7 @@ class Scenes(Examples):
     labels: list[Any]
 
 
-class ConceptModel(TaskModel):
+class ConceptModel(TaskModel[Scenes]):
     """Tables and layers, and what their rows stand for.
 
     Parameters
@@ -118,7 +124,7 @@ class ConceptModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[Any, Worlds]:
+    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[list[list[str]], Worlds]:
         """Sentences and worlds, checked."""
         sentences, worlds = read_inputs(X, lowercase=self.settings.lowercase, allow_empty=allow_empty)
         return sentences, Worlds(worlds)
@@ -129,12 +135,12 @@ class ConceptModel(TaskModel):
         labels = read_labels(y, sentences)
         return Scenes(sentences, worlds, labels, weight=checked_sample_weight(weight, len(sentences)))
 
-    def adapted(self, solver: Any, examples: Scenes) -> Any:
+    def adapted(self, solver: Solver, examples: Scenes) -> Solver:
         if solver.max_iter is None:
             solver.set_params(max_iter=min(max(-(-STEPS // len(examples)), LEAST_PASSES), MOST_PASSES))
         return super().adapted(solver, examples)
 
-    def bind(self, examples: Scenes, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: Scenes, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of scenes, with whatever words, names and labels are new in it."""
         sentences, worlds, y = examples.sentences, examples.worlds, examples.labels
         if not self.layers:
@@ -171,23 +177,23 @@ class ConceptModel(TaskModel):
         found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         model = copy.copy(self)
         model.words, model.names, model.labels = dict(self.words), dict(self.names), list(self.labels)
         model.layers = dict(self.layers)
         return model
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
-    def state_for(self, problem: Any) -> Any:
+    def state_for(self, problem: Any) -> State | None:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
-    def state_of(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> State | None:
         arrays = run.get_state() if passes is None else run.batch_state()
         return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
 
@@ -249,7 +255,7 @@ def first_layers(settings: Any, n_relations: int, seed: int) -> dict[str, NDArra
     m = 1 + n_relations
     rng = np.random.default_rng([seed, 0])
 
-    def layer(*shape: int, inputs: int) -> Any:
+    def layer(*shape: int, inputs: int) -> Floats:
         found = np.zeros((*shape, rounded(settings.hidden)), dtype=np.float32)
         found[..., : settings.hidden] = rng.normal(size=(*shape, settings.hidden)) / np.sqrt(inputs)
         return found

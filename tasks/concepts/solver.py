@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
 from structsvm.tasks.concepts.worlds import ConceptProblem
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Weights
 
 
 class NetworkRun(Run):
@@ -70,7 +73,7 @@ class ConceptTraining(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return ConceptProblem.formulation
 
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+    def start(self, problem: ConceptProblem, *, sample_weight: Weights | None = None, base: Any = None) -> Run:
         """Return a fresh `NetworkRun`; `base` has the random generator and counters of a training to resume."""
         weight = np.ones(problem.n_samples) if sample_weight is None else sample_weight
         state = ConceptState(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
 from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
 from structsvm.tasks.concepts.alignment import aligned
+
+if TYPE_CHECKING:
+    from structsvm.datasets._concept_world import Universe
+    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.concepts.model import ConceptModel
 
 # The entry of a word that refers to no concept.
 EMPTY = "-"
@@ -38,7 +43,7 @@ class ConceptProblem(BoundProblem):
     offers = frozenset({"concepts"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, scenes: Scenes, model: Any) -> None:
+    def __init__(self, scenes: Scenes, model: ConceptModel) -> None:
         super().__init__(
             scenes.n_sentences, sum(layer.size for layer in model.layers.values()), inference="approximate"
         )
@@ -54,7 +59,7 @@ class ConceptProblem(BoundProblem):
         return checksum(self.scenes.arrays)
 
 
-def read_inputs(X: Any, *, lowercase: Any, allow_empty: bool) -> tuple[list[list[str]], list[Any]]:
+def read_inputs(X: Any, *, lowercase: bool, allow_empty: bool) -> tuple[list[list[str]], list[Universe]]:
     """Return ``(sentences, worlds)`` of pairs of both, checked."""
     if isinstance(X, (str, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X must be a list of pairs (sentence, world), got {X!r:.80}")
@@ -108,7 +113,7 @@ def labels_of(labels: Any, n_words: int, i: int) -> Any:
     return bag
 
 
-def tables_of(world: Any, i: int) -> dict[str, Any]:
+def tables_of(world: Universe, i: int) -> dict[str, Any]:
     """The relations of a world by name; its list of concepts, if it has one, under `CONCEPTS`."""
     if world is None:
         return {}
@@ -152,7 +157,7 @@ class Worlds:
         self.world_of = np.array(found, dtype=np.int64)
         self.tables = [tables_of(worlds[i], i) for i in self.first]
 
-    def take(self, chosen: Any) -> Worlds:
+    def take(self, chosen: slice) -> Worlds:
         """The worlds of some sentences, by their indices or as a slice."""
         part = Worlds([])
         used, part.world_of = np.unique(self.world_of[chosen], return_inverse=True)
@@ -206,7 +211,9 @@ def check_texts(values: Any, name: str, i: int) -> None:
         raise TypeError(f"sentence {i}: relation {name!r:.40} of its world must be between texts, got {wrong!r:.80}")
 
 
-def scenes_of(model: Any, sentences: Any, worlds: Worlds, y: Any = None, weight: Any = None) -> Scenes:
+def scenes_of(
+    model: ConceptModel, sentences: Any, worlds: Worlds, y: Any = None, weight: Weights | None = None
+) -> Scenes:
     """Sentences as rows of a model's tables; ValueError for a label that is not in its world.
 
     The labels of bags are put into the order of `aligned`, where sentences count by their weights.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,11 @@ from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.dependency.examples import ParsedSentences
 
 
 @declared
@@ -165,10 +170,12 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
             model.set_features(self.features)
         return model
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_dependency_solver(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: DependencyModel | None, classes: Any = None
+    ) -> tuple[DependencyModel, ParsedSentences]:
         return prepare(self, X, y, before, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -207,7 +214,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
     # ---- views ---------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().weights
 
     @property

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
@@ -41,6 +42,10 @@ from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, 
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -78,7 +83,7 @@ UPOS, XPOS = COLUMNS.index("upos"), COLUMNS.index("xpos")
 ARC_BITS, ROW_BITS = (5, 10, 22), (1, 6, 18)
 
 
-class DependencyModel(TaskModel):
+class DependencyModel(TaskModel[ParsedSentences]):
     """Labels, oracle and weights of a parser.
 
     Attributes
@@ -116,7 +121,7 @@ class DependencyModel(TaskModel):
 
     def __init__(
         self,
-        labels: Any,
+        labels: Sequence[Hashable],
         oracle: Any,
         *,
         subtypes: bool,
@@ -124,7 +129,7 @@ class DependencyModel(TaskModel):
         n_crossing: int = 0,
         coarse: bool = False,
         own: OwnColumns | None = None,
-        weights: Any = None,
+        weights: Floats | None = None,
         pairs: SecondStage | None = None,
     ) -> None:
         super().__init__()
@@ -146,10 +151,10 @@ class DependencyModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: ParsedSentences, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: ParsedSentences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job) -> Any:
+    def warm_run(self, job: Job[ParsedSentences]) -> Run | None:
         """A run from where those on halves of the sentences, which the second stage needs, have come."""
         solver = job.solver
         if job.passes is not None or self.pair_templates is None:
@@ -163,7 +168,7 @@ class DependencyModel(TaskModel):
         job.notes.start(run)
         return run
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[ParsedSentences]) -> None:
         """Train the second stage, but not by a batch of a stream."""
         run, halves = job.run, job.notes
         if self.state is None:
@@ -186,7 +191,7 @@ class DependencyModel(TaskModel):
         right = np.concatenate([[0], np.cumsum((found == examples.outputs).all(axis=1))])
         return Held("LAS", np.diff(right[examples.offsets]), np.diff(examples.offsets))
 
-    def search_of_loss(self, examples: ParsedSentences, solver: Any) -> Any:
+    def search_of_loss(self, examples: ParsedSentences, solver: Solver) -> LeastSearch:
         self.oracle.check_outputs(examples.offsets, examples.outputs)  # whose errors name a sentence among all
         return LeastSearch(self, examples.subsample(self.most_examples), solver)
 
@@ -222,16 +227,16 @@ class DependencyModel(TaskModel):
         check_lengths(offsets, self.max_length)
         return codes, offsets
 
-    def with_tags(self, codes: Any, offsets: Any) -> tuple[Any, Any]:
+    def with_tags(self, codes: Integers, offsets: Integers) -> tuple[Any, Any]:
         """The codes of words with the tags that it goes by: with UPOS in place of XPOS, where that is too fine."""
         if self.coarse:
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets
 
-    def parse(self, codes: Any, offsets: Any, *, n_jobs: int = 1) -> Any:
+    def parse(self, codes: Integers, offsets: Integers, *, n_jobs: int = 1) -> Integers:
         """Heads and label ids of all words, int32 (n_words, 2)."""
 
-        def work(a: int, b: int) -> Any:
+        def work(a: int, b: int) -> Integers:
             words, places = codes[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a]
             if self.pairs is not None:
                 found = candidates_of(self.oracle, self.weights, words, places, self.pairs.unit)
@@ -247,7 +252,7 @@ class DependencyModel(TaskModel):
         outputs = self.parse(codes, offsets, n_jobs=n_jobs)
         return [self.arcs(outputs[a:b]) for a, b in pairwise(offsets.tolist())]
 
-    def arcs(self, output: Any) -> Any:
+    def arcs(self, output: Integers) -> list[tuple[int, str]]:
         """An oracle's output as a list of (head, label)."""
         return [(h, self.labels[label]) for h, label in output.tolist()]
 
@@ -269,7 +274,7 @@ class DependencyModel(TaskModel):
                 found = with_probabilities(self.oracle.kbest(codes[a:b], weights, k), log_sum)
             yield [(self.arcs(output), score) for output, score in found]
 
-    def ranked(self, codes: Any, k: int | None) -> list[Any]:
+    def ranked(self, codes: Integers, k: int | None) -> list[tuple[Integers, float]]:
         """The k best trees (None: all) of a sentence with their scores; of two stages, of those arcs rank best."""
         if self.pairs is None:
             return list(self.oracle.kbest(codes, self.weights, k))
@@ -336,7 +341,7 @@ class LeastSearch(Search):
 # ---- what parameters ask for --------------------------------------------------------------------
 
 
-def check_lengths(offsets: Any, max_length: int) -> None:
+def check_lengths(offsets: Integers, max_length: int) -> None:
     """Raise ValueError for a sentence of more words than `max_length`."""
     lengths = np.diff(offsets)
     if lengths.max(initial=0) > max_length:
@@ -350,7 +355,7 @@ def check_sentences(X: Any) -> None:
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
 
 
-def known_arcs_of(X: Any, y: Any) -> list[Any]:
+def known_arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     """`arcs_of` trees to compare with: ValueError for a word without a head, or what is no tree."""
     found = arcs_of(X, y)
     for i, tree in enumerate(found):
@@ -363,7 +368,7 @@ def known_arcs_of(X: Any, y: Any) -> list[Any]:
     return found
 
 
-def arcs_of(X: Any, y: Any) -> list[Any]:
+def arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
     given = X if y is None else y
@@ -399,7 +404,7 @@ def _arc(i: int, pair: Any) -> tuple[int, str]:
     return int(head), "_" if label is None else label
 
 
-def outputs_of(arcs: Any, offsets: Any, labels: Any, subtypes: bool) -> Any:
+def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtypes: bool) -> NDArray[np.int32]:
     """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
     number = {label: k for k, label in enumerate(labels)} | {"_": -1}
     lengths = np.diff(offsets).tolist()
@@ -433,7 +438,13 @@ def without_subtype(label: str) -> str:
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None, weight: Any = None
+    params: Any,
+    X: Any,
+    y: Any,
+    before: DependencyModel | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    weight: Any = None,
 ) -> tuple[DependencyModel, ParsedSentences]:
     """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
 
@@ -502,7 +513,7 @@ def prepare(
     return model, ParsedSentences(*model.with_tags(codes, offsets), outputs, weight=weight)
 
 
-def _root_label(outputs: Any, n_labels: int) -> int | None:
+def _root_label(outputs: Integers, n_labels: int) -> int | None:
     """The label of all arcs from the root, and of no others; None if there is none."""
     known = outputs[(outputs >= 0).all(axis=1)]
     of_root = np.unique(known[known[:, 0] == 0, 1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,12 @@ from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Names, Number, Record, Stored
 from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.examples import ParsedSentences
+
+if TYPE_CHECKING:
+    from structsvm.oracles.dependency._dependency import ArcsProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Weights
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -70,7 +76,7 @@ class SecondStage(NamedTuple):
         return self.arc_unit * arcs + float(pairs)
 
     @classmethod
-    def from_record(cls, stored: Stored, weights: Any, arcs: DependencyOracle) -> Self:
+    def from_record(cls, stored: Stored, weights: Floats, arcs: DependencyOracle) -> Self:
         """The second stage of a file around these arcs."""
         templates = PairTemplates(arcs.templates.columns, stored.templates, arcs.templates.vectors)
         oracle = PairOracle(arcs.n_labels, templates, projective=stored.projective, bits=stored.bits)
@@ -155,7 +161,7 @@ class Halves(NamedTuple):
         data = every.take(np.concatenate([whole[k::PARTS] for k in range(PARTS)]))
         return cls(data, TreeCandidates.together(found), float(np.mean(units)), parts)
 
-    def start(self, run: Any) -> None:
+    def start(self, run: Run) -> None:
         """Let a fresh run start from the alphas of all halves, times what makes its dual greatest."""
         cuts = joined(self.parts)
         run.state.count_argmax(sum(int(part["counters"][0]) for _, part in self.parts))
@@ -167,7 +173,7 @@ class Halves(NamedTuple):
             run.state.set_state(state | scaled(cuts, linear / (2.0 * quadratic)), adapt=True)
 
 
-def after(n_passes: int, solver: Any, problem: Any, weight: Any) -> Any:
+def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Weights | None) -> Any:
     """A run of so many passes, without a certificate."""
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0

@@ -46,7 +46,7 @@ class DependencyParserParameters(Training):
     max_length: int = parameter(COUNT, default=1000)
 
 
-def make_dependency_solver(params: Any) -> Any:
+def make_dependency_solver(params: Any) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
     is_named = params.solver == "larank" and not solver.is_likelihood

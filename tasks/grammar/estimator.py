@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,12 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import GrammarParserParameters, make_grammar_solver
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.structures.rules import Rule
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.grammar.model import Trees
 
 
 @declared
@@ -238,10 +244,12 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             model.set_features(self.features)
         return model
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_grammar_solver(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: GrammarModel | None
+    ) -> tuple[GrammarModel, Trees]:
         trees = trees_of(X, y, self)
         model, examples = prepare(self, trees, before, checked_sample_weight(sample_weight, len(trees)))
         return model, model.learnable(examples, self.on_no_parse)
@@ -304,11 +312,11 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     # ---- views ---------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().weights
 
     @property
-    def grammar_(self) -> Any:
+    def grammar_(self) -> list[tuple[Rule, float]]:
         return self._fitted().weighted_rules()
 
     @property

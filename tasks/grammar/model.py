@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -53,6 +53,12 @@ from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.templates import sees_rules
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.oracles._cky import Parser
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 FRAGMENTS = "fragments"
 AUTO = "auto"
@@ -150,7 +156,7 @@ class TreeSearch(Search):
         yield held_out
 
 
-class GrammarModel(TaskModel):
+class GrammarModel(TaskModel[Trees]):
     """Terminals, oracle and weights of a parser; a `pcfg` has no result.
 
     Attributes
@@ -173,7 +179,7 @@ class GrammarModel(TaskModel):
     most_examples = 2 * TRAINED
     sums_over_known = True
 
-    def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
+    def __init__(self, terminals: Terminals, oracle: CKYOracle, v: int, *, weights: Floats | None = None) -> None:
         super().__init__()
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
@@ -192,7 +198,7 @@ class GrammarModel(TaskModel):
         weights[: len(self.weights)] = self.weights
         return GrammarModel(self.terminals, oracle, self.v, weights=weights)
 
-    def prior(self, examples: Trees) -> Any:
+    def prior(self, examples: Trees) -> Floats | None:
         if self.weights.any():
             return self.weights
         if self.params.get("prior") != PCFG:
@@ -202,10 +208,10 @@ class GrammarModel(TaskModel):
         weights[: len(frequencies)] = SCALE * frequencies
         return weights
 
-    def bind(self, examples: Trees, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: Trees, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
-    def adapted(self, solver: Any, examples: Trees) -> Any:
+    def adapted(self, solver: Solver, examples: Trees) -> Solver:
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") == "larank":
             solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
@@ -233,7 +239,7 @@ class GrammarModel(TaskModel):
         )
         return examples.take(np.setdiff1d(np.arange(n), [*why]))
 
-    def search_of_loss(self, examples: Trees, solver: Any) -> Any:
+    def search_of_loss(self, examples: Trees, solver: Solver) -> TreeSearch:
         return TreeSearch(self, examples.subsample(self.most_examples), solver)
 
     def held_out_scores(self, examples: Trees) -> Held:
@@ -255,7 +261,7 @@ class GrammarModel(TaskModel):
         """The maximum-likelihood PCFG of encoded trees."""
         self.weights, self.temperature = self.log_frequencies(trees, smoothing), 1.0
 
-    def log_frequencies(self, trees: Any, smoothing: float, sample_weight: Any = None) -> Any:
+    def log_frequencies(self, trees: Any, smoothing: float, sample_weight: Any = None) -> Floats:
         """Logarithms of the frequencies of rules among those with the same left-hand side, in encoded trees."""
         grammar = self.oracle.grammar
         seen: dict[Rule, float] = {}
@@ -309,7 +315,7 @@ class GrammarModel(TaskModel):
         sentences = list(sentences)
         decoding = self._decoding(decode)
 
-        def part(begin: int, end: int) -> list[Any]:
+        def part(begin: int, end: int) -> list[Tree]:
             parser = self.oracle.parser()
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
             return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
@@ -317,7 +323,7 @@ class GrammarModel(TaskModel):
         return parallel_parts(part, len(sentences), n_jobs)
 
     def _predicted(
-        self, sentences: list[Any], at: range, decoding: Any, parser: Any, on_no_parse: str | None
+        self, sentences: list[Any], at: range, decoding: Any, parser: Parser, on_no_parse: str | None
     ) -> Iterator[Any]:
         """Yield the trees of the sentences at these indices."""
         encoded = {}
@@ -362,11 +368,11 @@ class GrammarModel(TaskModel):
             else:
                 yield [(self._without_parse(i, sentence, on_no_parse), 0.0 if probabilities else -np.inf)]
 
-    def _plain(self, tree: Any) -> Any:
+    def _plain(self, tree: Tree) -> Tree:
         """The tree without ancestors in its labels."""
         return plain(tree) if self.v > 1 else tree
 
-    def _encoded(self, sentence: Any) -> Any:
+    def _encoded(self, sentence: Any) -> tuple[list[str], list[Tree]]:
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
@@ -410,7 +416,7 @@ class GrammarModel(TaskModel):
 
     # ---- views of the weights ---------------------------------------------------------------------------
 
-    def weighted_rules(self) -> Any:
+    def weighted_rules(self) -> list[tuple[Rule, float]]:
         """The rules with their weights: a list of (Rule, float)."""
         grammar = self.oracle.grammar
         rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
@@ -490,7 +496,7 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def _rules_from(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
+def _rules_from(nodes: Any, terminals: Any, flat: Integers, sizes: Integers) -> list[Rule]:
     """Rules of their symbols' ids, and the number of these in each rule."""
     if sizes.sum() != len(flat):
         raise ValueError(f"array 'rules' has {len(flat)} symbols, and 'rule_sizes' add up to {sizes.sum()}")
@@ -502,7 +508,9 @@ def _rules_from(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
 # ---- what parameters ask for --------------------------------------------------------------------
 
 
-def prepare(params: Any, trees: Any, before: Any = None, weight: Any = None) -> tuple[GrammarModel, Trees]:
+def prepare(
+    params: Any, trees: Any, before: GrammarModel | None = None, weight: Any = None
+) -> tuple[GrammarModel, Trees]:
     """Return ``(model, examples)``: a model as parameters ask for it, and the trees encoded.
 
     Its grammar is that of the trees. `before` is a model to resume, whose grammar stays: ValueError, naming the
@@ -572,7 +580,7 @@ def check_categories(grammar: Grammar) -> None:
             )
 
 
-def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any = None) -> CKYOracle:
+def _oracle(params: Any, terminals: Terminals, grammar: Grammar, encoded: list[Tree], before: Any = None) -> CKYOracle:
     """The oracle of a grammar that parameters ask for, with the templates of the one before, if it has any."""
     if before is not None and before.span_features:
         texts, bits = before.templates.texts, before.templates.bits
@@ -592,11 +600,11 @@ def _oracle(params: Any, terminals: Any, grammar: Any, encoded: Any, before: Any
     )
 
 
-def _longest_chain(tree: Any) -> Any:
+def _longest_chain(tree: Tree) -> int:
     """Rules in the longest chain of unary rules between nonterminals."""
     lengths: list[int] = []
 
-    def make(node: Any, children: Any) -> Any:
+    def make(node: Tree, children: Any) -> int:
         only = len(children) == 1 and isinstance(node.children[0], Tree)
         lengths.append(children[0] + (node.label != STRETCH) if only else 0)
         return lengths[-1]

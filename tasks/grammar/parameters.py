@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
@@ -12,6 +12,9 @@ from structsvm.tasks.common.parameters import CALLABLE, OF_C, Training
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, make_solver
 from structsvm.tasks.grammar.templates import default_templates, lines
 from structsvm.tasks.grammar.terminals import KINDS
+
+if TYPE_CHECKING:
+    from structsvm.tasks.grammar.terminals import Terminals
 
 GRAMMAR_C = 1.0
 # Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
@@ -55,7 +58,7 @@ class GrammarParserParameters(Training):
     max_chart_bytes: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**31)
 
 
-def make_grammar_solver(params: Any) -> Any:
+def make_grammar_solver(params: Any) -> Solver:
     """The chosen solver with the formulation of the parameters; a solver object has its own.
 
     Raises
@@ -81,7 +84,7 @@ def make_grammar_solver(params: Any) -> Any:
     return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
-def make_templates(params: Any, terminals: Any) -> tuple[str, ...]:
+def make_templates(params: Any, terminals: Terminals) -> tuple[str, ...]:
     """The templates of span features that parameters ask for."""
     given = params.span_features
     if given is False:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from structsvm.structures.grammar import Grammar
+    from structsvm.tasks.common.arrays import Floats
 
-def pcfg_weights(grammar: Any, counts: Any, smoothing: float = 0.0) -> Any:
+
+def pcfg_weights(grammar: Grammar, counts: Floats, smoothing: float = 0.0) -> Floats:
     """Logarithms of rule probabilities, (count + smoothing) / (their sum over the rules of the left-hand side).
 
     Parameters

@@ -6,11 +6,14 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.spans import Token
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, clean_label, escaped
+
+if TYPE_CHECKING:
+    from structsvm.structures.grammar import Grammar
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 KINDS = ("tags", "words", "both")
@@ -91,12 +94,12 @@ class Terminals:
         Columns of the user's.
     """
 
-    def __init__(self, kind: Any, known: Any = (), endings: Any = ENGLISH, own: Any = None) -> None:
+    def __init__(self, kind: str, known: Any = (), endings: Any = ENGLISH, own: OwnColumns | None = None) -> None:
         self.kind, self.known, self.endings = kind, frozenset(known), tuple(endings)
         self.own = OwnColumns() if own is None else own
 
     @classmethod
-    def of_trees(cls, kind: Any, trees: Any, min_count: Any, features: Any = None) -> Any:
+    def of_trees(cls, kind: str, trees: Any, min_count: int, features: Any = None) -> Terminals:
         """Words seen `min_count` times or more are known."""
         own = OwnColumns(features, () if features is None else None)
         own.values(trees[0].leaves())  # finds the columns
@@ -122,11 +125,11 @@ class Terminals:
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, word, own)
 
-    def of_pair(self, word: Any, tag: Any, own: Own = NOTHING) -> Any:
+    def of_pair(self, word: str, tag: str, own: Own = NOTHING) -> str:
         """The terminal of a word and its tag, a tag."""
         return tag if self.kind == "tags" and not self.own.sizes else token_of(tag, escaped(word), own)
 
-    def of_tree(self, tree: Any, grammar: Any = None) -> Any:
+    def of_tree(self, tree: Any, grammar: Grammar | None = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         own = self._own(tree.leaves())
         if self.kind == "words":
@@ -155,7 +158,7 @@ class Terminals:
             )
         )
 
-    def of_sentence(self, tokens: Any, grammar: Any) -> tuple[Any, Any]:
+    def of_sentence(self, tokens: Any, grammar: Grammar) -> tuple[Any, Any]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
 
         The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structsvm.structures.known_trees import is_partial
 from structsvm.structures.rules import annotate
@@ -18,8 +18,12 @@ from structsvm.structures.trees import (
     parse_tree,
 )
 
+if TYPE_CHECKING:
+    from structsvm.structures.grammar import Grammar
+    from structsvm.tasks.grammar.terminals import Terminals
 
-def as_trees(trees: Any, clean: Any, start: str = "TOP") -> Any:
+
+def as_trees(trees: Any, clean: bool, start: str = "TOP") -> list[Tree]:
     """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
 
     Raises
@@ -62,7 +66,7 @@ def check_sentence(sentence: Any) -> None:
         raise ValueError("a sentence must have at least one word")
 
 
-def trees_of(X: Any, y: Any, params: Any) -> Any:
+def trees_of(X: Any, y: Any, params: Any) -> list[Tree]:
     """The trees that an estimator is given: X, or y, where X are their sentences.
 
     Raises
@@ -118,7 +122,7 @@ def check_whole(trees: Any, what: str) -> None:
             raise ValueError(f"tree {i}: it is known in part ('_' or '...'), and {what} needs whole trees")
 
 
-def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any:
+def encode_trees(terminals: Terminals, v: int, trees: Any, grammar: Grammar | None = None) -> list[Tree]:
     """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree.
 
     Those known in part have no annotated labels: a label is that of any ancestors.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.graph.labels import by_node, encode_labels
 from structsvm.tasks.graph.model import GraphModel, prepare
 from structsvm.tasks.graph.parameters import GraphLabelerParameters
+
+if TYPE_CHECKING:
+    from structsvm.tasks.graph.examples import LabeledGraphs
 
 
 @declared
@@ -173,8 +176,15 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         return self._calibrated(X, y)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None, constraints: Any = None
-    ) -> tuple[Any, Any]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: GraphModel | None,
+        *,
+        classes: Any = None,
+        constraints: Any = None,
+    ) -> tuple[GraphModel, LabeledGraphs]:
         return prepare(self, X, y, before, classes=classes, constraints=constraints, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------

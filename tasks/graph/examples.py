@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.labels import may_have
+
+if TYPE_CHECKING:
+    from structsvm.oracles.graph import GraphOracle
+    from structsvm.tasks.common.arrays import Integers
 
 # Parts that few graphs are divided into where C is chosen.
 BLOCKS = 60
@@ -65,7 +69,7 @@ class LabeledGraphs(Examples):
         weight = None if self.weight is None else self.weight[origin]
         return replace(self, graphs=graphs, label_ids=label_ids, weight=weight)
 
-    def bound(self, oracle: Any, **formulation: Any) -> Any:
+    def bound(self, oracle: GraphOracle, **formulation: Any) -> Any:
         """A problem of the graphs."""
         label_ids: Any = self.label_ids
         if len(self.sets) > 1:
@@ -87,7 +91,7 @@ def sums_before(counts: Any) -> NDArray[np.int64]:
     return found
 
 
-def fragments(graphs: Graphs, label_ids: Any, n_parts: int) -> tuple[Graphs, Any, Any]:
+def fragments(graphs: Graphs, label_ids: Integers, n_parts: int) -> tuple[Graphs, Any, Any]:
     """Return ``(graphs, label_ids, origin)``: the nodes whose labels are known and the edges between them.
 
     Each graph in up to so many parts of neighbouring nodes; `origin` is the graph of each part.

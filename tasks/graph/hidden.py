@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers
 
-def clustered(ends: Any, features: Any, label_ids: NDArray[np.int32], sets: Any) -> NDArray[np.int32]:
+
+def clustered(ends: Integers, features: Any, label_ids: NDArray[np.int32], sets: Any) -> NDArray[np.int32]:
     """Label ids (see `encode_labels`) with a guess for nodes that have such labels.
 
     Weights that treat these labels alike would complete them alike, and learn them so. The guess are clusters of what

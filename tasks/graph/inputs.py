@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, Integers
 
 # Attributes of networkx graphs: features of nodes and edges, and what an edge without them may have.
 FEATURES, WEIGHT = "features", "weight"
@@ -79,7 +82,7 @@ def as_list(X: Any) -> tuple[list[Any], bool]:
     return list(X), False
 
 
-def _looks_like_one(X: tuple[Any, ...]) -> bool:
+def _looks_like_one(X: tuple[Floats, list[tuple[int, int]]]) -> bool:
     """Whether a tuple is a graph, and not graphs: its second part has two columns of integers."""
     if is_networkx(X[1]) or isinstance(X[1], tuple):
         return False
@@ -134,7 +137,7 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
     return found
 
 
-def _of_parts(x: tuple[Any, ...], i: int) -> tuple[Any, Any, Any, Form]:
+def _of_parts(x: tuple[Any, ...], i: int) -> tuple[Floats, Integers, Floats, Form]:
     """A graph ``(nodes, edges)`` or ``(nodes, edges, edge_features)``."""
     rows = _rows(x[0], i)
     n = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
@@ -178,7 +181,7 @@ def numbers(values: Any, what: str) -> NDArray[np.float64]:
         raise ValueError(f"{what} must be numbers, as many for each") from None
 
 
-def _pairs(edges: Any, i: int) -> NDArray[np.int32]:
+def _pairs(edges: list[tuple[int, int]], i: int) -> NDArray[np.int32]:
     try:
         pairs = np.asarray(edges if hasattr(edges, "__array__") else list(edges))
     except (ValueError, TypeError):
@@ -235,7 +238,7 @@ def _of_networkx(graph: Any, i: int, label: str) -> tuple[Any, Any, Any, Form]:
     return rows, edges, features, Form(len(nodes), nodes=nodes, attributes=attributes)
 
 
-def _of_grid(x: Any, i: int, neighbours: int) -> tuple[Any, Any, Any, Form]:
+def _of_grid(x: Any, i: int, neighbours: int) -> tuple[Floats, Integers, Floats, Form]:
     if not isinstance(x, np.ndarray) or x.ndim not in (2, 3) or x.dtype.kind not in "biuf":
         raise TypeError(
             f"graph {i} must be (nodes, edges), (nodes, edges, edge_features), a networkx graph, or a grid, which is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -112,7 +113,7 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
     return labels, label_ids, sets
 
 
-def _checked(label: Any, i: int, v: int) -> Any:
+def _checked(label: Any, i: int, v: int) -> str:
     """A label of node v of graph i; an error for what is none."""
     if not is_hashable(label):
         raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
@@ -131,7 +132,7 @@ def may_have(label_ids: NDArray[np.int32], sets: NDArray[np.bool_]) -> NDArray[n
     return found
 
 
-def in_form(label_ids: NDArray[np.int32], labels: Any, form: Form, is_named: bool) -> Any:
+def in_form(label_ids: NDArray[np.int32], labels: Sequence[Hashable], form: Form, is_named: bool) -> Any:
     """The labels of a graph's nodes as an array, that of a grid in its shape, or as a dict by nodes."""
     found = label_array(labels)[label_ids]
     if form.shape is not None:

@@ -55,7 +55,14 @@ from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_ha
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.oracles._graph import GraphDecoder
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.graph.inputs import Form
 
 # Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
@@ -91,7 +98,7 @@ MOST_NODES = 100_000
 MANY_FRACTIONAL = 0.25
 
 
-class GraphModel(TaskModel):
+class GraphModel(TaskModel[LabeledGraphs]):
     """Features, labels, oracle and weights.
 
     Attributes
@@ -126,18 +133,18 @@ class GraphModel(TaskModel):
 
     def __init__(
         self,
-        encoder: Any,
-        units: Any,
-        edge_units: Any,
+        encoder: FeatureEncoder,
+        units: Units,
+        edge_units: EdgeUnits,
         labels: Any,
-        oracle: Any,
+        oracle: GraphOracle,
         *,
         grids: bool = False,
         contrast: float | None = None,
         neighbours: int = 4,
         is_named: bool = False,
         label: str = LABEL,
-        weights: Any = None,
+        weights: Floats | None = None,
     ) -> None:
         super().__init__()
         self.encoder, self.units, self.edge_units = encoder, units, edge_units
@@ -154,10 +161,10 @@ class GraphModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, examples: LabeledGraphs, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledGraphs, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return examples.bound(self.oracle, **solver.formulation()), examples.weight
 
-    def warm_run(self, job: Job) -> Any:
+    def warm_run(self, job: Job[LabeledGraphs]) -> Run | None:
         """Let completions begin with what the parts of graphs between known nodes teach.
 
         Training stays close to that: completions that begin anywhere find little but themselves.
@@ -184,7 +191,7 @@ class GraphModel(TaskModel):
         plans = self.oracle.plan(known.graphs, "junction")
         return GraphProblem(self.oracle, known.graphs, known.labels, known.allowed, plans, rescaling=None)
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[LabeledGraphs]) -> None:
         """Say where the relaxation leaves many nodes without a whole label."""
         run = job.run
         if job.before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
@@ -205,7 +212,7 @@ class GraphModel(TaskModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def search_of_loss(self, examples: LabeledGraphs, solver: Any) -> Any:
+    def search_of_loss(self, examples: LabeledGraphs, solver: Solver) -> Search:
         n, most = len(examples), 0.0
         if n:
             most = max(MOST_NODES * n / max(examples.graphs.n_nodes, 1), 3 * LEAST_EXAMPLES)
@@ -248,13 +255,13 @@ class GraphModel(TaskModel):
         found, is_one = as_list(X)
         return collect(found, self.neighbours, self.label), is_one
 
-    def predict_ids(self, graphs: Any, allowed: Any = None) -> NDArray[np.int32]:
+    def predict_ids(self, graphs: Graphs, allowed: Any = None) -> NDArray[np.int32]:
         """Label ids of all nodes, of those that are allowed, a boolean array (n_nodes, n_labels)."""
         found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
         return found
 
     @property
-    def decoding(self) -> Any:
+    def decoding(self) -> GraphOracle:
         """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
         return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
 
@@ -278,7 +285,7 @@ class GraphModel(TaskModel):
         ]
         return labelled[0] if is_one else labelled
 
-    def predict_many(self, graphs: Any, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
+    def predict_many(self, graphs: Graphs, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
         bounds = graphs.node_bounds
 
@@ -317,7 +324,7 @@ class GraphModel(TaskModel):
                     f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
                 )
 
-            def best(may: Any, decoder: Any = decoder) -> tuple[float, Any]:
+            def best(may: NDArray[np.bool_], decoder: GraphDecoder = decoder) -> tuple[float, Any]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
@@ -357,7 +364,7 @@ class GraphModel(TaskModel):
         found = shaped(self.costs_of(graphs, self.predict_ids(graphs)), graphs, inputs.forms)
         return found[0] if is_one else found
 
-    def costs_of(self, graphs: Any, label_ids: Any) -> NDArray[np.float64]:
+    def costs_of(self, graphs: Graphs, label_ids: Integers) -> NDArray[np.float64]:
         """Change of score if one node took another label and all others kept theirs: array (n_nodes, n_labels)."""
         scores = self.oracle.decoder(graphs).scores(self.weights)
         tables = self.oracle.split(self.weights)[1]
@@ -372,12 +379,12 @@ class GraphModel(TaskModel):
 
     # ---- views ----------------------------------------------------------------------------------
 
-    def node_weights(self) -> Any:
+    def node_weights(self) -> tuple[Floats, Floats]:
         """Weights of features as given, and of the intercept: arrays (n_features, K) and (K,)."""
         own = self.units.undone(self.oracle.split(self.weights)[0])
         return own[:-1], own[-1]
 
-    def edge_weights(self) -> Any:
+    def edge_weights(self) -> tuple[Floats, Floats]:
         """Tables of edge features as given (of grids: of directions and contrast), and that of any edge."""
         return self.edge_units.undone(self.oracle.split(self.weights)[1])
 
@@ -449,7 +456,9 @@ def prepare(
     return model, replace(examples, weight=checked_sample_weight(weight, len(examples)))
 
 
-def _prepared(params: Any, X: Any, y: Any, before: Any, classes: Any) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
+def _prepared(
+    params: Any, X: Any, y: Any, before: GraphModel | None, classes: Any
+) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
     found, is_one = as_list(X)
     label = y if isinstance(y, str) else LABEL if before is None else before.label
     inputs = collect(found, params.neighbours, label)
@@ -570,7 +579,7 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
     return distances(rows, global_edges(graphs))
 
 
-def shaped(table: Any, graphs: Any, forms: Any) -> list[Any]:
+def shaped(table: Floats, graphs: Graphs, forms: list[Form]) -> list[Any]:
     """Rows of nodes by graph, those of grids in their shape."""
     parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
     return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers, Weights
 
 
 class KernelClassifier(Classifier):
@@ -26,7 +29,7 @@ class KernelClassifier(Classifier):
         before.check_kernel(self, X)
         return before, X
 
-    def _examples(self, X: Any, label_ids: Any, weight: Any) -> KernelRows:
+    def _examples(self, X: Any, label_ids: Integers, weight: Weights | None) -> KernelRows:
         return KernelRows(X, label_ids, are_values=self.kernel == "precomputed", weight=weight)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,10 @@ from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
 from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Integers, Weights
 
 
 @declared
@@ -74,10 +78,10 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
     _solver_class = LaSVM
     _pool = cast("Pool | None", None)
 
-    def _stream_solver(self, before: Any = None) -> Any:
+    def _stream_solver(self, before: Any = None) -> Solver:
         return super()._stream_solver().set_params(finishing=False)
 
-    def _of_model(self, solver: Any, model: Any) -> Any:
+    def _of_model(self, solver: Solver, model: Any) -> Any:
         """The solver, with the C chosen for the model if C is "auto"."""
         chosen = is_to_choose(self, solver) and model.choice is not None
         return solver.set_params(C=model.choice.C) if chosen else solver
@@ -115,7 +119,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     # ---- pools ----------------------------------------------------------------------------------
 
-    def query(self, X: Any = None, n_queries: int = 1, *, classes: Any = None) -> Any:
+    def query(self, X: Any = None, n_queries: int = 1, *, classes: ArrayLike | None = None) -> Integers:
         """Choose rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
@@ -194,7 +198,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         model.columns = columns
         self._pool = Pool(model, X, self._of_model(self._stream_solver(), model))
 
-    def _open_pool(self) -> Any:
+    def _open_pool(self) -> Pool:
         if self._pool is None:
             raise ValueError("there is no pool to ask about: give query(X) one")
         return self._pool
@@ -222,7 +226,7 @@ class Pool:
         self.C = float(solver.C)
         self.left = np.arange(self.n)
 
-    def query(self, n_queries: Any) -> Any:
+    def query(self, n_queries: int) -> Integers:
         candidates = self.left + self.first
         chosen: list[int] = []
         while len(candidates) and len(chosen) < n_queries:
@@ -231,7 +235,7 @@ class Pool:
             candidates = np.delete(candidates, place)
         return np.array(chosen, dtype=np.int64)
 
-    def teach(self, rows: Any, labels: Any, weight: Any) -> None:
+    def teach(self, rows: Any, labels: Any, weight: Weights) -> None:
         run = self.run
         for i, label, factor in zip(rows + self.first, labels, weight):
             run.problem.y[i], run.C[i] = label, self.C * factor

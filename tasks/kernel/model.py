@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, Kernel
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection.search import Held
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
 
 
 class KernelModel(KernelMachine, MachineModel):
@@ -27,7 +30,7 @@ class KernelModel(KernelMachine, MachineModel):
     record = Record({"labels": Labels(2), **MACHINE.fields})
     calibrates = False  # unless asked to
 
-    def __init__(self, labels: Any, kernel: Any) -> None:
+    def __init__(self, labels: Any, kernel: Kernel) -> None:
         MachineModel.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
         self.labels = labels
@@ -36,7 +39,7 @@ class KernelModel(KernelMachine, MachineModel):
     def machine(self) -> Self:
         return self
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         return self.decision_function(X)
 
     def held_out_scores(self, examples: KernelRows) -> Held:

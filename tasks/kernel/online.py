@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,9 @@ from structsvm.callbacks import with_callbacks
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.kernel.classifier import KernelClassifier
 from structsvm.tasks.kernel.model import BinaryKernelModel
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
 
 
 class OnlineKernelClassifier(KernelClassifier):
@@ -34,7 +37,7 @@ class OnlineKernelClassifier(KernelClassifier):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _stream_solver(self, before: Any = None) -> Any:
+    def _stream_solver(self, before: Any = None) -> Solver:
         """The solver of one batch of a stream."""
         solver = super()._make_solver()
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})

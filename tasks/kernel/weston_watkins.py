@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from structsvm.solvers.kernel.weston_watkins import METHODS, WestonWatkins, West
 from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats
 
 
 @declared
@@ -63,7 +67,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     _solver_class = WestonWatkins
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return super()._make_solver().set_params(method=self.solver)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any]:
@@ -79,5 +83,5 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
         return model, examples
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self.model_.intercept

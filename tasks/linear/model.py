@@ -21,6 +21,10 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -31,7 +35,7 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class LinearModel(TaskModel):
+class LinearModel(TaskModel[LabeledRows]):
     """Scores ``<w_y, x> + b_y`` of labels; of two labels, the second one's against 0.
 
     Attributes
@@ -59,7 +63,7 @@ class LinearModel(TaskModel):
         self.labels = labels
 
     @property
-    def n_features(self) -> Any:
+    def n_features(self) -> int:
         return self.coef.shape[1]
 
     def weight_table(self) -> WeightTable:
@@ -69,7 +73,7 @@ class LinearModel(TaskModel):
     def explain(self, x: Any) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[LabeledRows]) -> None:
         """Leave out examples of weight 0; the first data settle the units of dense columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
@@ -80,14 +84,14 @@ class LinearModel(TaskModel):
             alike = not deviations_bring_labels_together(X, label_ids)
             self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
 
-    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of rows in units."""
         X = examples.rows
         if self.units is not None:
             X = rows_in(self.units, X, has_intercept=False).values
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.state
 
     def set_weights_from(self, run: Any) -> None:
@@ -95,23 +99,23 @@ class LinearModel(TaskModel):
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
 
-    def set_weights(self, w: Any) -> None:
+    def set_weights(self, w: Floats) -> None:
         """Set weights (n_machines, n_features + 1) of columns in units, the last one the intercepts."""
         w = undone(self.units, w.T).T
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_of(self, run: Any, passes: int | None) -> Any:
+    def state_of(self, run: Run, passes: int | None) -> State | None:
         return run.get_state() if passes is None else run.batch_state()
 
     def decision_function(self, X: Any) -> Any:
         """Scores: array (n_samples, n_machines)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         scores = self.decision_function(X)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
         X = problem.rows.data[chosen]
         if self.units is not None:
             X = self.units.left(X)

@@ -97,7 +97,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: Any, before: LinearModel | None) -> tuple[LinearModel, Any]:
         return (LinearModel(labels), X) if before is None else (before, X.astype(before.coef.dtype, copy=False))
 
     # ---- views ----------------------------------------------------------------------------------

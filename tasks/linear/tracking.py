@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,11 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.parameters import MachineRunning, Standardize
 from structsvm.tasks.linear.model import RECORD, LinearModel
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Weights
 
 STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),
@@ -46,14 +51,14 @@ class TrackingModel(LinearModel):
         """Whether the state has its weight."""
         return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
 
-    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
         if self.units is None:
             X = examples.rows
             examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
         return super().bind(examples, solver)
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""
         X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
         if sample_weight is not None:
@@ -61,7 +66,7 @@ class TrackingModel(LinearModel):
         problem = LinearProblem(Rows(np.concatenate(X)), np.concatenate(label_ids), problem.n_labels)
         return problem, sample_weight, self.state
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         super().set_weights_from(run)
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
@@ -150,10 +155,10 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: Any, before: TrackingModel | None) -> tuple[TrackingModel, Any]:
         return TrackingModel(labels) if before is None else before, X
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         solver = super()._make_solver()
         return solver if before is None else solver.set_params(fit_intercept=before.has_intercept)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,9 @@ from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_u
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, Integers
 
 
 @declared
@@ -141,7 +144,9 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         """Fit `temperature_` to labelled rows that the model was not trained on, by their likelihood."""
         return self._calibrated(self._checked(X), y)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: MultilabelModel | None, *, classes: Any = None
+    ) -> tuple[MultilabelModel, LabelSets]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
         if not labels:
@@ -189,17 +194,17 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         return model.table[-1] if model.has_intercept else np.zeros(len(model.labels))
 
     @property
-    def edges_(self) -> Any:
+    def edges_(self) -> Integers:
         return self._fitted().oracle.edges
 
     @property
-    def interactions_(self) -> Any:
+    def interactions_(self) -> Floats:
         model = self._fitted()
         return model.weights[len(model.weights) - len(model.oracle.edges) :]
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Floats:
         return self._validated(X, before=self._fitted(), accept_sparse="csr", dtype=np.float64)[0]
 
     def decision_function(self, X: Any) -> Any:

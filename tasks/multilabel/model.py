@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
@@ -30,6 +30,13 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.features.dense import DenseRows
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.common.selection.search import Search
 
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
@@ -89,7 +96,7 @@ class SetCalibration(StructureCalibration):
         return fit_temperature(softmax_loss(scores, may, weights), **search) if weights.any() else None
 
 
-class MultilabelModel(TaskModel):
+class MultilabelModel(TaskModel[LabelSets]):
     """Labels, pairs of them that interact, and weights.
 
     Attributes
@@ -135,7 +142,7 @@ class MultilabelModel(TaskModel):
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
         return undone(self.units, weights)
 
-    def bind(self, examples: LabelSets, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabelSets, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(examples.rows, examples.Y, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: LabelSets) -> Held:
@@ -156,7 +163,7 @@ class MultilabelModel(TaskModel):
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
 
-    def search_of_loss(self, examples: LabelSets, solver: Any) -> Any:
+    def search_of_loss(self, examples: LabelSets, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
@@ -182,7 +189,7 @@ class MultilabelModel(TaskModel):
 
     # ---- prediction -------------------------------------------------------------------------------
 
-    def unknown(self, rows: Any) -> Any:
+    def unknown(self, rows: DenseRows) -> Any:
         """A problem of rows of which no label is known."""
         return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8), rescaling=None)
 
@@ -245,7 +252,7 @@ class MultilabelModel(TaskModel):
         return model
 
 
-def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str, Any]:
+def read_sets(y: Any, labels: Any = None, classes: ArrayLike | None = None) -> tuple[Any, str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 
     Parameters

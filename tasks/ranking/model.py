@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -136,23 +142,23 @@ class GroupModel(TaskModel):
         return WeightTable(self.name_columns(self.n_features), [label], self.coef[:, np.newaxis])
 
     @property
-    def n_features(self) -> Any:
+    def n_features(self) -> int:
         return len(self.weights) - self.has_intercept
 
     @property
-    def own_weights(self) -> Any:
+    def own_weights(self) -> Floats:
         """Weights of columns as given, and that of an intercept."""
         return undone(self.units, self.weights[:, np.newaxis])[:, 0]
 
     @property
-    def coef(self) -> Any:
+    def coef(self) -> Floats:
         return self.own_weights[: self.n_features]
 
     @property
     def intercept(self) -> float:
         return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
-    def search_of_loss(self, examples: Any, solver: Any) -> Any:
+    def search_of_loss(self, examples: Any, solver: Solver) -> Any:
         search = super().search_of_loss(examples, solver)
         search.lowest = LOWEST_OF_RANKING
         return search
@@ -164,15 +170,15 @@ class GroupModel(TaskModel):
         """A matrix as rows in units, with an intercept if there is one."""
         return rows_in(self.units, X, self.has_intercept)
 
-    def set_units(self, X: Any, weight: Any = None) -> None:
+    def set_units(self, X: Any, weight: Weights | None = None) -> None:
         """Standardise dense columns."""
         self.units = Units.of_matrix(X, self.has_intercept, weight)
 
-    def scores(self, X: Any) -> Any:
+    def scores(self, X: Any) -> Floats:
         """Scores of the rows of a matrix."""
         return np.asarray(X @ self.coef) + self.intercept
 
-    def scores_of(self, rows: Any) -> Any:
+    def scores_of(self, rows: Any) -> Floats:
         """Scores of encoded rows, without a threshold."""
         if isinstance(rows, DenseRows):
             d = rows.values.shape[1]
@@ -222,7 +228,7 @@ class RankerModel(GroupModel):
     estimator = "Ranker"
     record = record_of(RANKER_LOSSES)
 
-    def bind(self, examples: Queries, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: Queries, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight
 
     def held_out_scores(self, examples: Queries) -> Held:
@@ -233,7 +239,7 @@ class RankerModel(GroupModel):
         name = {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[self.loss]
         return Held(name, np.where(says, values, 0.0), 1.0 * says)
 
-    def metric(self, grades: Any, scores: Any) -> float:
+    def metric(self, grades: Any, scores: Floats) -> float:
         """The score of one query's ranking, 1 minus the loss; NaN if all its grades are equal."""
         if (grades == grades[0]).all():
             return np.nan
@@ -241,7 +247,7 @@ class RankerModel(GroupModel):
             return ordered_pairs(grades, scores)
         return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)
 
-    def metrics(self, grades: Any, scores: Any, bounds: Any) -> Any:
+    def metrics(self, grades: Any, scores: Floats, bounds: Integers) -> Floats:
         """`metric` by query: array (n_queries,)."""
         return np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
 
@@ -257,7 +263,7 @@ class RankerModel(GroupModel):
 
 
 def prepare(
-    params: Any, X: Any, grades: Any, bounds: Any, before: Any = None, weight: Any = None
+    params: Any, X: Any, grades: Any, bounds: NDArray[np.int64], before: RankerModel | None = None, weight: Any = None
 ) -> tuple[RankerModel, Queries]:
     """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
 
@@ -343,7 +349,7 @@ class SampleModel(GroupModel):
     def intercept(self) -> float:
         return super().intercept - self.threshold
 
-    def bind(self, examples: LabeledRows, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         rows, y = examples.rows, examples.label_ids
         if examples.weight is not None:
             copies = np.repeat(np.arange(len(y)), examples.weight.astype(np.int64))
@@ -359,7 +365,7 @@ class SampleModel(GroupModel):
         """Return the mean score of the rows of a problem, without the threshold."""
         return float(self.scores_of(problem.data.rows).mean())
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         """Set the weights to a run's, and the threshold by the held-out rows on which C was chosen.
 
         Without held-out rows, the threshold finds as many training rows as are positive, unless an intercept is learnt.

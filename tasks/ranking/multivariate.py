@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,9 @@ from structsvm.tasks.common.parameters import OF_C, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Weights
 
 
 @declared
@@ -102,10 +105,10 @@ class MultivariateClassifier(Training, Classifier):
     _is_binary = True
     probability = False
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_solver(self)
 
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: Any, before: SampleModel | None) -> tuple[SampleModel, Any]:
         model = before
         if model is None:
             model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
@@ -175,7 +178,7 @@ class MultivariateClassifier(Training, Classifier):
         return precision_at_k(ids, scores, model.k) if model.k else break_even_point(ids, scores)
 
 
-def check_copies(weight: Any) -> None:
+def check_copies(weight: Weights | None) -> None:
     """Raise ValueError unless the weights of rows are integers: how often each counts."""
     if weight is not None and np.modf(weight)[0].any():
         i = int(np.flatnonzero(np.modf(weight)[0])[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,9 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
+
+if TYPE_CHECKING:
+    from structsvm.tasks.ranking.model import Queries
 
 
 @declared
@@ -126,8 +129,8 @@ class Ranker(RankerParameters, TaskEstimator):
         return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *, group: Any = None, qid: Any = None
-    ) -> tuple[Any, Any]:
+        self, X: Any, y: Any, sample_weight: Any, before: RankerModel | None, *, group: Any = None, qid: Any = None
+    ) -> tuple[RankerModel, Queries]:
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
         grades = np.asarray(y, dtype=np.float64)
         bounds = query_bounds(len(grades), group, qid)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structsvm.structures.meanings import MAX_DEPTH, parse_meaning, symbol_of
+
+if TYPE_CHECKING:
+    from structsvm.structures.meanings import Symbol
 
 
 class Assembly(NamedTuple):
@@ -39,7 +42,7 @@ class Assembler:
     def __init__(self, grammar: Any, roles: Any, nested: Any, max_meanings: Any) -> None:
         self.grammar, self.roles, self.nested, self.max_meanings = grammar, roles, nested, max_meanings
 
-    def parse(self, symbols: Any, margins: Any, scored: Any) -> Any:
+    def parse(self, symbols: Any, margins: list[float], scored: Any) -> Assembly:
         """The parse of a sentence.
 
         Relations choose their arguments in the order of what the choice gains; a relation can be the argument of one
@@ -73,7 +76,7 @@ class Assembler:
                 choices = None  # others may have counted on them
         return self.best_trees(symbols, margins, arguments, parent)
 
-    def best_trees(self, symbols: Any, margins: Any, arguments: Any, parent: Any) -> Any:
+    def best_trees(self, symbols: list[Symbol], margins: list[float], arguments: Any, parent: Any) -> Assembly:
         """The trees under relations that are no argument, as an `Assembly`."""
         parses: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         for t in arguments:
@@ -90,7 +93,7 @@ class Assembler:
         value = sum(parses[tree][0] for tree in kept) if kept else -inf
         return Assembly(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
-    def choose(self, symbols: Any, relation: Any, scored: Any, parent: Any) -> tuple[Any, Any] | None:
+    def choose(self, symbols: list[Symbol], relation: Any, scored: Any, parent: Any) -> tuple[Any, Any] | None:
         """``(gain, arguments)``: the best words for all arguments of a relation, or None; `scored` as in `parse`.
 
         best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
@@ -127,7 +130,7 @@ def head_of(symbol: Any) -> Any:
     return symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name))
 
 
-def below(t: Any, arguments: Any) -> Any:
+def below(t: int, arguments: Any) -> list[int]:
     """The words of the tree under word t."""
     words, waiting = [], [t]
     while waiting:
@@ -137,7 +140,7 @@ def below(t: Any, arguments: Any) -> Any:
     return words
 
 
-def tree_of(t: Any, symbols: Any, arguments: Any) -> Any:
+def tree_of(t: int, symbols: list[Symbol], arguments: Any) -> Any:
     """The tree under word t, None where the arguments of a relation are missing."""
     symbol = symbols[t]
     if symbol.arity is None:
@@ -148,7 +151,7 @@ def tree_of(t: Any, symbols: Any, arguments: Any) -> Any:
     return None if None in parts else (symbol.name, *parts)
 
 
-def depth_of(t: Any, arguments: Any) -> Any:
+def depth_of(t: int, arguments: Any) -> int:
     """How many words stand in one another's arguments at most, from word t down."""
     depth, level = 0, [t]
     while level:

@@ -46,7 +46,7 @@ class MeaningBags(Examples):
     bags: list[Any]
 
 
-class BagModel(TaskModel):
+class BagModel(TaskModel[MeaningBags]):
     """Base of the models.
 
     Attributes
@@ -87,14 +87,14 @@ class BagModel(TaskModel):
         tokens = self.tokens_of(sentences, places, allow_empty=False)
         return MeaningBags(tokens, trees, weight=checked_sample_weight(weight, len(tokens)))
 
-    def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
+    def tokens_of(self, sentences: Any, places: list[str] | None = None, *, allow_empty: bool = True) -> list[Any]:
         """Words of sentences, checked; `places` as for `read`."""
         places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
         pairs = zip(sentences, places, strict=True)
         options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
         return [split_sentence(sentence, place, **options) for sentence, place in pairs]
 
-    def trees_of(self, bag: Any, place: Any) -> Any:
+    def trees_of(self, bag: list[str], place: str) -> list[Any]:
         """The distinct trees of a bag; a single meaning is a bag of one."""
         if isinstance(bag, (str, tuple)):
             bag = [bag]

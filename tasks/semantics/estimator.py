@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -18,6 +18,10 @@ from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, desc
 from structsvm.tasks.semantics.parameters import SemanticParserParameters
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.semantics.bags import MeaningBags
 
 
 @declared
@@ -178,10 +182,12 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         self._hybrid("calibrate")
         return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: BagModel | None
+    ) -> tuple[BagModel, MeaningBags]:
         X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:
             raise ValueError("there are no sentences to train on")
@@ -243,7 +249,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         """
         return self._hybrid("explain").explain(x)
 
-    def _hybrid(self, name: str) -> Any:
+    def _hybrid(self, name: str) -> HybridModel:
         model = self._fitted()
         if not isinstance(model, HybridModel):
             raise ValueError(f"{name} is for models of method='hybrid', this is one of {model.method!r}")
@@ -285,7 +291,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         return found
 
 
-def tokens_of(model: Any, X: Any) -> Any:
+def tokens_of(model: BagModel, X: Any) -> Any:
     """Words of sentences; TypeError for a single text."""
     if isinstance(X, str):
         raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")

@@ -13,7 +13,7 @@ MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence
 
 
-def split_sentence(sentence: Any, where: Any, *, lowercase: bool, allow_empty: bool = False) -> Any:
+def split_sentence(sentence: Any, where: str, *, lowercase: bool, allow_empty: bool = False) -> Any:
     """The tokens of a sentence, tuples of strings: a word, then what else was given with it (tag, chunk).
 
     A sentence is a str, cut at its blanks, or a list of words or of tuples that begin with the word. Raises ValueError
@@ -33,7 +33,7 @@ def split_sentence(sentence: Any, where: Any, *, lowercase: bool, allow_empty: b
     return [(token[0].casefold(), *token[1:]) for token in tokens] if lowercase else tokens
 
 
-def symbol_attributes(tokens: Any, window: Any, ngrams: Any) -> Any:
+def symbol_attributes(tokens: Any, window: int, ngrams: int) -> Any:
     """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
     n = len(tokens)
     if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
@@ -49,7 +49,7 @@ def symbol_attributes(tokens: Any, window: Any, ngrams: Any) -> Any:
     return out
 
 
-def role_attributes(tokens: Any, meant: Any, relation: Any, others: Any, window: Any) -> Any:
+def role_attributes(tokens: Any, meant: list[str], relation: int, others: list[int], window: int) -> list[list[str]]:
     """Attributes of the words `others` as arguments of the relation that word `relation` means.
 
     `meant` holds, per word, the name of the symbol that it means, or "". Attributes are the relation together with: the
@@ -83,12 +83,12 @@ class Encoder:
     def __len__(self) -> int:
         return len(self.index)
 
-    def number(self, attributes: Any) -> Any:
+    def number(self, attributes: Any) -> list[int]:
         """The numbers of a word's attributes, ascending; new attributes get the next ones."""
         index = self.index
         return sorted([index.setdefault(name, len(index)) for name in attributes])
 
-    def encode(self, sequences: Any, *, grow: Any) -> tuple[Any, Any]:
+    def encode(self, sequences: Any, *, grow: bool) -> tuple[Any, Any]:
         """``(rows, offsets)`` of sequences of attribute lists; without `grow`, unknown attributes are left out.
 
         The words of sequence s are ``rows[offsets[s]:offsets[s + 1]]``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,7 @@ def carried(
     return out
 
 
-def places(old: Any, new: Any) -> Places:
+def places(old: list[int], new: list[int]) -> Places:
     """Places from two lists of equal length."""
     return np.array(old, dtype=np.int64), np.array(new, dtype=np.int64)
 

@@ -42,6 +42,7 @@ from structsvm.tasks.semantics.likelihood import (
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.training import Job
 
 # Arguments of a relation: the chart has a stage for each set of them.
@@ -115,7 +116,7 @@ class HybridModel(BagModel, method="hybrid"):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def checked_trees(self, trees: Any, place: Any) -> Any:
+    def checked_trees(self, trees: Any, place: str) -> list[Any]:
         trees = list(dict.fromkeys(trees))
         waiting = [*trees]
         while waiting:
@@ -126,7 +127,7 @@ class HybridModel(BagModel, method="hybrid"):
                 waiting += node[1:]
         return trees
 
-    def bind(self, examples: MeaningBags, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[Any, Any]:
         tokens, bags, weight = examples.sentences, examples.bags, examples.weight
         check_lengths(tokens)
         self._check_grammar(bags)
@@ -145,11 +146,11 @@ class HybridModel(BagModel, method="hybrid"):
         self.hybrid.loss_name = self.params["loss"]
         return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
 
-    def adapted(self, solver: Any, examples: MeaningBags) -> Any:
+    def adapted(self, solver: Any, examples: MeaningBags) -> Solver:
         """Derivations are hidden: a solver of the dual completes them."""
         return solver if solver.completes else LatentSVM(solver)
 
-    def prior(self, examples: MeaningBags) -> Any:
+    def prior(self, examples: MeaningBags) -> Floats:
         """The weights that binding to a margin has set."""
         return self.weights
 
@@ -192,7 +193,7 @@ class HybridModel(BagModel, method="hybrid"):
 
     # ---- the length of steps --------------------------------------------------------------------
 
-    def search_of_loss(self, examples: MeaningBags, solver: Any) -> Any:
+    def search_of_loss(self, examples: MeaningBags, solver: Solver) -> StepSearch:
         return StepSearch(self, examples, solver)
 
     def held_out_scores(self, examples: MeaningBags) -> Held:
@@ -250,7 +251,7 @@ class HybridModel(BagModel, method="hybrid"):
         check_lengths(tokens)
         weights = self.probable_weights
 
-        def of_part(a: int, b: int) -> Any:
+        def of_part(a: int, b: int) -> list[list[tuple[Derivation, float]]]:
             found = (self._found([token[0] for token in sentence], k, weights) for sentence in tokens[a:b])
             return [*map(self._in_order, found)]
 
@@ -282,7 +283,7 @@ class HybridModel(BagModel, method="hybrid"):
         """The meaning of each sentence, as a list with a tree or none."""
         return [[] if found is None else [found[0].meaning] for found in self.best(tokens, n_jobs)]
 
-    def align(self, tokens: Any) -> list[Any]:
+    def align(self, tokens: Any) -> list[list[Symbol]]:
         """The symbol of the unit that each word belongs to, of each sentence: a list of lists."""
         out = []
         for sentence, found in zip(tokens, self.best(tokens), strict=True):
@@ -336,7 +337,7 @@ class HybridModel(BagModel, method="hybrid"):
 class StepSearch(Search):
     """The choice of the length of steps, for a first training on many sentences whose bags hold several meanings."""
 
-    def __init__(self, model: Any, examples: MeaningBags, solver: Any) -> None:
+    def __init__(self, model: HybridModel, examples: MeaningBags, solver: Solver) -> None:
         super().__init__(model, examples, solver, (STEP, SLOWER))
         self.solver.set_params(max_iter=solver.max_iter)
 
@@ -353,7 +354,7 @@ class StepSearch(Search):
         return super().choice_of(STEP if scores[STEP] == scores[C] else C)
 
 
-def make_learner(params: Any) -> Any:
+def make_learner(params: Any) -> Solver:
     """The solver of hybrid trees that parameters, read as attributes, ask for."""
     named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
     given = {name: value for name, value in named.items() if value not in (None, AUTO)}
@@ -379,7 +380,7 @@ def checked_features(names: Any) -> tuple[str, ...]:
 
 
 def margin_problem(
-    hybrid: HybridTrees, tokens: Any, bags: Any, weights: NDArray[np.float64], solver: Any, sample_weight: Any
+    hybrid: HybridTrees, tokens: Any, bags: Any, weights: NDArray[np.float64], solver: Solver, sample_weight: Any
 ) -> tuple[Any, Any]:
     """Sentences and bags as a problem for a solver of the dual, and the weight of each.
 

@@ -20,10 +20,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
@@ -45,6 +45,9 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.tasks.common.solver import AUTO
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
 
 # Weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an unknown
 # word that is copied; a unit without words below others, and one in a span without words.
@@ -320,7 +323,7 @@ class LikelihoodSchedule:
     def get_state(self) -> NDArray[np.float64]:
         return np.array([self.n_passes, self.seed], dtype=np.float64)
 
-    def set_state(self, numbers: Any) -> None:
+    def set_state(self, numbers: Floats) -> None:
         numbers = np.asarray(numbers)
         if numbers.dtype != np.float64 or numbers.shape != (2,) or not ((numbers >= 0.0) & (numbers < 2.0**53)).all():
             raise ValueError("array 'schedule' of the training state must be 2 numbers, not negative, below 2**53")
@@ -384,12 +387,21 @@ class BagLikelihood(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return HybridProblem.formulation
 
-    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+    def step(
+        self,
+        problem: HybridProblem,
+        of_pass: Any,
+        learner: Learner,
+        weight: float,
+        doubt: float,
+    ) -> float:
         """Learn from one sentence, as `HybridProblem.of_pass` returns it; returns log p(bag), or -inf of none."""
         encoded, known, free = of_pass
         return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
 
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+    def start(
+        self, problem: HybridProblem, *, sample_weight: ArrayLike | None = None, base: Floats | None = None
+    ) -> Run:
         """Return a fresh `BagLikelihoodRun` from the weights `base`, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
@@ -405,7 +417,14 @@ class BagPerceptron(BagLikelihood):
     best of all. Nothing is doubted.
     """
 
-    def step(self, problem: HybridProblem, of_pass: Any, learner: Learner, weight: float, doubt: float) -> float:
+    def step(
+        self,
+        problem: HybridProblem,
+        of_pass: Any,
+        learner: Learner,
+        weight: float,
+        doubt: float,
+    ) -> float:
         encoded, known, free = of_pass
         best = [problem.hybrid.best_features(encoded, forest, learner.weights) for forest in (known, free)]
         if best[0] is None or best[1] is None:

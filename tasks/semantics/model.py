@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -25,7 +26,12 @@ from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats, Weights
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.semantics.assembly import Assembly
 
 # Arrays of a tagger: names of attributes, weights, and the state that training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
@@ -105,12 +111,12 @@ class Tagger:
     weights : ndarray of shape (n_features, n_labels)
     """
 
-    def __init__(self, labels: Any, names: Any = (), weights: Any = None) -> None:
+    def __init__(self, labels: Sequence[Hashable], names: Any = (), weights: NDArray[np.float64] | None = None) -> None:
         self.encoder, self.labels = Encoder(names), list(labels)
         self.number = {label: k for k, label in enumerate(labels)}
         self.weights = np.zeros((0, len(labels))) if weights is None else weights
 
-    def copy(self) -> Any:
+    def copy(self) -> Tagger:
         """A copy whose attributes and labels may grow."""
         return Tagger(self.labels, self.encoder.index, self.weights)
 
@@ -121,7 +127,7 @@ class Tagger:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, rows: Any, offsets: Any) -> list[Any]:
+    def scores(self, rows: Any, offsets: NDArray[np.int64]) -> list[Any]:
         """Return per sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
@@ -160,7 +166,7 @@ class SemanticModel(BagModel, method="ospas"):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def checked_trees(self, trees: Any, place: Any) -> Any:
+    def checked_trees(self, trees: Any, place: str) -> list[Any]:
         trees = list(dict.fromkeys(folded(tree) if self.settings.fold_constants else tree for tree in trees))
         relations = relations_in(trees)
         if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
@@ -170,7 +176,7 @@ class SemanticModel(BagModel, method="ospas"):
                 raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
-    def encode(self, tokens: Any, *, grow: Any) -> Any:
+    def encode(self, tokens: Any, *, grow: bool) -> Any:
         """The attributes that predict symbols: see `Encoder.encode`."""
         attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
         return self.symbols.encoder.encode(attributes, grow=grow)
@@ -186,21 +192,21 @@ class SemanticModel(BagModel, method="ospas"):
                 known.update({role: self.roles.number[role] for roles in found for role in roles.values()})
                 self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         model = copy.copy(self)
         model.symbols, model.roles = self.symbols.copy(), self.roles.copy()
         model.relation_roles = defaultdict(dict, {symbol: dict(known) for symbol, known in self.relation_roles.items()})
         model.nested = set(self.nested)
         return model
 
-    def bind(self, examples: MeaningBags, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of sentences and bags, also with new words and symbols."""
         return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
         return problem, sample_weight, self.tagger_arrays
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: Run) -> None:
         state = run.state
         self.tagger_arrays = state.to_arrays()
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
@@ -230,7 +236,7 @@ class SemanticModel(BagModel, method="ospas"):
         scored = self.symbol_scores(tokens)
         return [[self.symbols.labels[k] for k in self.best_symbols(scores)] for scores in scored]
 
-    def best_symbols(self, scores: Any) -> list[int]:
+    def best_symbols(self, scores: Floats) -> list[int]:
         """The id of the best symbol of each word: of several not the empty one, unless nothing is known of the word."""
         best = scores.argmax(axis=1)
         if scores.shape[1] > 1:
@@ -240,7 +246,7 @@ class SemanticModel(BagModel, method="ospas"):
             )
         return best.tolist()
 
-    def symbol_scores(self, tokens: Any) -> Any:
+    def symbol_scores(self, tokens: Any) -> list[Floats]:
         """For each sentence an array (n_words, n_symbols)."""
         return self.symbols.scores(*self.encode(tokens, grow=False))
 
@@ -282,7 +288,7 @@ class SemanticModel(BagModel, method="ospas"):
             parsed.append(assembler.parse(symbols, margins, found[s]))
         return parsed
 
-    def _parse_changed(self, tokens: Any, scores: Any, label_ids: Any, parse: Any) -> Any:
+    def _parse_changed(self, tokens: Any, scores: Floats, label_ids: list[int], parse: Assembly) -> Assembly:
         """The parse of highest value after at most one word has become a relation.
 
         For each relation the word that loses least by it is tried.
@@ -331,7 +337,7 @@ def without_empty(predict: Any, tokens: Any) -> list[Any]:
     return [next(found) if words else [] for words in tokens]
 
 
-def restored(labels: Any, empty: Any, arrays: dict[str, NDArray[Any]], average: Any) -> Any:
+def restored(labels: Sequence[Hashable], empty: Any, arrays: dict[str, NDArray[Any]], average: bool) -> Tagger:
     """The tagger of a model file; ValueError if its labels, attributes and weights do not fit one another."""
     if len(set(labels)) != len(labels) or labels[0] != empty:
         raise ValueError("labels that are missing or repeated")

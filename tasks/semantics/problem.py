@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm.checkpoint import as_array
@@ -16,6 +17,9 @@ from structsvm.oracles._ambiguous import decision_scores
 from structsvm.tasks.semantics._ospas import Words
 from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
+
+if TYPE_CHECKING:
+    from structsvm.tasks.semantics.model import SemanticModel
 
 
 class SemanticProblem(BoundProblem):
@@ -40,7 +44,7 @@ class SemanticProblem(BoundProblem):
     offers = frozenset({"words in bags"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, model: Any, tokens: Any, bags: Any, encoded: Any = None) -> None:
+    def __init__(self, model: SemanticModel, tokens: Any, bags: Any, encoded: Any = None) -> None:
         model.register(bags)
         self.model, self.tokens, self.bags = model, tokens, bags
         self.encoded = model.encode(tokens, grow=True) if encoded is None else encoded
@@ -120,7 +124,7 @@ class SemanticProblem(BoundProblem):
         rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
-    def _role_bag(self, instances: Any, symbol: Any, n_words: Any) -> Any:
+    def _role_bag(self, instances: Any, symbol: Any, n_words: int) -> Any:
         """The roles of a symbol that `n_words` words mean."""
         counts: Counter[Any] = Counter()
         for roles in instances:
@@ -158,13 +162,13 @@ class SemanticProblem(BoundProblem):
         return SemanticProblem(self.model, self.tokens, bags, self.encoded)
 
 
-def bag_arrays(bags: Any) -> tuple[Any, Any, Any]:
+def bag_arrays(bags: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """``(indptr, labels, counts)`` of bags as dicts from labels to how many of each there are."""
     entries = [sorted(bag.items()) for bag in bags]
     flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
     return indptr_of(entries), np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
 
 
-def indptr_of(lists: Any) -> Any:
+def indptr_of(lists: Any) -> NDArray[np.int64]:
     """Where each of several lists begins in all of them, and where the last one ends."""
     return np.cumsum([0, *map(len, lists)], dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.problem import SemanticProblem
 
+if TYPE_CHECKING:
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Weights
+
 
 class OspasRun(WeightRun):
     """A run that begins anew every `max_iter` passes, as often as `refine` says, on the meanings that fit best.
@@ -44,7 +48,7 @@ class OspasRun(WeightRun):
         What the turn before has learnt.
     """
 
-    def __init__(self, solver: Any, problem: Any, state: Any, C: Any) -> None:
+    def __init__(self, solver: Solver, problem: SemanticProblem, state: OspasState, C: Any) -> None:
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
         self.chosen: Any = None
@@ -136,7 +140,7 @@ class Ospas(Seed, Checkpoints, Solver):
     def formulation(self) -> Any:
         return SemanticProblem.formulation
 
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+    def start(self, problem: SemanticProblem, *, sample_weight: Weights | None = None, base: Any = None) -> Run:
         """Return a fresh `OspasRun`; `base` is what `OspasState.to_arrays` returned of the taggers to resume."""
         C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
         seed = seed_from(self.random_state) if base is None else 0
@@ -151,7 +155,7 @@ class Ospas(Seed, Checkpoints, Solver):
         return run
 
 
-def make_ospas(params: Any) -> Any:
+def make_ospas(params: Any) -> Solver:
     """The solver that parameters, read as attributes, ask for."""
     others = dict.fromkeys(("abstain_below", "lexicon", "executor"))
     for name, usual in ({"solver": "likelihood", "loss": "hamming"} | others).items():

@@ -20,7 +20,7 @@ def folded(tree: Any) -> Any:
     return (tree[0], *map(folded, tree[1:]))
 
 
-def symbols_in(tree: Any) -> Any:
+def symbols_in(tree: Any) -> list[Symbol]:
     """The symbols of a tree, one for each node; arguments of a relation that are the same count once."""
     found, waiting = [], [tree]
     while waiting:

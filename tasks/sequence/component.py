@@ -77,14 +77,14 @@ class LabelerComponent:
 
     # ---- pipelines on disk ----------------------------------------------------------------------
 
-    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
+    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
         """Write the model's file into the pipeline's folder."""
         if self.labeler is None:
             raise ValueError(f"the component {self.name!r} has no model to save")
         os.makedirs(path, exist_ok=True)
         self.labeler.save(Path(path) / "labeler.model")
 
-    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> Self:
+    def from_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> Self:
         """Open the model's file in the pipeline's folder."""
         self.labeler = SequenceLabeler.load(Path(path) / "labeler.model")
         return self

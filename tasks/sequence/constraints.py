@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from sys import intern
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.tasks.common.labels import is_hashable, sort_labels
+
+if TYPE_CHECKING:
+    from structsvm.features.tokens import Tokens
 
 
 def label_masks(constraints: Any, labels: Any) -> Any:
@@ -85,7 +89,7 @@ def repaired(scheme: str, labels: list[str]) -> list[str]:
     return new
 
 
-def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: bool) -> tuple[Any, Any]:
+def repair(scheme: Any, labels: Sequence[Hashable], label_ids: Any, offsets: Any, *, is_open: bool) -> tuple[Any, Any]:
     """Return ``(labels, label_ids)`` with the sequences that break a scheme `repaired`, and the labels that this needs.
 
     ValueError for masks, and for new labels unless the set of labels is open.
@@ -112,7 +116,7 @@ def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: b
     return labels, np.array([id_of[name] for name in names], dtype=np.int32)
 
 
-def names_chunks(labels: Any) -> bool:
+def names_chunks(labels: Sequence[Hashable]) -> bool:
     """Whether labels are those of chunks in a scheme: B, I, E or S, maybe a dash and a type, or O."""
     return any(label != "O" for label in labels) and all(label == "O" or has_tag(label, "BIES") for label in labels)
 
@@ -123,7 +127,7 @@ def has_tag(label: Any, tags: str) -> bool:
     return kind is not None and tag in tags
 
 
-def allowed_masks(allowed: Any, labels: Any) -> Any:
+def allowed_masks(allowed: Any, labels: Sequence[Hashable]) -> Any:
     """Boolean arrays (length, n_labels) of partly known labels; None for a sequence about which nothing is known.
 
     Parameters
@@ -164,7 +168,7 @@ def _ids_of(some: Any, id_of: Any, where: Any) -> list[Any]:
     return [id_of[label] for label in some]
 
 
-def check_allowed(allowed: Any, tokens: Any) -> None:
+def check_allowed(allowed: Any, tokens: Tokens) -> None:
     """Raise ValueError, naming the sequence, unless masks fit the sequences."""
     if allowed is None:
         return

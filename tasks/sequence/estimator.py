@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, count, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,10 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.sequence.examples import LabeledSequences
 
 
 @declared
@@ -149,7 +153,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+    ) -> Self:
         """Train on labelled sequences.
 
         Parameters
@@ -189,7 +195,13 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
 
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current weights.
 
@@ -203,7 +215,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
-    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> Self:
         """Fit `temperature_` to labelled sequences that the model was not trained on, by their likelihood.
 
         Returns
@@ -212,12 +224,19 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
-    ) -> tuple[Any, Any]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: SequenceModel | None,
+        *,
+        lengths: ArrayLike | None = None,
+        classes: Any = None,
+    ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -13,11 +14,15 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
+if TYPE_CHECKING:
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Integers
+
 # A hashable value is a label, unless it is None.
 COLLECTIONS = (set, list, dict)
 
 
-def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any]:
+def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
     A token whose label is not known has n_labels + k instead, where row k of `sets`, a boolean array
@@ -61,7 +66,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
     return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
 
 
-def _distinct(flat: Any, labels: Any, offsets: Any) -> tuple[Any, list[Any], dict[int, Any]]:
+def _distinct(flat: Any, labels: Any, offsets: NDArray[np.int64]) -> tuple[Any, list[Any], dict[int, Any]]:
     """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
     the objects in place of labels that are not known.
     """
@@ -102,7 +107,9 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _encoded_sets(flat: Any, found: dict[int, Any], id_of: dict[Any, int], offsets: Any) -> tuple[Any, Any]:
+def _encoded_sets(
+    flat: list[Any], found: dict[int, Any], id_of: dict[Any, int], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(label_ids, sets)`` of labels of which `found` are known in part; see `encode_known`."""
     sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}
@@ -177,7 +184,7 @@ def by_sequence(y: Any, lengths: Any) -> Any:
     return [y[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
 
 
-def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
+def _flatten(y: Any, tokens: Tokens) -> tuple[list[str], Integers]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")

@@ -7,11 +7,12 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import count, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import renumbered_parts
@@ -72,8 +73,14 @@ from structsvm.tasks.sequence.segments import (
     usual_length,
 )
 
+if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
+    from structsvm.oracles.chain import LabelChain
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
-def how_inferred(oracle: Any) -> str:
+
+def how_inferred(oracle: LabelChain) -> str:
     """The inference of an oracle, as a parameter."""
     return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
 
@@ -116,7 +123,7 @@ LONG = 256
 NONE = Phrases([], [], [], SHORTEST)
 
 
-class SequenceModel(TaskModel):
+class SequenceModel(TaskModel[LabeledSequences]):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -146,11 +153,11 @@ class SequenceModel(TaskModel):
 
     def __init__(
         self,
-        encoder: Any,
+        encoder: FeatureEncoder,
         labels: Any,
-        oracle: Any,
+        oracle: LabelChain,
         *,
-        weights: Any = None,
+        weights: Floats | None = None,
         units: Any = None,
         segments: Segments | None = None,
     ) -> None:
@@ -175,7 +182,7 @@ class SequenceModel(TaskModel):
         """The log loss where labels are known in part."""
         return "log" if examples.has_unknown and "log" in self.possible_losses(examples) else self.loss
 
-    def possible_losses(self, examples: LabeledSequences) -> Any:
+    def possible_losses(self, examples: LabeledSequences) -> tuple[str, ...]:
         """The losses that may be added: no log loss if it takes much memory."""
         tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
@@ -192,14 +199,14 @@ class SequenceModel(TaskModel):
         self._checked(examples)  # whose errors name sequences of the whole
         return super().search(examples, solver)
 
-    def losses_to_compare(self, examples: LabeledSequences) -> Any:
+    def losses_to_compare(self, examples: LabeledSequences) -> tuple[str, ...]:
         losses = self.possible_losses(examples)
         return () if len(losses) < 2 or examples.has_unknown else losses
 
     def adopt_loss(self, other: Any) -> None:
         self.oracle = other.oracle
 
-    def search_of_loss(self, examples: LabeledSequences, solver: Any) -> PartSearch:
+    def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> PartSearch:
         """Return the search of C. Sequences that training completes enter it as runs of tokens with known labels."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
@@ -207,7 +214,7 @@ class SequenceModel(TaskModel):
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
         return PartSearch(model, examples, solver)
 
-    def bind(self, examples: LabeledSequences, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""
         weight = examples.weight
         problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
@@ -217,7 +224,7 @@ class SequenceModel(TaskModel):
             weight = np.repeat(weight, np.diff(problem.groups))
         return problem, weight
 
-    def _checked(self, examples: LabeledSequences) -> Any:
+    def _checked(self, examples: LabeledSequences) -> LabelChain:
         """The oracle that trains; ValueError if the constraints do not allow what is known of the labels."""
         if self.params.get("broken") == "predict":
             return self.oracle.without_masks()
@@ -228,7 +235,7 @@ class SequenceModel(TaskModel):
         # From left to right, completions might find no way through the masks.
         return self.oracle.without_masks() if self.is_greedy else self.oracle
 
-    def _check_known(self, tokens: Any, known: Any) -> None:
+    def _check_known(self, tokens: Tokens, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
         place = self.oracle.contradicted_at(tokens.offsets, known)
         if place is not None:
@@ -240,7 +247,7 @@ class SequenceModel(TaskModel):
                 f"is known up to token {t} ({names}). Correct the data, or broken='predict' constrains predictions only"
             )
 
-    def _check_constraints(self, tokens: Any, labels: Any) -> None:
+    def _check_constraints(self, tokens: Tokens, labels: Any) -> None:
         """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
         place = self.oracle.broken_at(tokens.offsets, labels)
         if place is not None:
@@ -263,7 +270,7 @@ class SequenceModel(TaskModel):
     def can_sum(self) -> bool:
         return not self.is_greedy
 
-    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
         check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
@@ -275,7 +282,7 @@ class SequenceModel(TaskModel):
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
-    def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
+    def marginals(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
 
         `allowed` is that of `predict`.
@@ -296,7 +303,7 @@ class SequenceModel(TaskModel):
         return found
 
     def predict_kbest(
-        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
+        self, X: Any, k: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, probabilities: bool = False
     ) -> list[Any]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
@@ -326,7 +333,7 @@ class SequenceModel(TaskModel):
             place += 1
         return found
 
-    def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
+    def predict_spans(self, X: Any, *, lengths: ArrayLike | None = None, probabilities: bool = False) -> list[Any]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if self.segments is None:
             raise ValueError("predict_spans needs a model with segments=True")
@@ -352,7 +359,9 @@ class SequenceModel(TaskModel):
             chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
-    def as_tags(self, y: Any, predicted: Any, X: Any, lengths: Any) -> tuple[Any, Any]:
+    def as_tags(
+        self, y: Any, predicted: list[list[tuple[int, int, str]]], X: Any, lengths: Any
+    ) -> tuple[list[list[str]], list[list[str]]]:
         """True and predicted segments in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
         tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in (given(y, n), (predicted, "spans"))]
@@ -390,7 +399,7 @@ class SequenceModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: Any, lengths: Any = None) -> Any:
+    def encode(self, X: Any, lengths: ArrayLike | None = None) -> Any:
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
@@ -398,18 +407,18 @@ class SequenceModel(TaskModel):
             warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
-    def in_units(self, tokens: Any) -> Any:
+    def in_units(self, tokens: Tokens) -> Tokens:
         """Encoded tokens as the oracle takes them."""
         return tokens if self.units is None else self.units.applied(tokens)
 
-    def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
+    def predict_tokens(self, tokens: Tokens, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
         return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
 
-    def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
 
         `allowed` is a list, per sequence None or a boolean array (length, n_labels).
@@ -425,7 +434,7 @@ class SequenceModel(TaskModel):
 
         return renumbered_parts(work, len(X), n_jobs)
 
-    def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
+    def _predict_part(self, X: Any, allowed: Any, lengths: ArrayLike | None = None) -> Any:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
@@ -466,7 +475,7 @@ class SequenceModel(TaskModel):
         """Whether labels are decided from left to right, not by the best score of the whole."""
         return isinstance(self.oracle, GreedyOracle)
 
-    def split(self, label_ids: Any, offsets: Any) -> list[Any]:
+    def split(self, label_ids: Integers, offsets: Integers) -> list[Any]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
             return [spans_of(tags) for tags in self.named(label_ids, offsets)]
@@ -489,29 +498,29 @@ class SequenceModel(TaskModel):
 
     # ---- views of the weights -------------------------------------------------------------------
 
-    def rows(self, first: Any, count: Any) -> Any:
+    def rows(self, first: int, count: int) -> Any:
         """Weight rows without padding: array (count, n_labels)."""
         table = self.weights.reshape(-1, self.oracle.stride)
         return table[first : first + count, : self.oracle.n_labels]
 
-    def emission(self) -> Any:
+    def emission(self) -> Floats:
         """Weights of labels by feature as it came, array (n_features, n_labels)."""
         weights = self.rows(0, self.oracle.n_token_features)
         return weights if self.units is None else self.units.undone(weights)[:-1]
 
-    def intercept(self) -> Any:
+    def intercept(self) -> Floats:
         """Return scores of labels without any feature, array (n_labels,): 0 but for rows of numbers."""
         if self.units is None:
             return np.zeros(self.oracle.n_labels, dtype=np.float32)
         return self.units.undone(self.rows(0, self.oracle.n_token_features))[-1]
 
-    def transition(self) -> Any:
+    def transition(self) -> Floats:
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
         if self.oracle.order == 0:
             return np.zeros((self.oracle.n_labels,) * 2, dtype=np.float32)
         return self.rows(self.oracle.n_token_features, self.oracle.n_labels)
 
-    def bigram(self) -> Any:
+    def bigram(self) -> Floats:
         """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
         K = self.oracle.n_labels
         if self.segments is not None:
@@ -543,7 +552,7 @@ class SequenceModel(TaskModel):
         alone = "there is one labelling only: the constraints, or an empty sequence, leave no other"
         return Explanation.of_best(ranked, self.weights, name, alone)
 
-    def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
+    def _named_row(self, row: int, after: int, names: list[str]) -> tuple[str, str]:
         """Return the names of the feature and of the history that a row of weights belongs to."""
         K = self.oracle.n_labels
         if row < after:
@@ -597,7 +606,7 @@ class SequenceModel(TaskModel):
         return model
 
 
-def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
+def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | None) -> LabelChain:
     """The oracle of a file."""
     arrays, is_greedy = stored.arrays(), stored.inference == "greedy"
     if segments is not None:
@@ -611,7 +620,14 @@ def oracle_of(stored: Stored, labels: Any, segments: Segments | None) -> Any:
 
 
 def prepare(
-    params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None, weight: Any = None
+    params: Any,
+    X: Any,
+    y: Any,
+    before: SequenceModel | None = None,
+    *,
+    lengths: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    weight: Any = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -653,7 +669,7 @@ def prepare(
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def examples_of(tokens: Any, label_ids: Any, sets: Any, weight: Any) -> LabeledSequences:
+def examples_of(tokens: Tokens, label_ids: NDArray[np.int32], sets: Any, weight: Weights | None) -> LabeledSequences:
     """Encoded sequences with the weight of each, which is checked."""
     return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
 
@@ -682,7 +698,7 @@ def prepare_shards(
     return model, examples_of(shards.tokens, shards.label_ids, np.zeros((0, len(model.labels)), dtype=bool), weight)
 
 
-def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
+def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
     """The units of columns of numbers; None for named features."""
     if encoder.kind != "numeric":
         return None
@@ -692,7 +708,7 @@ def _units_of(encoder: FeatureEncoder, tokens: Any) -> Units | None:
     return units
 
 
-def _of_weight(tokens: Any, label_ids: Any, weight: Any) -> tuple[Any, Any]:
+def _of_weight(tokens: Tokens, label_ids: Integers, weight: Weights | None) -> tuple[Tokens, Integers]:
     """The tokens and label ids of sequences whose weight is not 0; all, if weights are not one per sequence."""
     weight = None if weight is None else np.asarray(weight, dtype=object)  # checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():

@@ -5,9 +5,9 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.encoder import FeatureEncoder
@@ -21,6 +21,12 @@ from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Tra
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import has_tag, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
+
+if TYPE_CHECKING:
+    from structsvm.oracles.chain import LabelChain
+    from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.sequence.model import SequenceModel
+    from structsvm.tasks.sequence.segments import Segments
 
 # Losses that "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
@@ -62,7 +68,7 @@ def possible_losses(params: Any) -> tuple[str, ...]:
     return (USUAL_LOSS,) if of_margin else LOSSES
 
 
-def loss_of(params: Any, before: Any = None) -> str:
+def loss_of(params: Any, before: SequenceModel | None = None) -> str:
     """The loss that training begins with: with "auto" that of the model to resume, and else the usual one."""
     losses = possible_losses(params)
     if before is not None and before.loss in losses:
@@ -71,8 +77,13 @@ def loss_of(params: Any, before: Any = None) -> str:
 
 
 def make_oracle(
-    params: Any, encoder: Any, labels: Any, label_ids: Any, before: Any = None, segments: Any = None
-) -> Any:
+    params: Any,
+    encoder: FeatureEncoder,
+    labels: Sequence[Hashable],
+    label_ids: Integers,
+    before: SequenceModel | None = None,
+    segments: Segments | None = None,
+) -> LabelChain:
     """The oracle that parameters ask for."""
     loss = loss_of(params, before)
     n_features = encoder.n_features + (encoder.kind == "numeric")  # the intercept
@@ -121,7 +132,7 @@ def make_oracle(
     )
 
 
-def warn_of_scheme(params: Any, labels: Any) -> None:
+def warn_of_scheme(params: Any, labels: Sequence[Hashable]) -> None:
     """Warn of labels among which a scheme finds no chunks, or leaves none to predict."""
     tags = "ES" if (params.constraints, params.broken) == ("bioes", "predict") else "BIES"
     if set(labels) != {"O"} and not any(has_tag(label, tags) for label in labels):
@@ -139,7 +150,9 @@ def check_greedy(params: Any, loss: str) -> None:
             raise ValueError(f"{name}={value!r} needs inference='exact'")
 
 
-def segment_oracle(labels: Any, n_features: int, segments: Any, loss: str, costs: Any) -> Any:
+def segment_oracle(
+    labels: Sequence[Hashable], n_features: int, segments: Segments, loss: str, costs: Any
+) -> SemiMarkovOracle:
     """The oracle of whole segments."""
     phrases = segments.phrases
     return SemiMarkovOracle(
@@ -182,7 +195,7 @@ def check_segments(params: Any) -> None:
         raise ValueError("segments=True has constraints of its own: constraints must be None")
 
 
-def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
+def check_unchanged(params: Any, model: SequenceModel, label_ids: Integers) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids, model, model.segments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain, groupby, islice, product
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, Table, checked_arrays, strings
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Integers
 
 # Usual names of features: those that hold the word, and its part of speech.
 WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
@@ -44,7 +47,7 @@ class Phrases:
         name: its number) times the number of names, plus that of the last one.
     """
 
-    def __init__(self, sources: Any, names: Any, keys: Any, max_length: int) -> None:
+    def __init__(self, sources: Any, names: list[list[str]], keys: list[list[Integers]], max_length: int) -> None:
         self.sources, self.names, self.keys, self.max_length = sources, names, keys, max_length
 
     @classmethod
@@ -136,7 +139,7 @@ class Phrases:
         return cls(sources, names, keys, max_length)
 
 
-def sources_from(stored: Any) -> list[tuple[Any, Any]]:
+def sources_from(stored: Any) -> list[tuple[str, str]]:
     """The sources of a header, a list of lists; ValueError for what `Phrases` cannot have."""
     if not isinstance(stored, list) or not all(
         isinstance(source, list)
@@ -152,13 +155,13 @@ def sources_from(stored: Any) -> list[tuple[Any, Any]]:
 class _Grown:
     """Runs of names of one kind, of ever more tokens: `grow` makes those of one more."""
 
-    def __init__(self, offsets: Any, ids: Any, texts: Any) -> None:
+    def __init__(self, offsets: Integers, ids: Integers, texts: Any) -> None:
         self.ids, self.texts = ids, texts
         self.place = np.arange(len(ids)) - np.repeat(offsets[:-1], np.diff(offsets))
         self.found: list[tuple[Any, Any]] = []
         self.length = 1
 
-    def start(self, names: Any = None) -> None:
+    def start(self, names: list[str] | None = None) -> None:
         """Set what names tokens have: those of a list, or those that are seen often enough."""
         if names is None:
             counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
@@ -168,7 +171,7 @@ class _Grown:
         self.names, self.n = names, len(names)
         self.of_token = self.runs = of_text[self.ids]
 
-    def grow(self, known: Any = None) -> Any:
+    def grow(self, known: Any = None) -> Integers:
         """The numbers of the runs of one more token, by the last of these; returns their keys, `known` ones or all."""
         self.length += 1
         at = np.flatnonzero((self.place >= self.length - 1) & (self.of_token >= 0))
@@ -199,7 +202,7 @@ MADE: dict[str, Callable[[str], str]] = {"lower": str.lower, "shape": shape, "sa
 _OF_COLUMNS: list[tuple[Any, str]] = [(0, "lower"), (0, "shape"), (1, "same")]
 
 
-def _sources(X: Any, *, are_columns: bool) -> list[tuple[Any, str]]:
+def _sources(X: Any, *, are_columns: bool) -> list[tuple[str, str]]:
     """Where names are found: the first two columns, or the features that have usual names."""
     if isinstance(X, Columns):
         return _OF_COLUMNS[: 2 if X.n_columns == 1 else 3]
@@ -213,7 +216,7 @@ def _sources(X: Any, *, are_columns: bool) -> list[tuple[Any, str]]:
     return found if tag is None else [*found, (tag, "same")]
 
 
-def _attributes(token: Any) -> Any:
+def _attributes(token: Any) -> list[tuple[str, str]]:
     """The features of a token that have a name and a text."""
     if isinstance(token, dict):
         return [(name, value) for name, value in token.items() if isinstance(value, str)]
@@ -241,7 +244,7 @@ def _names(X: Any, source: Any, n_tokens: int) -> tuple[NDArray[np.int64], list[
     return np.array([*ids, -1], dtype=np.int64)[np.array(found, dtype=np.int64)], list(of_text)
 
 
-def _text(token: Any, where: Any) -> str | None:
+def _text(token: Any, where: str) -> str | None:
     """The text of a token in a column, or that of a feature."""
     if isinstance(where, int):
         parts = (token,) if isinstance(token, str) else token

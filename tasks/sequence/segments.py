@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -20,6 +21,10 @@ from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.sequence.constraints import has_tag, label_of, parts_of, repaired
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.phrases import Phrases
+
+if TYPE_CHECKING:
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Integers
 
 TAGS = "BIES"
 FORMS = ("bio", "bioes", "spans")
@@ -43,7 +48,7 @@ class Segments:
     form: str
     phrases: Phrases
 
-    def with_phrases(self, X: Any, tokens: Any) -> Any:
+    def with_phrases(self, X: Any, tokens: Tokens) -> Tokens:
         """Encoded tokens of X with their phrases."""
         return replace(tokens, bigrams=self.phrases.transform(X, tokens))
 
@@ -75,7 +80,7 @@ class Segments:
         _check_label(label, self.form, "what is known")
         return self.in_tags(label)
 
-    def tags(self, y: Any, lengths: Any, broken: str) -> list[list[Any]]:
+    def tags(self, y: Any, lengths: NDArray[np.int64], broken: str) -> list[list[str]]:
         """y as lists of tags, where labels are not known as `encode_known` has it."""
         if self.form == "spans":
             return [labels_of(spans, int(n), i) for i, (spans, n) in enumerate(zip(y, lengths, strict=True))]
@@ -99,7 +104,7 @@ def in_bio(tag: str) -> str:
     return tag if kind is None else label_of({"S": "B", "E": "I"}.get(head, head), kind)
 
 
-def given(y: Any, lengths: Any) -> tuple[Any, str]:
+def given(y: Any, lengths: NDArray[np.int64]) -> tuple[Any, str]:
     """``(y, form)``: y as lists, and their form; ValueError for labels that are of none."""
     if isinstance(y, Columns):
         y = y.column(0)
@@ -159,7 +164,7 @@ def check_scheme(form: str, labels: Any, i: int) -> None:
             )
 
 
-def labels_of(spans: Any, length: int, i: int) -> list[str]:
+def labels_of(spans: list[tuple[int, int, str]], length: int, i: int) -> list[str]:
     """Tags of spans ``(start, stop, label)``; ValueError, naming the sequence, for spans outside it or overlapping."""
     labels = ["O"] * length
     for span in spans:
@@ -205,7 +210,7 @@ def all_tags(tags: Any, classes: Any) -> list[str]:
     return sort_labels([*plain, *(label_of(tag, kind) for kind in kinds if kind is not None for tag in TAGS)])
 
 
-def tags_of_types(labels: Any) -> Any:
+def tags_of_types(labels: Any) -> Integers:
     """The label ids of each type's first, inside, last and single tag: int array (n_types, 4)."""
     id_of = {label: k for k, label in enumerate(labels)}
     kinds = dict.fromkeys(parts_of(label)[1] for label in labels)

@@ -6,7 +6,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,11 @@ from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
+
+if TYPE_CHECKING:
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.kernel_machine import KernelMachine
 
 
 def as_texts(X: Any) -> Any:
@@ -221,7 +226,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Any:
+    def _make_solver(self, before: Any = None) -> Solver:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
@@ -231,7 +236,9 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             )
         return solver
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Any = None
+    ) -> tuple[Any, Any]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
         params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
@@ -271,7 +278,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             model.columns, model.vectorizer = columns, vectorizer
         return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
 
-    def _check_float32(self, given: Any, X: Any, columns: Any) -> None:
+    def _check_float32(self, given: Floats, X: Any, columns: Any) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
         is_small = max(X.max(), -X.min()) < SMALLEST
         if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
@@ -354,7 +361,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         proba = self._label_proba(model, X)
         return proba if model.leaf_only else model.of_classes(proba, model.labels.tolist(), 0.0)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -380,10 +387,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         labels = model.labels.tolist()
         return [[(labels[y], float(p[y])) for y in best] for p, best in zip(proba, order.tolist(), strict=True)]
 
-    def _label_proba(self, model: Any, X: Any) -> Any:
+    def _label_proba(self, model: Any, X: Any) -> Floats:
         return class_probabilities(model, model.label_scores(self._documents(model, X), n_jobs=self._threads))
 
-    def _documents(self, model: Any, X: Any) -> Any:
+    def _documents(self, model: Any, X: Any) -> Floats:
         if model.vectorizer is not None:
             X = model.vectorizer.transform(as_texts(X))
             if hasattr(X, "indptr"):
@@ -424,11 +431,11 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return self._machine.kernel.gamma
 
     @property
-    def support_(self) -> Any:
+    def support_(self) -> Integers:
         return self._machine.support
 
     @property
-    def support_vectors_(self) -> Any:
+    def support_vectors_(self) -> Floats:
         return self._machine.vectors
 
     @property
@@ -436,27 +443,27 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return self._machine.coef
 
     @property
-    def _machine(self) -> Any:
+    def _machine(self) -> KernelMachine:
         model = self._fitted()
         if not isinstance(model, KernelTaxonomyModel):
             raise AttributeError("there are no support vectors: the model has weights (kernel=None)")
         return model.machine
 
     @property
-    def _weighted(self) -> Any:
+    def _weighted(self) -> LinearTaxonomyModel:
         model = self._fitted()
         if not isinstance(model, LinearTaxonomyModel):
             raise AttributeError("there are no weights: the model has support vectors of a kernel")
         return model
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         model = self._weighted
         matrix = model.weight_matrix()
         return matrix[:, :-1] if model.intercept else matrix
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         model = self._weighted
         matrix = model.weight_matrix()
         if not model.intercept:

@@ -11,11 +11,13 @@ and F are the scores of a multiclass kernel machine.
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import Kernel
@@ -27,13 +29,18 @@ from structsvm.tasks.common.solver import check_alone, given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
+if TYPE_CHECKING:
+    from structsvm.oracles.taxonomy import TaxonomyOutputs
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers
+
 
 class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
     """Taxonomy, labels, and a kernel machine."""
 
     record = TAXONOMY | {"machine": MACHINE}
 
-    def __init__(self, taxonomy: Any, labels: Any, kernel: Any, **structure: Any) -> None:
+    def __init__(self, taxonomy: Any, labels: Sequence[Hashable], kernel: Kernel, **structure: Any) -> None:
         super().__init__(taxonomy, labels, **structure)
         self._positions, self._outputs = attribute_vectors(self.targets.attributes)
         losses = None if self.targets.loss_name == "zero_one" else partial(label_losses, self.targets)
@@ -41,8 +48,15 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
 
     @classmethod
     def prepare(
-        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
-    ) -> tuple[Any, Any]:
+        cls,
+        params: Any,
+        X: Any,
+        y: Any,
+        *,
+        classes: ArrayLike | None = None,
+        before: KernelTaxonomyModel | None = None,
+        weight: Any = None,
+    ) -> tuple[KernelTaxonomyModel, KernelRows]:
         """Return ``(model, examples)``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         if sets:
@@ -59,7 +73,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
             model.machine.check_kernel(params, X)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         other = super().copy()
         other.machine = copy.copy(self.machine)
         return other
@@ -72,27 +86,29 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
     def blocks(self, X: Any) -> list[Any]:
         return [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
 
-    def best(self, block: Any) -> Any:
+    def best(self, block: Any) -> Integers:
         return self._of_labels(self.scores_of(block)).argmax(axis=1)
 
-    def scores_of(self, block: Any) -> Any:
+    def scores_of(self, block: Any) -> Floats:
         return self.machine.decision_function(block) @ self._outputs @ self._positions.T
 
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self) -> Any:
+    def n_input_features(self) -> int:
         """Columns of X."""
         return self.machine.n_features
 
     @classmethod
-    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
+    def from_parts(
+        cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored
+    ) -> KernelTaxonomyModel:
         model = cls(taxonomy, labels, Kernel(**stored.machine.kernel), **structure)
         model.machine.set_from_record(stored.machine)
         return model
 
 
-def label_losses(targets: Any) -> Any:
+def label_losses(targets: TaxonomyOutputs) -> Floats:
     """Losses of true labels (rows) and predicted ones."""
     return np.stack([targets.losses(k) for k in range(targets.attributes.n_outputs)])
 
@@ -115,7 +131,7 @@ def attribute_vectors(attributes: Any) -> tuple[csr_array, csr_array]:
     return positions, positions[position]
 
 
-def make_kernel_solver(params: Any) -> Any:
+def make_kernel_solver(params: Any) -> Solver:
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
     given = given_to_solver(params)
     check_alone(params.solver, given)

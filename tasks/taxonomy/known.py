@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
@@ -20,7 +21,7 @@ from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, l
 SETS = (set, frozenset, dict)
 
 
-def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, list[Any]]:
+def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple[Any, Any, list[Any]]:
     """Return ``(labels, ids, sets)``: the labels, sorted; of each document the id; the ids of the labels of each set.
 
     A set is an array, or a dict from ids to weights. The labels are `classes`, or the leaves that y names, alone or in

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -24,6 +26,12 @@ from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
+
+if TYPE_CHECKING:
+    from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyProblem
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.training import Job
 
 # LaRank over standardised columns: the dual gains little after four passes, and predictions still do.
 LEAST_PASSES = 8
@@ -54,7 +62,7 @@ LINEAR = TAXONOMY | {
 class DocumentCalibration(LabelCalibration):
     """Calibration of documents by linear scores."""
 
-    def fit(self, job: Any) -> None:
+    def fit(self, job: Job) -> None:
         if is_log(job.learner.loss):
             job.learner.temperature = 1.0  # scores are log-odds
         else:
@@ -88,7 +96,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     sums_over_known = narrows = True
     units: Units | None = None
 
-    def set_rows(self, rows: Any, stored: Stored | None = None) -> None:
+    def set_rows(self, rows: WeightRows, stored: Stored | None = None) -> None:
         """Set which weights there are, all of them 0 unless a file contains them."""
         self.rows = rows
         self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
@@ -97,7 +105,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     @classmethod
     def prepare(
-        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
+        cls, params: Any, X: Any, y: Any, *, classes: ArrayLike | None = None, before: Any = None, weight: Any = None
     ) -> tuple[Any, Documents]:
         """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -140,7 +148,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         return model, Documents(model.rows.encode(documents), label_ids, len(labels), sets, weight=weight)
 
     @classmethod
-    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Any) -> tuple[Any, Documents]:
+    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Weights | None) -> tuple[Any, Documents]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))
         if sets or labels != shards.labels:
@@ -171,7 +179,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
                 raise ValueError("the model to resume has other features or labels than the shards")
         return model, Documents(shards.tokens, label_ids, n, weight=weight)
 
-    def bind(self, examples: Documents, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: Documents, solver: Solver) -> tuple[Any, Any]:
         """The oracle bound to documents.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
@@ -184,17 +192,17 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             examples.rows.set_sections(problem)
         return problem, examples.weight
 
-    def adapted(self, solver: Any, examples: Documents) -> Any:
+    def adapted(self, solver: Solver, examples: Documents) -> Solver:
         """In no less than `LEAST_PASSES` where columns are standardised."""
         return super().adapted(self._patient(solver), examples)
 
-    def _patient(self, solver: Any) -> Any:
+    def _patient(self, solver: Solver) -> Solver:
         if self.units is not None and isinstance(solver, LaRank):
             solver = copy.copy(solver)
             solver.least_passes = LEAST_PASSES
         return solver
 
-    def solver_of_loss(self, loss: Any) -> Any:
+    def solver_of_loss(self, loss: Any) -> Solver:
         return self._patient(make_solver(Settings(**self.params | {"loss": loss}), default_C=1.0))
 
     def set_loss(self, loss: Any) -> None:
@@ -206,14 +214,14 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         self.set_loss(other.loss)
         self.oracle = other.oracle
 
-    def losses_to_compare(self, examples: Documents) -> Any:
+    def losses_to_compare(self, examples: Documents) -> tuple[str, ...]:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
         if not adds or self.units is None or self.is_trained or len(examples) * len(self.labels) > MOST_MOMENTS:
             return ()
         return () if examples.has_unknown else ("log", USUAL_LOSS)
 
-    def search_of_loss(self, examples: Documents, solver: Any) -> Any:
+    def search_of_loss(self, examples: Documents, solver: Solver) -> PartSearch:
         search = PartSearch(self, examples, solver)
         if is_log(self.params.get("loss")):
             search.longest = LONGEST_OF_LOG
@@ -222,7 +230,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             search.turns = TURNS
         return search
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+    def examples_of(self, problem: TaxonomyProblem, chosen: Integers) -> tuple[Any, Any]:
         n = len(self.labels)
         known = one_hot(problem.labels[chosen], n) if problem.known is None else problem.known.rows(chosen).table(n)
         return problem.decoder.documents.take(chosen), known
@@ -237,17 +245,17 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     def encode(self, X: Any) -> Any:
         return self.rows.encode(rows_in(self.units, X, self.intercept, as_documents))
 
-    def blocks(self, documents: Any) -> Any:
+    def blocks(self, documents: Any) -> list[DenseDecoder]:
         starts = range(0, len(documents), BLOCK)
         return [self.oracle.decoder(documents[start : start + BLOCK]) for start in starts]
 
-    def best(self, block: Any) -> Any:
+    def best(self, block: Any) -> Integers:
         return block.decode(self.weights)
 
-    def scores_of(self, block: Any) -> Any:
+    def scores_of(self, block: Any) -> Floats:
         return block.scores(self.weights)
 
-    def weight_matrix(self) -> Any:
+    def weight_matrix(self) -> Floats:
         """Weights of all attributes (rows) and features (columns) as the data are; sparse if there are lists."""
         oracle, n = self.oracle, self.oracle.attributes.n_attributes
         full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
@@ -304,12 +312,14 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self) -> Any:
+    def n_input_features(self) -> int:
         """Columns of X."""
         return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
 
     @classmethod
-    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
+    def from_parts(
+        cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored
+    ) -> LinearTaxonomyModel:
         model = cls(taxonomy, labels, **structure)
         rows = WeightRows(stored.n_rows)
         if stored.rows is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
@@ -19,6 +21,10 @@ from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.examples import LabeledRows
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
 USUAL_LOSS = "tree"
@@ -83,13 +89,18 @@ class TaxonomyModel(TaskModel):
         cls.forms[has_machine] = cls
 
     def __init__(
-        self, taxonomy: Any, labels: Any, *, leaf_only: Any, intercept: Any, loss: Any, attributes: Any
+        self, taxonomy: Any, labels: Sequence[Hashable], *, leaf_only: bool, intercept: bool, loss: Any, attributes: Any
     ) -> None:
         super().__init__()
         self.taxonomy, self.labels = taxonomy, label_array(labels)
         self.leaf_only, self.intercept, self.attributes = leaf_only, intercept, attributes
         self.aim_at(loss)
         self.vectorizer = None
+
+    @property
+    @abstractmethod
+    def n_input_features(self) -> int:
+        """Columns of X."""
 
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""
@@ -133,7 +144,7 @@ class TaxonomyModel(TaskModel):
 
     # ---- choosing C -----------------------------------------------------------------------------
 
-    def held_out_scores(self, examples: Any) -> Held:
+    def held_out_scores(self, examples: LabeledRows) -> Held:
         """The log loss where the user asks for it; under another loss with a name the accuracy where leaves alone are
         predicted, else the mean loss.
 
@@ -179,7 +190,7 @@ class TaxonomyModel(TaskModel):
         chosen = parallel_map(self.decide, list(self.blocks(self.encode(X))), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
-    def decide(self, block: Any) -> Any:
+    def decide(self, block: Any) -> Integers:
         """Places in `classes` of the best nodes."""
         if self.leaf_only:
             return self.best(block)
@@ -216,22 +227,22 @@ class TaxonomyModel(TaskModel):
         """Loss of predicting node z, by the true node."""
         return self.targets.taxonomy.lattice.losses(self.risk, z) if isinstance(self.risk, str) else self.risk[:, z]
 
-    def scores(self, X: Any, *, n_jobs: int = 1) -> Any:
+    def scores(self, X: Any, *, n_jobs: int = 1) -> Floats:
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
         return self._scores(self.encode(X), n_jobs)
 
-    def label_scores(self, X: Any, *, n_jobs: int = 1) -> Any:
+    def label_scores(self, X: Any, *, n_jobs: int = 1) -> Floats:
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
         return self._of_labels(self.scores(X, n_jobs=n_jobs))
 
-    def class_scores(self, X: Any) -> Any:
+    def class_scores(self, X: Any) -> Floats:
         return self._of_labels(self._scores(X, 1))
 
-    def _scores(self, documents: Any, n_jobs: int) -> Any:
+    def _scores(self, documents: Any, n_jobs: int) -> Floats:
         empty = np.empty((0, self.targets.attributes.n_positions))
         return np.concatenate([empty, *parallel_map(self.scores_of, list(self.blocks(documents)), n_jobs)])
 
-    def _of_labels(self, scores: Any) -> Any:
+    def _of_labels(self, scores: Floats) -> Floats:
         return scores[:, self.targets.attributes.arrays[5]]
 
     def of_classes(self, values: Any, columns: Any, missing: float) -> Any:
@@ -241,7 +252,7 @@ class TaxonomyModel(TaskModel):
         found[:, [place[name] for name in columns]] = values
         return found
 
-    def below(self) -> Any:
+    def below(self) -> NDArray[np.bool_]:
         """Return whether each label (row) is a node of the taxonomy (column) or below it: bool array."""
         taxonomy = self.targets.taxonomy
         table = np.zeros((len(self.labels), len(taxonomy)), dtype=bool)
@@ -291,7 +302,7 @@ class TaxonomyModel(TaskModel):
 
     @classmethod
     @abstractmethod
-    def from_parts(cls, taxonomy: Any, labels: Any, structure: Any, stored: Stored) -> Any:
+    def from_parts(cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored) -> Any:
         """A model whose scores a file contains; ValueError or TypeError if these do not fit."""
 
 
@@ -302,7 +313,7 @@ def unfitted(vectorizer: Any) -> Any:
     return clone(vectorizer)
 
 
-def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:
+def structure_of(params: Any, labels: Sequence[Hashable]) -> tuple[Any, Any]:
     """The taxonomy that parameters ask for, and a model's other arguments as a dict."""
     taxonomy = checked_taxonomy(params, labels)
     names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
@@ -316,7 +327,7 @@ def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:
     }
 
 
-def checked_taxonomy(params: Any, labels: Any) -> Any:
+def checked_taxonomy(params: Any, labels: Sequence[Hashable]) -> Taxonomy:
     """The taxonomy that parameters ask for; ValueError unless these labels may be learnt in it."""
     if len(labels) < 2:
         raise ValueError(f"TaxonomyClassifier needs at least 2 classes; y holds one class, {labels[0]!r}")
@@ -364,7 +375,7 @@ def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
     return matrix[places][:, places] if name == "loss" else matrix[places]
 
 
-def _taxonomy_from(stored: Stored) -> Any:
+def _taxonomy_from(stored: Stored) -> Taxonomy:
     """The taxonomy of a file."""
     nodes, separator = stored.nodes, stored.separator
     indptr, parents = stored.taxonomy.arrays().values()

@@ -7,13 +7,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, is_of_levels, joined_levels
 from structsvm.tasks.taxonomy.known import SETS
 
 
-def settled(taxonomy: Any, y: Any, classes: Any = None, before: Any = None) -> tuple[Any, Any, Any]:
+def settled(taxonomy: Any, y: Any, classes: ArrayLike | None = None, before: Any = None) -> tuple[Any, Any, Any]:
     """Return ``(taxonomy, y, classes)`` with labels that are names of nodes, and a `Taxonomy` or None.
 
     A taxonomy that is a separator, or None beside rows of levels, is that of the labels' own paths; `before`, if given,

@@ -29,11 +29,11 @@ class WeightRows:
         Attributes of the last rows; see `TaxonomyOracle`.
     """
 
-    def __init__(self, n_rows: Any, row: Any = None, lists: Any = None) -> None:
+    def __init__(self, n_rows: int, row: Any = None, lists: Any = None) -> None:
         self.n_rows, self.row, self.lists = n_rows, row, lists
 
     @classmethod
-    def fit(cls, documents: Any, labels: Any, attributes: Any, max_weights: Any) -> Self:
+    def fit(cls, documents: Any, labels: Any, attributes: Any, max_weights: int) -> Self:
         """For training documents.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
@@ -76,7 +76,13 @@ class DocumentShards(Shards):
     kind = "document shards"
 
     def __init__(
-        self, folder: Path, tokens: StoredTokens, label_ids: Any, labels: Any, vectorizer: Any, has_intercept: bool
+        self,
+        folder: Path,
+        tokens: StoredTokens,
+        label_ids: Any,
+        labels: Sequence[Hashable],
+        vectorizer: Any,
+        has_intercept: bool,
     ) -> None:
         super().__init__(folder, tokens, label_ids, labels)
         self.vectorizer, self.has_intercept = vectorizer, has_intercept
@@ -268,7 +274,7 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, A
             yield tuple(batch.column(name).to_pylist() for name in columns)
 
 
-def holds_texts(path: Any) -> bool:
+def holds_texts(path: str | os.PathLike[str]) -> bool:
     """Whether the documents of a file are texts; ValueError for a pipe, which can be read once."""
     if isinstance(path, (str, os.PathLike)) and os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{path}: shards of documents are made of a file, which is read twice, and this is none")

@@ -16,10 +16,11 @@ Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,13 @@ from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
 from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
+
+if TYPE_CHECKING:
+    from structsvm._problem import Problem
+    from structsvm.progress import Monitor
+    from structsvm.solvers import Solver
+    from structsvm.solvers.run import Run
+    from structsvm.tasks.common.arrays import Floats
 
 # Fewer examples than LEAST_EXAMPLES are not divided at all; from ENOUGH_EXAMPLES on, one part of them is enough.
 LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
@@ -65,15 +73,15 @@ class Held(NamedTuple):
 class ChoiceCheckpoint(Checkpoint):
     """The checkpoint of a training whose C was chosen, or that had too few examples for that (None)."""
 
-    def __init__(self, path: Any, every: int, choice: Choice | None) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: int, choice: Choice | None) -> None:
         super().__init__(path, every)
         self.choice = choice
 
-    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self, run: Run, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
 
 
-def stored_choice(path: Any) -> tuple[Choice | None, bool]:
+def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, bool]:
     """The `Choice` that a checkpoint stores, and whether it is that of a `ChoiceCheckpoint`."""
     header = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True).meta
     with unsound(path, ChoiceCheckpoint.kind):
@@ -106,7 +114,7 @@ class PatientRun:
 class Part:
     """A training on some of the examples, with one C after another, and the others to score it on."""
 
-    def __init__(self, model: Any, examples: Any, held_out: Any, solver: Any) -> None:
+    def __init__(self, model: Any, examples: Any, held_out: NDArray[np.bool_], solver: Solver) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         self.model = model.copy()
         self.run: Any = None
@@ -115,7 +123,7 @@ class Part:
         self.problem, self.weight = self.model.bind(examples, solver)
         solver.check(self.problem)
 
-    def train(self, solver: Any, monitor: Any) -> int:
+    def train(self, solver: Solver, monitor: Monitor) -> int:
         """Train with another C, from the current point, until a pass gains little; returns the number of passes."""
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
@@ -130,7 +138,7 @@ class Part:
         self.model.set_weights_from(self.run)
         return self.run.n_iter - first
 
-    def most_passes(self, solver: Any, is_first: bool) -> int:
+    def most_passes(self, solver: Solver, is_first: bool) -> int:
         """Passes over one value."""
         most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_OF_MARGIN
         return min(most, (solver.n_passes + 1) // 2)
@@ -186,7 +194,7 @@ class Search:
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
 
-    def __init__(self, model: Any, examples: Any, solver: Any, values: Any = None) -> None:
+    def __init__(self, model: Any, examples: Any, solver: Solver, values: Any = None) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
         self.examples = examples.merged()
@@ -203,12 +211,12 @@ class Search:
         """Scale of the examples whose weight is not 0."""
         return float(self.model.scale(self.examples.of_weight()))
 
-    def choose(self, monitor: Any) -> Choice | None:
+    def choose(self, monitor: Monitor) -> Choice | None:
         """Follow the path and choose the value with the best score; None if there are too few examples to split."""
         held_out = list(self._divisions())
         return self.choose_on(held_out, monitor) if held_out else None
 
-    def choose_on(self, held_out: Any, monitor: Any) -> Choice:
+    def choose_on(self, held_out: list[NDArray[np.bool_]], monitor: Monitor) -> Choice:
         """The choice by these splits of the examples."""
         self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
@@ -223,7 +231,7 @@ class Search:
             self._walk(islice(round_values(first, -self.step), 1, self.longest), monitor)
         return self.choice
 
-    def _walk(self, values: Iterable[float], monitor: Any) -> None:
+    def _walk(self, values: Iterable[float], monitor: Monitor) -> None:
         """Try values until `patience` of them follow the best."""
         for C in values:
             self.table.append(self.tried(self.parts, C, monitor))
@@ -243,7 +251,7 @@ class Search:
         """Keep what is needed of the last value, the best so far."""
         self.held = self.last
 
-    def tried(self, parts: Sequence[Part], C: float, monitor: Any) -> Row:
+    def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""
         monitor.try_value(C)
         n_passes = 0
@@ -297,7 +305,7 @@ class LossSearch:
     def part(self) -> Any:
         return self.search.part
 
-    def choose(self, monitor: Any) -> Choice | None:
+    def choose(self, monitor: Monitor) -> Choice | None:
         for search in self.searches:
             self.search = search
             if search.choose(monitor) is None:
@@ -313,7 +321,7 @@ def joined(parts: list[Held]) -> Held:
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
 
 
-def path_solver(solver: Any, seed: int) -> Any:
+def path_solver(solver: Any, seed: int) -> Solver:
     """The solver for the path: without its own stopping rule, and without a file."""
     if solver.maximises_dual and solver.rescaling is not None:
         return LaRank(rescaling=solver.rescaling, penalty=solver.penalty, random_state=seed)
@@ -337,7 +345,7 @@ def round_value(k: int) -> float:
     return float(f"{3 if k % 2 else 1}e{k // 2}")
 
 
-def ratio(a: Any, b: Any) -> tuple[float, float]:
+def ratio(a: Floats, b: Floats) -> tuple[float, float]:
     """The ratio of two sums, and its standard error; see the head of this file."""
     n, total = len(a), float(b.sum())
     if not total > 0.0:
@@ -369,7 +377,7 @@ def total_variance(rows: Any) -> float:
     return variance if variance > 1e-9 * square else square
 
 
-def first_scale(problem: Any) -> float:
+def first_scale(problem: Problem) -> float:
     """``|psi|^2`` of the constraints that are most violated at weights 0, per violation; over at most 64 examples."""
     n, w = problem.n_samples, np.zeros(problem.n_features, dtype=problem.weight_dtype)
     every = [problem.separated_norm(i, w) for i in np.linspace(0, n - 1, min(n, 64)).astype(int).tolist()]

@@ -74,9 +74,9 @@ class SumSearch(LossSearch):
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
         held = joined([part.held_out_scores() for part in first.parts])
-        chosen = ChosenSum(
+        found = ChosenSum(
             {loss: scale / total for loss, scale in scales.items()},
             ratio(*held[1:]),
             {search.model.loss: search.choice.table for search in self.searches},
         )
-        return dataclasses.replace(first.choice, loss=ChosenLoss(first.model.loss, choice.loss.best, chosen))
+        return dataclasses.replace(first.choice, loss=ChosenLoss(first.model.loss, choice.loss.best, found))
