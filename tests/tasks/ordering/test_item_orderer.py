@@ -70,6 +70,10 @@ def test_units_of_columns_and_means_of_sets_make_no_difference():
     assert other.result_.primal == model.result_.primal
     shifted = [(rows + 8.0 * k, P) for k, (rows, P) in enumerate(X)]
     assert fitted(shifted).result_.primal == pytest.approx(model.result_.primal, rel=1e-3)
+    uneven = [(rows, P + np.triu(np.full(P.shape[:2], 3.0))[:, :, None]) for rows, P in X]  # by the number of an item
+    numbered = fitted(uneven).model_
+    pairs = numbered.oracle.item_sets(uneven).pairs
+    np.testing.assert_allclose(numbered.pair_units.scale, np.sqrt((pairs**2).mean(axis=0)))
     raw = fitted(standardize=False)
     assert raw.model_.units is None and raw.model_.pair_units is None
     assert raw.result_.primal != model.result_.primal
@@ -95,6 +99,7 @@ def test_orders_known_in_part_are_completed(loss):
     model = fitted(y=PARTLY, loss=loss, C=C)
     assert model.result_.n_rounds > 0
     assert model.score(X_TEST, Y_TEST) > 0.9 * of_whole.score(X_TEST, Y_TEST) > 0.8
+    assert fitted(y=PARTLY, loss=loss, C="auto").validation_["n_held_out"] == len(whole)  # few: all, in turn
     latent = fitted(y=PARTLY, loss="kendall", C=None, random_state=None, solver=LatentSVM(CuttingPlane(C=0.01)))
     assert latent.score(X_TEST, Y_TEST) > 0.8
 
@@ -161,6 +166,7 @@ def test_the_temperature_of_a_margin(loss):
     log = fitted(loss="log", C=0.1).predict_proba(X_TEST)
     of_log = np.concatenate([p[y[:-1], y[1:]] for p, y in zip(log, Y_TEST, strict=True)])
     assert -np.log(before).mean() < -np.log(of_log).mean() + 0.1
+    assert fitted(loss=loss, C=1e-6, probability=True).temperature_ < 1.0 / 64.0
     with pytest.raises(ValueError, match="predict_proba needs probabilities"):
         fitted(loss=loss).predict_proba(X_TEST)
 
