@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 # One float64 per example.
 Weights = NDArray[np.float64]
-# Of any width.
+# Numbers of any width.
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
 # The arrays of a training's state, by name.
