@@ -861,8 +861,7 @@ cdef class DependencyProblem(ArcsProblem):
         cdef float top
         self.new_cut(cut)
         violation[0] = 0.0
-        if heads[0] < 0:
-            self.unknown(i)
+        self.need_tree(i)
         if self.rescaling == RESCALE_SLACK or (not plain and self.penalty != PENALTY_LINEAR):
             found = self.by_losses(i, <const float*>w)
         else:
@@ -880,9 +879,14 @@ cdef class DependencyProblem(ArcsProblem):
         self.decoder.label_table(w, &self.table[0])
         return self.oracle.by_losses(self, i, self.table, self.found)
 
-    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
-        with gil:
-            raise ValueError(f"the tree of sentence {self.first + i} is known in part: train with LatentSVM")
+    cdef int need_tree(self, Py_ssize_t i) except -1 nogil:
+        """ValueError for a sentence whose true tree has yet to be completed."""
+        cdef Py_ssize_t m
+        for m in range(self.offsets[i], self.offsets[i + 1]):
+            if self.heads[m] < 0 or self.labels[m] < 0:
+                with gil:
+                    raise ValueError(f"the tree of sentence {self.first + i} is known in part: train with LatentSVM")
+        return 0
 
     cdef void differ(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef const int32_t* heads = self.look(i)
@@ -979,6 +983,7 @@ cdef class DependencyProblem(ArcsProblem):
         cdef const int32_t* labels = &self.labels[self.offsets[i]]
         cdef Py_ssize_t h, k, n = self.decoder.s.n, L = self.decoder.model.n_labels
         cdef double log_sum, score = 0.0, mean = 0.0, share = 1.0
+        self.need_tree(i)
         if self.dense.shape[0] == 0:
             with gil:
                 self.reserve()

@@ -161,7 +161,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def calibrate(self, X: Any, y: Any = None) -> Self:
-        """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
+        """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their whole trees."""
         return self._calibrated(X, arcs_of(X, y))
 
     def _fitted(self) -> Any:

@@ -204,6 +204,10 @@ class DependencyModel(TaskModel[ParsedSentences]):
         """Fit the temperature to sentences that the model was not trained on."""
         codes, offsets = self.with_tags(*encoded(X, self.own))
         outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
+        unknown = (outputs < 0).any(axis=1)
+        if unknown.any():
+            i = int(np.searchsorted(offsets, unknown.argmax(), side="right")) - 1
+            raise ValueError(f"sentence {i}: its tree is known in part, and calibrate needs whole ones")
         calibrate_on(self, self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
     def head_chances(self, X: Any) -> Iterator[Any]:

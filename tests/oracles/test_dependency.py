@@ -275,6 +275,15 @@ def test_bad_parameters():
         assert found[:2, 0].tolist() == [3, 4]
 
 
+@pytest.mark.parametrize("known", [[[-1, 0], [0, 1], [2, 0]], [[2, 0], [0, -1], [2, 0]], [[2, 0], [0, 1], [-1, -1]]])
+def test_a_tree_known_in_part_is_no_truth_yet(known):
+    oracle = make()
+    problem = oracle.bind([np.full((3, 2), 2)], [np.array(known)])
+    for asked in (problem.separate, problem.expect, problem.most_violated):
+        with pytest.raises(ValueError, match="the tree of sentence 0 is known in part: train with LatentSVM"):
+            asked(0, np.zeros(oracle.n_features, dtype=np.float32))
+
+
 @pytest.mark.parametrize("gap", [30.0, 37.0, 40.0, 100.0, 300.0])
 def test_sums_around_a_cycle_that_is_better_than_any_tree(gap):
     scores = np.zeros((4, 4))

@@ -250,7 +250,12 @@ def test_probabilities(parser):
         trained(TRAIN[:5]).predict_proba(X)
     likely = DependencyParser(C=1.0, loss="log", max_iter=2, random_state=0).fit(TRAIN[:20])
     assert likely.temperature_ == 1.0
-    assert trained(TRAIN[:30]).calibrate(TRAIN[30:60]).temperature_ > 0.0
+    model = trained(TRAIN[:30])
+    assert model.calibrate(TRAIN[30:60]).temperature_ > 0.0
+    y = [tree.arcs for tree in TRAIN[30:60]]
+    y[3] = [y[3][0], *((None, label) for _, label in y[3][1:])]
+    with pytest.raises(ValueError, match="sentence 3: its tree is known in part, and calibrate needs whole ones"):
+        model.calibrate(TRAIN[30:60], y)
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
@@ -343,7 +348,7 @@ def test_the_first_stage_starts_from_halves():
     codes, offsets = model.encode(TRAIN)
     solver = LaRank(C=0.1, random_state=0)
     outputs = outputs_of([tree.arcs for tree in TRAIN], offsets, model.labels, model.subtypes)
-    problem, _ = model.bind((codes, offsets, outputs), solver)
+    problem, _ = model.bind(ParsedSentences(codes, offsets, outputs), solver)
     run = solver.start(problem)
     halves = Halves.trained(model.oracle, solver, problem, None)
     halves.start(run)
