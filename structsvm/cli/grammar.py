@@ -168,7 +168,7 @@ OF_TRAINING = (
 @of_parser("span_bits", "Rows of their weights, a power of two.  [default: by the trees' words]")
 @choice("--prior", PCFG, "none", text="Weights to start from and stay close to: relative frequencies.")
 @flag("--pcfg", "Relative frequencies of the rules instead of training: the generative baseline.")
-@optional("--smoothing", click.FloatRange(0.0), "Of --pcfg: added to each rule's count.  [default: 0]")
+@optional("--smoothing", click.FloatRange(0.0), "--pcfg: added to each rule's count.  [default: 0]")
 @of_parser("decode", "Likely brackets, or the best tree.  [default: by the loss]")
 @of_parser("max_unary", "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
