@@ -604,7 +604,7 @@ cdef class OrderingProblem(Problem):
             return 0
         self.lay(n, NULL)
         if m != NULL:
-            memset(m, 0, n_pairs(n) * sizeof(float32_t))
+            memset(m, 0, self.c_moments(i) * sizeof(float32_t))
         for turn in range(2):
             sign = -1.0 if turn else 1.0
             if turn and self.has_known:
@@ -638,7 +638,7 @@ cdef class OrderingProblem(Problem):
         return score
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
-        return n_pairs(self.size(i))
+        return max(n_pairs(self.size(i)), 1)    # a single item has no pairs: one that stays 0
 
     cdef void take(self, Py_ssize_t i, const float32_t* m) noexcept nogil:
         cdef Py_ssize_t k

@@ -122,7 +122,8 @@ cdef class Problem(BoundProblem):
     # m is NULL, the loss alone. Of scores that overflow the loss is no number. Polls as `c_separate` does.
     cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil
 
-    # Before: nothing more. After: returns how many moments example i has, always the same. By default n_features.
+    # Before: nothing more. After: returns how many moments example i has, 1 or more, always the same. By default
+    # n_features.
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil
 
     # Before: the last call was c_expect(i, w) with the same w; m are any moments of example i. After: <w, F_i(m)>.
