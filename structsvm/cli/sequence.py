@@ -131,7 +131,7 @@ def demo(seed: int) -> Any:
     tokens = examples.tokens
     solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
-    raise_if_interrupted(train(Job(model, examples, solver, Bar(solver.n_passes))))
+    raise_if_interrupted(train(Job(model, examples, solver), Bar(solver.n_passes)))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
     click.echo(model.result.certificate())

@@ -252,9 +252,8 @@ class Training:
         model.params = params
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
-        job.monitor = Bar(job.solver.n_passes, disable=True if self.quiet else None)
         with out.brief_warnings(self.quiet):
-            run = train(job)
+            run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
-from structsvm.progress import Bar, Monitors
+from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -128,12 +128,12 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
         n_passes = self._most_passes(job.solver) if passes is None else passes
-        job.monitor = CallbackMonitor(
+        monitor: Monitor = CallbackMonitor(
             self, X, y, n_passes, lambda run: fitted_attributes(job.snapshot(run)), **(metadata or {})
         )
         if self.verbose:
-            job.monitor = Monitors(job.monitor, Bar(n_passes, disable=False))
-        return model, train(job)
+            monitor = Monitors(monitor, Bar(n_passes, disable=False))
+        return model, train(job, monitor)
 
     def _calibrated(self, *data: Any, **options: Any) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""

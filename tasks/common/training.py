@@ -39,8 +39,6 @@ class Job(Generic[E]):
     model : TaskModel
     examples : Examples
     solver : Solver
-    monitor : Monitor
-        See `Solver.solve`.
     resume : bool
         Resume from the model: the same run on the same examples, the problem around the current weights w0
         (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
@@ -75,7 +73,6 @@ class Job(Generic[E]):
     model: TaskModel[E]
     examples: E
     solver: Any
-    monitor: Monitor = dataclasses.field(default_factory=Monitor)
     resume: bool = False
     passes: int | None = None
     choose: bool = False
@@ -123,8 +120,15 @@ class Job(Generic[E]):
         return model
 
 
-def train(job: Job) -> Run:
+def train(job: Job, monitor: Monitor | None = None) -> Run:
     """Fit the model of a job to its examples.
+
+    Parameters
+    ----------
+    job : Job
+    monitor : Monitor, optional
+        See `Solver.solve`. It may look at the job, which therefore does not keep it: in a circle, what a training needs
+        would stay in memory until Python looks for circles.
 
     Returns
     -------
@@ -136,11 +140,12 @@ def train(job: Job) -> Run:
     ValueError
         If training continues and the formulation differs from that of the training so far.
     """
+    monitor = monitor or Monitor()
     complete(job)
-    choose(job)
+    choose(job, monitor)
     if job.run is None:
         start(job)
-        solve(job)
+        solve(job, monitor)
         store(job)
         add(job)
         calibrate(job)
@@ -159,7 +164,7 @@ def complete(job: Job) -> None:
     model.settle(job)
 
 
-def choose(job: Job) -> None:
+def choose(job: Job, monitor: Monitor) -> None:
     """Choose C, and with it what else is left open; if interrupted, `run` is that of a part of the examples."""
     model = job.model
     compares = job.chooses_loss and model.compares_always and not job.continues
@@ -167,7 +172,7 @@ def choose(job: Job) -> None:
         model.choice = None
         return
     if model.choice is None and job.passes is None:
-        search(job)
+        search(job, monitor)
         if job.run is not None:
             return
     choice = model.choice
@@ -180,7 +185,7 @@ def choose(job: Job) -> None:
         job.solver.set_params(C=model.C_of_few)
 
 
-def search(job: Job) -> None:
+def search(job: Job, monitor: Monitor) -> None:
     """Set the model's choice, or read it from the solver's checkpoint.
 
     Partly known examples cannot be scored: the others decide. The checkpoint then stores the choice, so training
@@ -195,12 +200,12 @@ def search(job: Job) -> None:
     if not is_known:
         found = model.search(job.examples.fully_known(), solver.inner)
         try:
-            model.choice = found.choose(job.monitor)
+            model.choice = found.choose(monitor)
         except KeyboardInterrupt:
             part = found.part
             if part is None or part.run is None:
                 raise
-            job.monitor.close()
+            monitor.close()
             job.run = adopted(model, part)
             return
         for text in [] if model.choice is None else model.choice.edges:
@@ -246,7 +251,7 @@ def start(job: Job) -> None:
         job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, solver)
 
 
-def solve(job: Job) -> None:
+def solve(job: Job, monitor: Monitor) -> None:
     """Run the solver; warn if its usual passes end far from the optimum."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
@@ -255,7 +260,7 @@ def solve(job: Job) -> None:
         sample_weight=job.weight,
         base=job.base,
         run=job.run,
-        monitor=job.monitor,
+        monitor=monitor,
         passes=job.passes,
     )
     if job.passes is None and job.run.warns_of_gap and job.run.status == "max_iter":
@@ -294,7 +299,7 @@ def add(job: Job) -> None:
             solver.set_params(max_iter=model.result.n_iter)
         other = Job(margin.copy(), job.examples, solver, resume=job.resume)
         start(other)
-        solve(other)
+        solve(other, Monitor())
         store(other)
         job.run, margin = other.run, other.model
         if job.run.status == "interrupted":

@@ -1,6 +1,7 @@
 """One contract for all estimators (DESIGN, section 3): signatures, warm starts, files, Ctrl-C, checkpoints, threads."""
 
 import copy
+import gc
 import inspect
 import pickle
 import re
@@ -155,6 +156,22 @@ def test_a_stream_goes_on_from_its_file(case, tmp_path):
         one.partial_fit(*case.part(0, n // 2))
     assert case.predicted(loaded) == case.predicted(model)
     np.testing.assert_array_equal(loaded.result_.dual, model.result_.dual)
+
+
+@each(CASES)
+def test_a_fit_leaves_no_circles(case):
+    """In which a training's memory would stay until Python looks for them: training again took twice as much."""
+    model = case.fit()
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        model.fit(case.X, case.y)
+        gc.collect()
+        kept = {f"{type(item).__module__}.{type(item).__name__}" for item in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert [name for name in sorted(kept) if name.startswith("structsvm")] == []
 
 
 @each({name: case for name, case in CASES.items() if case.strange is not None})
