@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "AdviceWarning": "structsvm._warnings",
+    "Checkpoint": "structsvm.checkpoint",
     "ConvergenceWarning": "structsvm.result",
     "CuttingPlane": "structsvm.solvers",
     "DocumentShards": "structsvm.tasks.taxonomy.shards",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from structsvm import testing as testing
     from structsvm._warnings import AdviceWarning as AdviceWarning
     from structsvm.adapter import OracleError as OracleError
+    from structsvm.checkpoint import Checkpoint as Checkpoint
     from structsvm.estimator import StructuredSVM as StructuredSVM
     from structsvm.estimator import load as load
     from structsvm.execution._processor import instruction_set as instruction_set

@@ -7,6 +7,7 @@ the same. A warm start belongs to a model: its training state may be from other 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -18,15 +19,41 @@ from structsvm._warnings import warn
 from structsvm.checksum import checksum
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.new_file import check_new_file
-from structsvm.parameters import plain
+from structsvm.parameters import COUNT, PATH, plain, validate
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, Table, checked_arrays, optional
 
 # Parameters that may differ between the run that wrote a checkpoint and the one that resumes from it.
-FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "checkpoint_every"}
+FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint"}
 
 
-class Checkpoint(Monitor, os.PathLike[str]):
+@dataclasses.dataclass(frozen=True)
+class Checkpoint(os.PathLike[str]):
+    """The file that stores the state of a training: what a path as `checkpoint` means, with more to choose.
+
+    Parameters
+    ----------
+    path : path-like
+    every : int, default=1
+        Passes between two files.
+
+    Raises
+    ------
+    ValueError
+        If `path` is no path, or `every` no int of at least 1.
+    """
+
+    path: str | os.PathLike[str]
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        validate(self, {"path": (PATH,), "every": (COUNT,)})
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+
+class CheckpointWriter(Monitor, os.PathLike[str]):
     """Writes the state of a run every few passes; an unfinished pass is repeated.
 
     The file appears under its name only when it is complete. It never contains a finished run: the last passes are
@@ -36,17 +63,16 @@ class Checkpoint(Monitor, os.PathLike[str]):
 
     Parameters
     ----------
-    path : path-like
-    every : int
-        Passes between two files.
+    checkpoint : path-like
+        A path, or a `Checkpoint`.
     """
 
     kind = "checkpoint"  # the file's
     last: int  # the pass after which the run ends
     about: dict[str, Any]
 
-    def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
-        self.path, self.every = os.fspath(path), every
+    def __init__(self, checkpoint: str | os.PathLike[str]) -> None:
+        self.path, self.every = os.fspath(checkpoint), getattr(checkpoint, "every", 1)
 
     def __fspath__(self) -> str:
         return self.path

@@ -112,7 +112,8 @@ COUNT = Interval(Integral, 1)
 NONE = Options(None)
 # ProcessOld, or what stands for it, per example: more would never end.
 N_REPROCESS = Interval(Real, 0.0, 1e6, closed="both")
-CHECKPOINT = (Kind((str, os.PathLike), "a path"), NONE)
+PATH = Kind((str, os.PathLike), "a path")
+CHECKPOINT = (Kind((str, os.PathLike), "a path or a Checkpoint"), NONE)
 N_JOBS = (COUNT, Options(None, -1))
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
@@ -130,11 +131,13 @@ def plain(value: Any) -> bool | int | float | str | None:
 
 
 def validate(owner: object, constraints: Constraints, name_of_owner: str | None = None) -> None:
-    """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
+    """Raise ValueError for the first attribute of `owner`, or of a group, that none of its constraints accepts."""
     for name, allowed in constraints.items():
         value = getattr(owner, name)
         for constraint in allowed:
             if constraint.accepts(value):
+                if isinstance(value, ParameterGroup):
+                    value.validate()
                 break
         else:
             wanted = " or ".join(str(constraint) for constraint in allowed)
@@ -250,10 +253,9 @@ class Jobs:
 
 @declared
 class Checkpoints:
-    """The parameters of the file that stores the state of training."""
+    """The parameter of the file that stores the state of training."""
 
     checkpoint: str | os.PathLike[str] | None = parameter(*CHECKPOINT, default=None)
-    checkpoint_every: int = parameter(COUNT, default=1)
 
 
 @declared
@@ -270,16 +272,17 @@ class Parameters:
 
     @classmethod
     @cache
-    def _names(cls) -> list[str]:
+    def parameter_names(cls) -> list[str]:
+        """Names of the parameters."""
         return [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as a dict from names to values."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {name: getattr(self, name) for name in self.parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name and return self. Raises ValueError for a name that does not exist."""
-        names = self._names()
+        names = self.parameter_names()
         for name, value in params.items():
             if name not in names:
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}")
@@ -298,3 +301,16 @@ class Parameters:
             if v is not defaults[k].default and v != defaults[k].default
         )
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+class ParameterGroup(Parameters):
+    """Parameters that belong together, as the value of one parameter of an estimator.
+
+    Estimators nest them as they nest solvers: ``GROUP__NAME`` in grids. An estimator's own default is None, which means
+    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them.
+    """
+
+
+def group_of(kind: type[ParameterGroup], *others: Any) -> Any:
+    """A field whose value is a group, one of `others`, or None for the defaults of the group."""
+    return parameter(*others, Kind(kind, f"a {kind.__name__}"), NONE, default=None)

@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from structsvm.tasks.registry import ESTIMATORS
+from structsvm.tasks.registry import ESTIMATORS, GROUPS
 
-_HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS}
+_HOMES = {
+    name: f"structsvm.tasks.{module}"
+    for name, module in ({entry.name: entry.module for entry in ESTIMATORS} | GROUPS).items()
+}
 
 __all__ = list(_HOMES)
 

@@ -61,6 +61,10 @@ ESTIMATORS = (
 )
 
 
+# The groups of parameters that estimators take as the value of one, and the modules that define them.
+GROUPS: dict[str, str] = {}
+
+
 def names_of(kind: str) -> list[str]:
     """Return the names of the estimators whose model files are of a kind."""
     return [entry.name for entry in ESTIMATORS if entry.kind == kind]

@@ -17,7 +17,8 @@ from typing import Any, Self
 import click
 
 import structsvm.cli.output as out
-from structsvm.parameters import FLAG, MAX_COUNT, Checkpoints, Options, constraints_of
+from structsvm.checkpoint import Checkpoint
+from structsvm.parameters import FLAG, MAX_COUNT, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
@@ -186,7 +187,7 @@ def training(
         ]
     options += [
         optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
-        option_of(Checkpoints, "checkpoint_every", "Passes between checkpoints."),
+        count("--checkpoint-every", 1, "Passes between checkpoints."),
         optional("--warm-start", out.FILE, WARM_START),
     ]
     options += [] if plot is None else [optional("--plot", out.NEW, plot)]
@@ -202,6 +203,8 @@ def training(
             given = {name: value for name, value in params.items() if source(name) is not default}
             job = Training(model, warm_start, plot, quiet, params["checkpoint"])
             refuse(given, (not job.checkpoint and "stream" not in given, "checkpoint_every", "without --checkpoint"))
+            if job.checkpoint and "checkpoint_every" in given:
+                given["checkpoint"] = Checkpoint(job.checkpoint, given.pop("checkpoint_every"))
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
@@ -216,6 +219,19 @@ def training(
         return click.command(help=f"{cleandoc(function.__doc__)}\n\n{files}")(with_options(options, command))
 
     return decorate
+
+
+def grouped(params: dict[str, Any], given: dict[str, Any], groups: dict[str, type[ParameterGroup]]) -> dict[str, Any]:
+    """Parameters with the given options, those of groups in copies of the groups that the parameters have."""
+    merged = params | given
+    for name, kind in groups.items():
+        options = {option: merged.pop(option) for option in kind.parameter_names() if option in merged}
+        group = merged.get(name)
+        own = group.get_params(deep=False) if isinstance(group, kind) else {}
+        if changed := {option: value for option, value in options.items() if option in given}:
+            merged[name] = kind(**own | changed)
+        merged.setdefault(name, None)
+    return merged
 
 
 @dataclass
@@ -242,10 +258,20 @@ class Training:
         """Print the size of the training data, and how long they took to read."""
         self.say(f"{text} ({self.seconds:.2f} s)")
 
-    def start(self, load: Any, default_params: dict[str, Any], given: dict[str, Any]) -> Any:
-        """Return ``(before, settings)``: the model to continue from, or None, and the parameters as attributes."""
+    def start(
+        self,
+        load: Any,
+        default_params: dict[str, Any],
+        given: dict[str, Any],
+        groups: dict[str, type[ParameterGroup]] | None = None,
+    ) -> Any:
+        """Return ``(before, settings)``: the model to continue from, or None, and the parameters as attributes.
+
+        `groups` are the parameters whose values are groups; given options of their names go there.
+        """
         before = None if self.warm_start is None else load(self.warm_start)
-        return before, Settings(**default_params | ({} if before is None else before.params) | given)
+        params = default_params | ({} if before is None else before.params)
+        return before, Settings(**grouped(params, given, groups or {}))
 
     def run(self, model: Any, examples: Any, solver: Any, params: dict[str, Any], **options: Any) -> int:
         """Train a model, with a bar on terminals; returns the exit status of `end`."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
-from structsvm.checkpoint import Checkpoint
+from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual._dual import DualState
 from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
@@ -81,7 +81,6 @@ class Solver(Parameters, ABC):
     n_jobs: int | None
     deterministic: bool = True
     checkpoint: Any
-    checkpoint_every: int
 
     @property
     def inner(self) -> Any:
@@ -198,11 +197,10 @@ class Solver(Parameters, ABC):
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
         if self.checkpoint is not None:
-            checkpoint = self.checkpoint
-            if not isinstance(checkpoint, Checkpoint):
-                checkpoint = Checkpoint(checkpoint, self.checkpoint_every)
-            last = checkpoint.restore(run, last)
-            monitor = Monitors(checkpoint, monitor)
+            given = self.checkpoint
+            writer = given if isinstance(given, CheckpointWriter) else CheckpointWriter(given)
+            last = writer.restore(run, last)
+            monitor = Monitors(writer, monitor)
         run.resume()
         try:
             while run.status == "running":

@@ -124,7 +124,7 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
         Seeds the order of examples.
     n_jobs : int, optional
         Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Notes

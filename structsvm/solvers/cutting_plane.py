@@ -129,7 +129,7 @@ class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
         Seeds the order within sweeps.
     n_jobs : int or None
         Jobs that ask the oracle; see `structsvm.dual.parallel`. The model does not depend on it.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

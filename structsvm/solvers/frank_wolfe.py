@@ -51,7 +51,7 @@ class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     n_jobs : int, optional
         Jobs for the certificate (see `structsvm.dual.parallel`) and, without `deterministic`, for training; -1: all
         cores.
-    deterministic, checkpoint, checkpoint_every
+    deterministic, checkpoint
         As for `LaRank`.
 
     Notes

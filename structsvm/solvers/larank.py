@@ -69,8 +69,6 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     checkpoint : path-like, optional
         File that stores the state of training. If it exists, training resumes from it and ends with a model that is
         bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.
-    checkpoint_every : int, default=1
-        Passes between two of them.
 
     Examples
     --------

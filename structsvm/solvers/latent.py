@@ -478,7 +478,7 @@ class LatentSVM(Solver):
         return LaRank() if self.solver is None else self.solver
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "solver" or name not in self.inner._names():  # noqa: SLF001 (of this family)
+        if name.startswith("_") or name == "solver" or name not in self.inner.parameter_names():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.inner, name)
 
@@ -495,9 +495,9 @@ class LatentSVM(Solver):
             own = name.removeprefix("solver__")
             if name == "start":
                 self.start_from = value
-            elif name in self._names():
+            elif name in self.parameter_names():
                 super().set_params(**{name: value})
-            elif own in self.inner._names():  # noqa: SLF001
+            elif own in self.inner.parameter_names():
                 self.solver = self.inner.set_params(**{own: value})
             else:
                 raise ValueError(

@@ -19,7 +19,7 @@ class PassiveAggressive(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
 
     Parameters
     ----------
-    C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, deterministic, checkpoint, checkpoint_every
+    C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, deterministic, checkpoint
         As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
 
     Examples

@@ -23,7 +23,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.checkpoint import Checkpoint, describe
+from structsvm.checkpoint import CheckpointWriter, describe
 from structsvm.features.columns import Columns
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFileError, read_model
@@ -110,7 +110,7 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
         Train on all examples with the best C at the end (to `tol`).
     random_state : int, RandomState or None
         Seeds the choice of the held-out examples.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`: the file stores the finished values of C and the state of the running training.
     verbose : bool, default=False
         Show the progress along the path, and the scores; lines of text without a terminal.
@@ -192,7 +192,7 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
         search = {name: plain(getattr(self, name)) for name in names}
         search["estimator"] = type(self.estimator).__name__
         search["scoring"] = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", None)
-        return PathCheckpoint(self.checkpoint, self.checkpoint_every, search, order)
+        return PathCheckpoint(self.checkpoint, search, order)
 
     def _walk(self, X: Any, y: Any, X_test: Any, y_test: Any, file: Any, meter: Meter) -> None:
         model = clone(self.estimator).set_params(warm_start=True)
@@ -283,14 +283,14 @@ def part(data: Any, indices: Any) -> Any:
 WALK, REFIT = "walk", "refit"
 
 
-class PathCheckpoint(Checkpoint):
+class PathCheckpoint(CheckpointWriter):
     """Writes the state of a search every few passes, and after each C.
 
     It replaces the path in the `checkpoint` of each solver, one run after the other.
 
     Parameters
     ----------
-    path, every : see `Checkpoint`
+    checkpoint : see `CheckpointWriter`
     search : dict
         Parameters of the search, for the header: they must be the same when it resumes.
     order : ndarray of shape (n_samples,), int64
@@ -306,8 +306,8 @@ class PathCheckpoint(Checkpoint):
 
     kind = "path"
 
-    def __init__(self, path: str | os.PathLike[str], every: Any, search: Any, order: Any) -> None:
-        super().__init__(path, every)
+    def __init__(self, checkpoint: str | os.PathLike[str], search: Any, order: Any) -> None:
+        super().__init__(checkpoint)
         self.search, self.order = search, order
         self.points: list[Any] = []
         self.stage = WALK

@@ -30,7 +30,7 @@ class Perceptron(Seed, Jobs, Deterministic, Checkpoints, Solver):
     deterministic : bool, default=True
         Whether the model is bit-identical for every `n_jobs`: one thread trains. False: `n_jobs` threads do (see
         `structsvm.dual.threads`), to weights of the same quality with other bits.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Notes

@@ -74,7 +74,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         As for the solver; None: the solver's own.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
-    checkpoint, checkpoint_every
+    checkpoint
         As for the solver.
     warm_start : bool, default=False
         Whether `fit` resumes from the current model: the same run on the same examples, around the current costs

@@ -30,6 +30,7 @@ from structsvm.tasks.common.solver import named, solver_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
@@ -111,6 +112,7 @@ class TaskModel(ABC, Generic[E]):
     C_of_few: ClassVar[float | None] = None  # for too few examples to be divided; None: that of batches
     compares_always: ClassVar[bool] = False  # whether losses are compared even if C is given
     comparison: ClassVar[type[LossSearch] | None] = None  # search over losses, if "auto" leaves them open
+    groups: ClassVar[tuple[type[ParameterGroup], ...]] = ()  # classes of groups among the parameters
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     estimator: str
     record: ClassVar[Record]
@@ -395,7 +397,8 @@ class TaskModel(ABC, Generic[E]):
             kind = cls.kind_in(header)
             model: Any = kind.from_record(kind.record.read(header, file.arrays))
             model.estimator = header["estimator"]
-            model.params = model.restored_params(params_from_json(header["params"], file.under("params.")))
+            params = params_from_json(header["params"], file.under("params."), cls.groups)
+            model.params = model.restored_params(params)
             stored = AROUND.read(header, file.arrays)
             if stored.feature_names is not None:
                 if len(stored.feature_names) != model.columns.get("n_features_in_"):

@@ -23,6 +23,7 @@ from structsvm.parameters import (
     Jobs,
     Kind,
     Options,
+    ParameterGroup,
     Seed,
     Verbose,
     WarmStart,
@@ -128,6 +129,9 @@ def is_same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     a, b = (value.toarray() if is_sparse(value) else value for value in (a, b))
+    if isinstance(a, ParameterGroup) or isinstance(b, ParameterGroup):
+        mine, its = ({} if group is None else group.get_params(deep=False) for group in (a, b))
+        return type(a) is type(b) and all(is_same(value, its[name]) for name, value in mine.items())
     if isinstance(a, SEQUENCES) or isinstance(b, SEQUENCES):
         return isinstance(a, SEQUENCES) and isinstance(b, SEQUENCES) and np.array_equal(a, b)
     return bool(a == b)
@@ -169,6 +173,9 @@ def param_to_json(value: Any) -> Any:
     """A parameter as a JSON value; None if there is none."""
     if isinstance(value, Solver):
         return solver_to_json(value)
+    if isinstance(value, ParameterGroup):
+        stored = {name: param_to_json(item) for name, item in value.get_params(deep=False).items()}
+        return {"group": type(value).__name__, "params": stored}
     if isinstance(value, dict):
         labels = [label.item() if isinstance(label, np.generic) else label for label in value]
         return {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}
@@ -179,8 +186,13 @@ def param_to_json(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
-def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    """The inverse of `params_to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
+def params_from_json(
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], groups: Iterable[type[ParameterGroup]] = ()
+) -> Any:
+    """The inverse of `params_to_json`; KeyError, TypeError or ValueError for what it cannot have written.
+
+    `groups` are the classes of groups among the parameters.
+    """
     if not isinstance(header, dict):
         raise TypeError(f"parameters {header!r:.80}")
     params = {}
@@ -191,6 +203,9 @@ def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) ->
             value = tuple(value)
         elif isinstance(value, dict) and "solver" in value:
             value = solver_from_json(value)
+        elif isinstance(value, dict) and "group" in value:
+            kinds = {kind.__name__: kind for kind in groups}
+            value = kinds[value["group"]](**params_from_json(value["params"], {}))
         elif isinstance(value, dict) and "weights" in value:
             value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
         elif isinstance(value, dict) and "alphabet" in value:

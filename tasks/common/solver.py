@@ -110,7 +110,6 @@ def make_solver(params: Any, default_C: float = DEFAULT_C) -> Solver:
     if isinstance(params.solver, Solver):
         return params.solver
     kind = ConditionalLikelihood if of_log else SOLVERS[params.solver]
-    given["checkpoint_every"] = params.checkpoint_every
     if kind is Perceptron:
         wrong = sorted(given.keys() & {"C", "tol"})
         if wrong:

@@ -215,7 +215,7 @@ def search(job: Job, monitor: Monitor) -> None:
                 AdviceWarning,
             )
     if path is not None:
-        solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, model.choice))
+        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice))
 
 
 def adopted(model: TaskModel, part: Part) -> Run:

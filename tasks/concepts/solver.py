@@ -59,7 +59,7 @@ class ConceptTraining(Seed, Checkpoints, Solver):
         Passes at most; `ConceptModel` sets it by the number of sentences if it is None.
     random_state : int, RandomState or None
         Seeds the layers at the start, and the order of the sentences.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
     """
 

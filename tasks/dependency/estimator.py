@@ -68,7 +68,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
     max_iter : int, optional
         None: the solver's own; 6 passes of LaRank, or 4 that start from where 3 over each half of the trees have come,
         if there is a second stage.
-    tol, random_state, checkpoint, checkpoint_every
+    tol, random_state, checkpoint
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
         Whether `fit` resumes from the current model, with its labels and features: the same run on the same trees,

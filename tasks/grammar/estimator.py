@@ -91,7 +91,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         Longest sentence, in words.
     max_chart_bytes : int, default=2**31
         Largest chart.
-    max_iter, tol, random_state, checkpoint, checkpoint_every
+    max_iter, tol, random_state, checkpoint
         As for the solver; None: the solver's own. LaRank without either of the first two makes six passes, over 1,000
         trees or more three.
     warm_start : bool, default=False

@@ -69,8 +69,8 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
-    checkpoint_every : int, default=1
+        File that stores the state of training after every pass (a `structsvm.Checkpoint`: after some); if it exists,
+        `fit` resumes from it.
     verbose : bool, default=False
         Show a progress bar.
 

@@ -26,7 +26,7 @@ class CrammerSingerClassifier(
         As for `LaRankClassifier`.
     tol, max_iter, cache_size
         As for `structsvm.solvers.CrammerSinger`.
-    warm_start, n_jobs, checkpoint, checkpoint_every, probability, verbose
+    warm_start, n_jobs, checkpoint, probability, verbose
         As for `LaRankClassifier`.
 
     Attributes

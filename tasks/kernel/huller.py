@@ -17,7 +17,7 @@ class HullerClassifier(KernelParameters, HullerParameters, Seed, MachineRunning,
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
+    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint
         As for `LaRankClassifier`.
     max_iter : int, default=2
         Passes over the data.

@@ -14,7 +14,7 @@ class KernelPerceptronClassifier(KernelParameters, KernelPerceptronParameters, S
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0, random_state, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    kernel, gamma, degree, coef0, random_state, warm_start, n_jobs, checkpoint, probability,
     verbose
         As for `LaRankClassifier`.
     average : bool, default=True

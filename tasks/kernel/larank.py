@@ -44,7 +44,7 @@ class LaRankClassifier(
         data the support patterns stay in the problem.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it.
-    checkpoint, checkpoint_every
+    checkpoint
         As for the solver.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.

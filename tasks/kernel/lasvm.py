@@ -34,7 +34,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
     C : float or "auto", default="auto"
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
-    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
+    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint
         As for `LaRankClassifier`.
     n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
         As for `structsvm.solvers.LaSVM`.

@@ -21,7 +21,7 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
 
     Parameters
     ----------
-    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, probability,
     verbose
         As for `LaRankClassifier`. C and gamma are the same for all pairs.
     tol, max_iter, cache_size

@@ -30,7 +30,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     Parameters
     ----------
-    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, probability,
     verbose
         As for `LaRankClassifier`. Kernel values are rounded to float32, so relative gaps below about 1e-6 may be
         out of reach if the kernel matrix does not have full rank.

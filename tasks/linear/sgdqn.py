@@ -42,7 +42,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
     n_jobs : int, optional
         Threads for prediction and, with three classes or more, for training, -1 for one per processor; weights and
         scores do not depend on it.
-    checkpoint, checkpoint_every
+    checkpoint
         As for the solver.
     probability : bool, default=False
         Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.

@@ -109,7 +109,7 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
         the next part of the stream.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it.
-    checkpoint, checkpoint_every
+    checkpoint
         As for the solver.
     probability : bool, default=False
         Fit a temperature for `predict_proba` on held-out examples: costs about one more training, on small data five.

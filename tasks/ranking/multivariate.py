@@ -63,8 +63,8 @@ class MultivariateClassifier(Training, Classifier):
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor.
     checkpoint : path-like, optional
-        File that stores the state of training every `checkpoint_every` rounds; if it exists, `fit` resumes from it.
-    checkpoint_every : int, default=1
+        File that stores the state of training after every round (a `structsvm.Checkpoint`: after some); if it exists,
+        `fit` resumes from it.
     verbose : bool, default=False
         Show a progress bar.
 

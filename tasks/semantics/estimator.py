@@ -98,8 +98,8 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
     n_jobs : int, optional
         Threads for `predict`; -1: one per processor.
     checkpoint : path-like, optional
-        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
-    checkpoint_every : int, default=1
+        File that stores the state of training after every pass (a `structsvm.Checkpoint`: after some); if it exists,
+        `fit` resumes from it.
     verbose : bool, default=False
         Show a progress bar.
 

@@ -367,7 +367,7 @@ def make_learner(params: Any) -> Solver:
         if params.solver.inner.is_likelihood:
             raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
         return params.solver
-    usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs, "checkpoint_every": params.checkpoint_every}
+    usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs}
     return LatentSVM(SOLVERS[params.solver](**usual | given))
 
 

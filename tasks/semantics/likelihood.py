@@ -374,7 +374,7 @@ class BagLikelihood(Seed, Checkpoints, Solver):
         Passes.
     random_state : int, RandomState or None
         Seeds the order of the sentences.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
     """
 
@@ -445,5 +445,4 @@ def make_likelihood(params: Any) -> BagLikelihood:
         **given,
         random_state=params.random_state,
         checkpoint=params.checkpoint,
-        checkpoint_every=params.checkpoint_every,
     )

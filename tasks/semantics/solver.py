@@ -121,7 +121,7 @@ class Ospas(Seed, Checkpoints, Solver):
         Passes over the sentences, in their order; so many again for each refinement.
     random_state : int, RandomState or None
         Seeds the strategy "random".
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
     """
 

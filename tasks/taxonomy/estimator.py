@@ -113,8 +113,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
-    checkpoint_every : int, default=1
+        File that stores the state of training after every pass (a `structsvm.Checkpoint`: after some); if it exists,
+        `fit` resumes from it.
     warm_start : bool, default=False
         Whether `fit` resumes the last one, for another `max_iter` passes over the same documents.
     verbose : bool, default=False

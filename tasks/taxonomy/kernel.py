@@ -141,4 +141,4 @@ def make_kernel_solver(params: Any) -> Solver:
         raise ValueError(
             f"With a kernel the 'solver' parameter must be 'larank' or a KernelLaRank. Got {params.solver!r} instead."
         )
-    return KernelLaRank(**{"C": 1.0, "checkpoint_every": params.checkpoint_every} | given)
+    return KernelLaRank(**{"C": 1.0} | given)

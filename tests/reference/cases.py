@@ -60,7 +60,7 @@ class Case:
     y: Any
     strange: Any = None  # labels of X[:2], one of them unseen; None: there are no labels
     inputs: Any = None  # inputs of predictions; None: X
-    shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
+    shared: tuple = ("warm_start", "n_jobs", "checkpoint", "verbose")
     rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
     load: dict = field(default_factory=dict)
     has_names: bool = True  # whether its weights are those of features with names

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from python_oracles import Data
 from sklearn.base import clone
 
-from structsvm import CuttingPlane, LaRank, ModelFileError, PathSearch, StructuredSVM, checkpoint
+from structsvm import Checkpoint, CuttingPlane, LaRank, ModelFileError, PathSearch, StructuredSVM, checkpoint
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.model_file import read_model, write_model
@@ -191,7 +191,7 @@ def test_how_often_it_is_written(tmp_path, monkeypatch):
     counts = []
     for every in (1, 3):
         written = killed_after(monkeypatch, None)
-        clone(SEARCHES[0]).set_params(checkpoint=tmp_path / f"c{every}", checkpoint_every=every).fit(X, y)
+        clone(SEARCHES[0]).set_params(checkpoint=Checkpoint(tmp_path / f"c{every}", every)).fit(X, y)
         passes = [meta["is_finished"] or int(arrays["state.run"][0]) for _, _, meta, arrays in written]
         assert all(n is True or n % every == 0 for n in passes)
         counts.append(len(passes))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from structsvm import (
+    Checkpoint,
     CuttingPlane,
     FrankWolfe,
     LaRank,
@@ -117,7 +118,7 @@ def changed(solver, **params):
 
 
 def solve(solver, path=None, every=1, monitor=None, kind=ViterbiOracle, data=None, **options):
-    solver = changed(solver, checkpoint=path, checkpoint_every=every)
+    solver = changed(solver, checkpoint=path if every == 1 else Checkpoint(path, every))
     return solver.solve(problem_of(solver, kind, data), monitor=monitor, **options)
 
 
@@ -522,8 +523,16 @@ def test_estimators(tmp_path):
 
 @pytest.mark.parametrize("value", [3, b"c", ["c"]])
 def test_what_is_no_path(value):
-    with pytest.raises(ValueError, match="The 'checkpoint' parameter of LaRank must be a path or None"):
+    with pytest.raises(ValueError, match="The 'checkpoint' parameter of LaRank must be a path or a Checkpoint or None"):
         solve(LaRank(), value)
+    with pytest.raises(ValueError, match=r"The 'path' parameter of Checkpoint must be a path. Got"):
+        Checkpoint(value)
+
+
+@pytest.mark.parametrize("every", [0, 1.5, True, "2"])
+def test_how_often_is_a_count(every):
+    with pytest.raises(ValueError, match=r"The 'every' parameter of Checkpoint must be an int in the range"):
+        Checkpoint("c", every)
 
 
 def test_text_goes_around_as_an_array():

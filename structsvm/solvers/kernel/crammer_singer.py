@@ -48,7 +48,7 @@ class CrammerSinger(CrammerSingerParameters, Seed, Checkpoints, KernelSolver):
         Memory for rows of the kernel matrix, of one value per example, in units of 2**20 bytes.
     random_state : int, RandomState or None
         Seeds the order of examples.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

@@ -83,7 +83,7 @@ class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes.
     random_state : int, RandomState or None
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

@@ -83,7 +83,7 @@ class Pairwise(PairwiseParameters, Checkpoints, KernelSolver):
         Passes over all pairs at most.
     cache_size : float, default=200
         Memory for kernel values that pairs share, in units of 2**20 bytes.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

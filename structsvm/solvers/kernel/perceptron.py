@@ -67,7 +67,7 @@ class KernelPerceptron(KernelPerceptronParameters, Seed, Checkpoints, Solver):
         classes twice the beta of algorithm 4).
     max_iter : int, default=10
         Passes over the data.
-    cache_size, random_state, checkpoint, checkpoint_every
+    cache_size, random_state, checkpoint
         As for `KernelLaRank`.
 
     Examples

@@ -94,7 +94,7 @@ class WestonWatkins(WestonWatkinsParameters, Checkpoints, KernelSolver):
         Maximum number of rounds.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

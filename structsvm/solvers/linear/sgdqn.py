@@ -113,7 +113,7 @@ class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
     n_jobs : int, optional
         Threads that train, each some of the machines of three labels or more, with the same weights bit for bit; -1:
         all cores. Two labels have one machine, and one thread trains it.
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

@@ -81,7 +81,7 @@ class Tracking(TrackingParameters, Seed, Checkpoints, Solver):
     max_iter : int, default=1
         Passes over the data.
     random_state : int, RandomState or None
-    checkpoint, checkpoint_every
+    checkpoint
         As for `LaRank`.
 
     Examples

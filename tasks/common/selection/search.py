@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checkpoint import Checkpoint
+from structsvm.checkpoint import CheckpointWriter
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
@@ -70,11 +70,11 @@ class Held(NamedTuple):
     denominator: Any
 
 
-class ChoiceCheckpoint(Checkpoint):
+class ChoiceCheckpoint(CheckpointWriter):
     """The checkpoint of a training whose C was chosen, or that had too few examples for that (None)."""
 
-    def __init__(self, path: str | os.PathLike[str], every: int, choice: Choice | None) -> None:
-        super().__init__(path, every)
+    def __init__(self, checkpoint: str | os.PathLike[str], choice: Choice | None) -> None:
+        super().__init__(checkpoint)
         self.choice = choice
 
     def contents(self, run: Run, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -47,7 +47,7 @@ NUMBERS = {
     **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),
     **dict.fromkeys(["max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)),
     **dict.fromkeys(["max_chart_bytes", "max_weights"], whole(1, 2**63 - 1)),
-    **dict.fromkeys(["budget", "checkpoint_every", "k", "min_count", "ngrams", "rounds", "v"], whole(1)),
+    **dict.fromkeys(["budget", "k", "min_count", "ngrams", "rounds", "v"], whole(1)),
     "n_jobs": ([1, 2, -1, None], [0, -2, 1.5]),
     "degree": whole(0, 2**31 - 2),
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
@@ -96,7 +96,7 @@ def test_bounds(kind):
             assert not accepts(kind, name, value), (name, value)
 
 
-SHARED = {"cache_size": 200, "checkpoint": None, "checkpoint_every": 1, "n_jobs": None, "random_state": None}
+SHARED = {"cache_size": 200, "checkpoint": None, "n_jobs": None, "random_state": None}
 SHARED |= {"verbose": False, "warm_start": False, "gamma": "auto", "degree": 3, "coef0": 0.0}
 
 

@@ -276,7 +276,7 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
         return end_pass(self, run)
 
     monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
-    model = case.make(**case.passes(4, checkpoint=tmp_path / "c", checkpoint_every=2))
+    model = case.make(**case.passes(4, checkpoint=structsvm.Checkpoint(tmp_path / "c", every=2)))
     with pytest.raises(SystemExit):
         model.fit(case.X, case.y)
     assert (tmp_path / "c").is_file()

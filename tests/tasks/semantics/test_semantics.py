@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import structsvm
-from structsvm import ModelFileError
+from structsvm import Checkpoint, ModelFileError
 from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.model_file import read_model, write_model
@@ -368,7 +368,7 @@ def test_checkpoints_come_as_often_as_asked(monkeypatch, tmp_path):
     house = make_ambig_house(20, 1, random_state=0)
     written = []
     monkeypatch.setattr("structsvm.checkpoint.write_model", lambda path, kind, about, arrays: written.append(arrays))
-    OspasParser(max_iter=7, checkpoint=tmp_path / "c", checkpoint_every=3).fit(house.sentences, house.bags)
+    OspasParser(max_iter=7, checkpoint=Checkpoint(tmp_path / "c", every=3)).fit(house.sentences, house.bags)
     assert [int(arrays["run"][0]) for arrays in written] == [3, 6]
 
 
