@@ -71,7 +71,9 @@ def sums_of(path):
     model = read_model(path)
     arrays = {name: array for name, array in model.arrays.items() if "history." not in name}
     sums = {name: f"{array.dtype.str}{array.shape} {checksum(array.tobytes()):x}" for name, array in arrays.items()}
-    return {"header": f"{checksum(repr(model.meta).encode()):x}", "order": list(arrays)} | sums
+    params = model.meta.pop("params")
+    about = {name: f"{checksum(repr(part).encode()):x}" for name, part in (("params", params), ("header", model.meta))}
+    return about | {"order": list(arrays)} | sums
 
 
 def record(only):
