@@ -182,7 +182,7 @@ def param_to_json(value: Any) -> Any:
     if isinstance(value, SubstitutionMatrix):
         return {"alphabet": value.alphabet, "values": value.values.tolist()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [param_to_json(item) for item in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
@@ -195,20 +195,22 @@ def params_from_json(
     """
     if not isinstance(header, dict):
         raise TypeError(f"parameters {header!r:.80}")
-    params = {}
-    for name, value in header.items():
-        if name == "checkpoint":  # a path: no file names one that `fit` would open or write
-            continue
-        if isinstance(value, list):
-            value = tuple(value)
-        elif isinstance(value, dict) and "solver" in value:
-            value = solver_from_json(value)
-        elif isinstance(value, dict) and "group" in value:
-            kinds = {kind.__name__: kind for kind in groups}
-            value = kinds[value["group"]](**params_from_json(value["params"], {}))
-        elif isinstance(value, dict) and "weights" in value:
-            value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
-        elif isinstance(value, dict) and "alphabet" in value:
-            value = SubstitutionMatrix(value["alphabet"], value["values"])
-        params[name] = value
+    kinds = {kind.__name__: kind for kind in groups}
+    # A checkpoint is a path: no file names one that `fit` would open or write.
+    params = {name: param_from_json(value, kinds) for name, value in header.items() if name != "checkpoint"}
     return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))
+
+
+def param_from_json(value: Any, kinds: dict[str, type[ParameterGroup]]) -> Any:
+    """The inverse of `param_to_json`; `kinds` are the classes of groups by name."""
+    if isinstance(value, list):
+        return tuple(param_from_json(item, kinds) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "solver" in value:
+        return solver_from_json(value)
+    if "group" in value:
+        return kinds[value["group"]](**{name: param_from_json(item, {}) for name, item in value["params"].items()})
+    if "weights" in value:
+        return {label_from_json(label): float(weight) for label, weight in value["weights"]}
+    return SubstitutionMatrix(value["alphabet"], value["values"])

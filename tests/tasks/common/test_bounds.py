@@ -43,7 +43,7 @@ NUMBERS = {
     ),
     **dict.fromkeys(["epsilon", "margin"], NOT_NEGATIVE),
     "n_reprocess": ([0.0, 1, 1e6], [-TINY, math.nextafter(1e6, 2e6), math.inf]),
-    **dict.fromkeys(["coef0", "prior_gap_extend", "prior_gap_open"], FINITE),
+    "coef0": FINITE,
     **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),
     **dict.fromkeys(["max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)),
     **dict.fromkeys(["max_chart_bytes", "max_weights"], whole(1, 2**63 - 1)),

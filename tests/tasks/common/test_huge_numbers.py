@@ -41,7 +41,7 @@ def test_schedules():
         LaRankClassifier(schedule=(10**400, 1)).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.parametrize("params", [{"prior_gap_open": 10**400}, {"band": (10**400, 1)}, {"window": 2**63}], ids=str)
+@pytest.mark.parametrize("params", [{"prior": ("", 10**400, None)}, {"band": (10**400, 1)}, {"window": 2**63}], ids=str)
 def test_aligners(params):
     with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of"):
         SequenceAligner(**params).fit(*PAIRS)
