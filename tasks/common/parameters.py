@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
-from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import (
     COUNT,
     FLAG,
     NONE,
     POSITIVE,
     Checkpoints,
-    Interval,
     Jobs,
     Kind,
     Options,
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 # The constraints of parameters that several estimators have.
 OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
-CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
@@ -90,22 +86,6 @@ class Standardize:
 @declared
 class MachineRunning(WarmStart, Jobs, Checkpoints, Probability, Verbose):
     """`Running` of kernel and of linear machines."""
-
-
-@declared
-class KernelShape:
-    """The numbers of a kernel."""
-
-    gamma: str | float = parameter(Options(AUTO, "scale"), POSITIVE, default=AUTO)
-    degree: int = parameter(Interval(Integral, 0, 2**31 - 1), default=3)
-    coef0: float = parameter(Interval(Real, -np.inf, closed="neither"), default=0.0)
-
-
-@declared
-class KernelParameters(KernelShape):
-    """The kernel of a machine."""
-
-    kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
