@@ -308,8 +308,14 @@ class ParameterGroup(Parameters):
     """Parameters that belong together, as the value of one parameter of an estimator.
 
     Estimators nest them as they nest solvers: ``GROUP__NAME`` in grids. An estimator's own default is None, which means
-    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them.
+    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them. Groups are equal if their
+    parameters are.
     """
+
+    __hash__ = None  # type: ignore[assignment]  # they can be changed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.get_params(deep=False) == other.get_params(deep=False)
 
 
 def group_of(kind: type[ParameterGroup], *others: Any) -> Any:

@@ -16,6 +16,7 @@ __all__ = list(_HOMES)
 
 if TYPE_CHECKING:
     from structsvm.kernel.parameters import KernelFunction as KernelFunction
+    from structsvm.solvers.kernel.lasvm import LaSVMSteps as LaSVMSteps
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler

@@ -64,6 +64,7 @@ ESTIMATORS = (
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
 GROUPS = {
     "KernelFunction": "structsvm.kernel.parameters",
+    "LaSVMSteps": "structsvm.solvers.kernel.lasvm",
 }
 
 

@@ -213,7 +213,7 @@ CASES = {
     "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),
     "pairwise": kernel(tasks.PairwiseClassifier, CLASSES),
     "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
-    "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
+    "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, steps=tasks.LaSVMSteps(finishing=False)),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
     "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     "sgdqn of classes": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),

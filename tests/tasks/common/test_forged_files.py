@@ -160,7 +160,7 @@ def test_offsets_that_fall(case, tmp_path):
         ("larank", ("n_features",)),
         ("larank", ("kernel", "degree")),
         ("larank", ("params", "n_reprocess")),
-        ("lasvm", ("params", "n_reprocess")),
+        ("lasvm", ("params", "steps", "params", "n_reprocess")),
         ("tracking", ("params", "n_reprocess")),
         ("sequence", ("oracle", "n_token_features")),
         ("sequence", ("params", "min_count")),
