@@ -9,7 +9,7 @@ from structsvm.datasets import make_sequences
 from structsvm.model_file import read_model, write_model
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, LaRank
-from structsvm.tasks.common.selection import sums as addition
+from structsvm.tasks.common.selection import sums
 from structsvm.tasks.common.selection.search import Search
 
 X, y = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
