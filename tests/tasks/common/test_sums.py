@@ -56,7 +56,7 @@ def test_on_other_data_the_sum_goes_on_as_one_model():
 
 def test_of_many_held_out_sequences_some_tell_the_temperatures(monkeypatch):
     all_ = labeler(max_iter=1).fit(X, y).validation_["scales"]
-    monkeypatch.setattr(addition, "HELD_OUT", 15)
+    monkeypatch.setattr(sums, "HELD_OUT", 15)
     some = labeler(max_iter=1).fit(X, y).validation_["scales"]
     assert all(some[loss] != scale and some[loss] == pytest.approx(scale, rel=0.5) for loss, scale in all_.items())
 
