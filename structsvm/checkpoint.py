@@ -41,6 +41,12 @@ class Checkpoint(os.PathLike[str]):
     ------
     ValueError
         If `path` is no path, or `every` no int of at least 1.
+
+    Examples
+    --------
+    >>> from structsvm import Checkpoint, LaRank
+    >>> LaRank(C=0.1, checkpoint=Checkpoint("run.ckpt", every=5)).checkpoint.every
+    5
     """
 
     path: str | os.PathLike[str]

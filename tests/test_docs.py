@@ -23,6 +23,9 @@ DOCS = ROOT / "docs"
 BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the site's build makes
 WRITTEN = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in BUILT]
 PAGES = [*WRITTEN, ROOT / "README.md"]
+spec = importlib.util.spec_from_file_location("tables_of_structures", DOCS / "tables.py")
+tables = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tables)
 SLOW = {"cli.md"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
@@ -113,18 +116,21 @@ def test_the_start_page_leads_to_every_page():
     assert [name for name in names if name.removesuffix(".md") not in entries] == ["index.md"]
 
 
+@pytest.mark.parametrize("page", tables.TABLES)
+def test_tables_of_structures_are_those_of_their_pages(page):
+    """``python docs/tables.py`` writes them again."""
+    assert (ROOT / page).read_text(encoding="utf-8") == tables.written(page)
+
+
 @pytest.mark.parametrize("entry", ESTIMATORS, ids=lambda entry: entry.name)
 def test_pages_name_the_estimator(entry):
-    """The tables to choose by, its own page, with its command, and the table of the kinds of model files."""
-    for page, folder in (("README.md", "docs/"), ("docs/choosing.md", "")):
-        rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-        assert [row for row in rows if f"`{entry.name}`" in row and f"({folder}{entry.page}.md)" in row], page
+    """The tables to choose by, and its own page, with its command."""
+    rows = [row for row in tables.rows() if row["page"] == entry.page and f"`{entry.name}`" in row["estimators"]]
+    assert rows and all({"for", "with", "predicted", "from"} <= row.keys() for row in rows)
     own = (DOCS / f"{entry.page}.md").read_text(encoding="utf-8")
-    assert re.search(rf"\b{entry.name}\b", own)
+    assert re.search(rf"\b{entry.name}\b", own.partition("<!-- tables")[0])
     if entry.has_commands:
         assert re.search(rf"\bstructsvm train {entry.kind}\b", own + (DOCS / "cli.md").read_text(encoding="utf-8"))
-    (kinds,) = re.findall(r"^\| `kind` \|.*$", (DOCS / "model-files.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert f'`"{entry.kind}"`' in kinds
 
 
 def test_the_page_of_the_papers_names_what_there_is():

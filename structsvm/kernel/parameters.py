@@ -44,6 +44,13 @@ class KernelFunction(KernelNumbers, ParameterGroup):
         As for `LaRankClassifier`, as are the others.
     degree : int, default=3
     coef0 : float, default=0.0
+
+    Examples
+    --------
+    >>> from structsvm.tasks import KernelFunction, TaxonomyClassifier
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]], ["a", "a", "b", "b", "a", "a"]
+    >>> TaxonomyClassifier(C=10.0, kernel=KernelFunction("rbf", gamma=5.0), random_state=0).fit(X, y).gamma_
+    5.0
     """
 
     kernel: str = parameter(Options("rbf", "linear", "poly", "sigmoid"), default="rbf", kw_only=False)

@@ -90,6 +90,15 @@ class LaSVMSteps(StepParameters, ParameterGroup):
     ----------
     n_reprocess, delta_max, finishing
         As for `structsvm.solvers.LaSVM`.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_banana
+    >>> from structsvm.tasks import LaSVMClassifier, LaSVMSteps
+    >>> X, y = make_banana(300, random_state=0)
+    >>> plain = LaSVMClassifier(C=1.0, gamma=1.0, steps=LaSVMSteps(finishing=False), random_state=0).fit(X, y)
+    >>> plain.score(X, y) > 0.8
+    True
     """
 
 
