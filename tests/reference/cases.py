@@ -65,6 +65,8 @@ class Case:
     rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
     load: dict = field(default_factory=dict)
     has_names: bool = True  # whether its weights are those of features with names
+    metric: str = "accuracy"  # by which C is chosen
+    C_of_few: float = 1.0  # C where there are too few examples to choose it
 
     @property
     def has_rows(self):
@@ -270,16 +272,23 @@ BAGS = [{c, (c + 1) % 3} for c in KINDS.tolist()]
 
 # Enough data, and parameters with which C is chosen.
 CHOICES = {
-    "sequence": Case(tasks.SequenceLabeler, {"loss": "hamming", "random_state": 0}, LINES, LINE_TAGS),
-    "loss of sequences": Case(tasks.SequenceLabeler, {"random_state": 0}, LINES, LINE_TAGS),
-    "log loss": Case(tasks.SequenceLabeler, {"loss": "log", "random_state": 0}, LINES, LINE_TAGS),
-    "greedy": Case(tasks.SequenceLabeler, {"inference": "greedy", "random_state": 0}, LINES, LINE_TAGS),
+    "sequence": Case(tasks.SequenceLabeler, {"loss": "hamming", "random_state": 0}, LINES, LINE_TAGS, metric="F1"),
+    "loss of sequences": Case(tasks.SequenceLabeler, {"random_state": 0}, LINES, LINE_TAGS, metric="F1"),
+    "log loss": Case(tasks.SequenceLabeler, {"loss": "log", "random_state": 0}, LINES, LINE_TAGS, metric="F1"),
+    "greedy": Case(tasks.SequenceLabeler, {"inference": "greedy", "random_state": 0}, LINES, LINE_TAGS, metric="F1"),
     "grammar": Case(
-        tasks.GrammarParser, {"random_state": 0}, TREEBANK, None, inputs=[tokens_of(tree) for tree in TREEBANK]
+        tasks.GrammarParser,
+        {"random_state": 0},
+        TREEBANK,
+        None,
+        inputs=[tokens_of(tree) for tree in TREEBANK],
+        metric="F1",
     ),
-    "graph": Case(tasks.GraphLabeler, {"random_state": 0}, EDGES, list(KINDS[:60].reshape(30, 2))),
-    "dependency": Case(tasks.DependencyParser, {"random_state": 0}, TREE_ARCS, None),
-    "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, HOMOLOGUES.X, HOMOLOGUES.y),
+    "graph": Case(tasks.GraphLabeler, {"random_state": 0}, EDGES, list(KINDS[:60].reshape(30, 2)), C_of_few=0.1),
+    "dependency": Case(tasks.DependencyParser, {"random_state": 0}, TREE_ARCS, None, metric="LAS", C_of_few=0.1),
+    "alignment": Case(
+        tasks.SequenceAligner, {"random_state": 0}, HOMOLOGUES.X, HOMOLOGUES.y, metric="Q", C_of_few=0.001
+    ),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, MANY, KINDS),
     "kernel taxonomy": Case(
         tasks.TaxonomyClassifier,
@@ -288,10 +297,27 @@ CHOICES = {
         KINDS[:90],
         inputs=MANY,
     ),
-    "ambiguous": Case(tasks.AmbiguousClassifier, {"loss": "pairwise", "random_state": 0}, MANY, BAGS),
-    "multilabel": Case(tasks.MultilabelClassifier, {"random_state": 0}, MANY, BAGS),
-    "ordering": Case(tasks.ItemOrderer, {"random_state": 0}, *make_orderings(60, 3, max_items=5, random_state=0)),
-    "log loss of bags": Case(tasks.AmbiguousClassifier, {"loss": "log", "random_state": 0}, MANY, BAGS),
+    "ambiguous": Case(
+        tasks.AmbiguousClassifier,
+        {"loss": "pairwise", "random_state": 0},
+        MANY,
+        BAGS,
+        metric="candidate log loss",
+        C_of_few=0.1,
+    ),
+    "multilabel": Case(
+        tasks.MultilabelClassifier, {"random_state": 0}, MANY, BAGS, metric="Hamming loss", C_of_few=0.1
+    ),
+    "ordering": Case(
+        tasks.ItemOrderer,
+        {"random_state": 0},
+        *make_orderings(60, 3, max_items=5, random_state=0),
+        metric="Kendall loss",
+        C_of_few=0.1,
+    ),
+    "log loss of bags": Case(
+        tasks.AmbiguousClassifier, {"loss": "log", "random_state": 0}, MANY, BAGS, metric="candidate log loss"
+    ),
     "larank": Case(tasks.LaRankClassifier, {"gamma": 0.1, "random_state": 0}, MANY, KINDS),
     "lasvm": Case(tasks.LaSVMClassifier, {"gamma": 0.1, "random_state": 0}, MANY, KINDS > 1),
     "crammer singer": Case(

@@ -65,15 +65,7 @@ def test_too_few_examples_get_the_default(case):
     # Few graphs are divided into parts, here of one node each.
     n = selection.LEAST_EXAMPLES // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST_EXAMPLES - 1
     model = case.make().fit(X[:n], None if y is None else y[:n])
-    defaults = {
-        tasks.AmbiguousClassifier: 0.1,
-        tasks.MultilabelClassifier: 0.1,
-        tasks.ItemOrderer: 0.1,
-        tasks.SequenceAligner: 0.001,
-        tasks.DependencyParser: 0.1,
-        tasks.GraphLabeler: 0.1,
-    }
-    assert (1.0 if case.params.get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
+    assert case.C_of_few == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
 
@@ -299,45 +291,24 @@ def test_few_examples_are_held_out_in_turn():
 
 
 def test_the_metric_is_that_of_the_task():
-    metric = {name: case.fit().validation_["metric"] for name, case in CHOICES.items()}
+    assert {name: case.fit().validation_["metric"] for name, case in CHOICES.items()} == {
+        name: case.metric for name, case in CHOICES.items()
+    }
     texts, y, taxonomy = make_taxonomy(200, random_state=0)
-    X = TfidfVectorizer().fit_transform(texts)
-    for name, params in (("documents", {}), ("nodes", {"leaf_only": False}), ("matrix", {"loss": 1.0 - np.eye(3)})):
-        data = (MANY, KINDS) if name == "matrix" else (X, y)
-        tree = {} if name == "matrix" else {"taxonomy": taxonomy}
-        model = tasks.TaxonomyClassifier(**tree | params, random_state=0).fit(*data)
-        metric[name] = model.validation_["metric"]
-        if name == "matrix":
-            accuracy = 1.0 - tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(*data).validation_["score"]
-            np.testing.assert_allclose(model.validation_["score"], accuracy)
+    documents = TfidfVectorizer().fit_transform(texts), y
+    for metric, data, params in (
+        ("accuracy", documents, {"taxonomy": taxonomy}),
+        ("mean loss", documents, {"taxonomy": taxonomy, "leaf_only": False}),
+        ("mean loss", (MANY, KINDS), {"loss": 1.0 - np.eye(3)}),
+    ):
+        model = tasks.TaxonomyClassifier(**params, random_state=0).fit(*data)
+        assert model.validation_["metric"] == metric
+    accuracy = 1.0 - tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(MANY, KINDS).validation_["score"]
+    np.testing.assert_allclose(model.validation_["score"], accuracy)
     heads = [[tag[0] for tag in tags] for tags in LINE_TAGS]  # B, I and O are chunks without a type
     for made, wanted in ((str, "F1"), (str.lower, "accuracy")):
         tags = tasks.SequenceLabeler(random_state=0).fit(LINES, [list(map(made, labels)) for labels in heads])
         assert tags.validation_["metric"] == wanted
-    assert metric["sequence"] == metric["loss of sequences"] == metric["greedy"] == metric["grammar"] == "F1"
-    assert metric["alignment"] == "Q"
-    assert metric["dependency"] == "LAS"
-    assert metric["documents"] == "accuracy"
-    assert metric["nodes"] == metric["matrix"] == "mean loss"
-    assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
-    assert metric["multilabel"] == "Hamming loss"
-    assert metric["ordering"] == "Kendall loss"
-    others = metric.keys() - {
-        "ambiguous",
-        "multilabel",
-        "ordering",
-        "log loss of bags",
-        "sequence",
-        "loss of sequences",
-        "log loss",
-        "greedy",
-        "grammar",
-        "dependency",
-        "alignment",
-        "nodes",
-        "matrix",
-    }
-    assert {metric[name] for name in others} == {"accuracy"}
 
 
 def test_the_line_says_what_was_chosen_and_how_sure_that_is():
