@@ -21,6 +21,7 @@ from structsvm.checkpoint import Checkpoint
 from structsvm.parameters import FLAG, MAX_COUNT, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
+from structsvm.tasks.common.parameters import Limits
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 from structsvm.tasks.common.training import Job, train
 
@@ -90,7 +91,9 @@ def type_of(constraint: Any, default: Any) -> Any:
     if isinstance(constraint, Options):
         return out.NameChoice(sorted(filter(None, constraint.values), key=lambda value: value != default))
     high = None if constraint.high is None or constraint.high >= MAX_COUNT else constraint.high
-    return (click.IntRange if constraint.plain is int else click.FloatRange)(constraint.low, high)
+    if constraint.plain is int:
+        return click.IntRange(constraint.low, high)
+    return click.FloatRange(constraint.low, high, min_open=constraint.closed in ("right", "neither"))
 
 
 @dataclass
@@ -174,7 +177,7 @@ def training(
         click.argument("train_file", metavar=metavar, type=file),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
         click.option("-C", "C", type=type_of_C, default=of_C, help=f"{role_of_C}  [default: {shown}]"),
-        optional("--max-iter", click.IntRange(1), "Passes over the data."),
+        option_of(Limits, "max_iter", "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
@@ -182,7 +185,7 @@ def training(
         jobs = "Threads for batch solvers and the certificate."
         options += [
             choice("--solver", *solvers),
-            optional("--tol", float, "Stop at this relative duality gap."),
+            option_of(Limits, "tol", "Stop at this relative duality gap."),
             click.option("--jobs", "n_jobs", type=click.IntRange(-1), help=jobs),
         ]
     options += [
