@@ -62,7 +62,11 @@ ESTIMATORS = (
 
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
-GROUPS: dict[str, str] = {}
+GROUPS: dict[str, str] = {
+    "TreebankGrammar": "grammar.parameters",
+    "SpanFeatures": "grammar.parameters",
+    "ArcFeatures": "dependency.parameters",
+}
 
 
 def names_of(kind: str) -> list[str]:

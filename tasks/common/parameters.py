@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -108,6 +109,11 @@ class KernelParameters(KernelShape):
     kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
+def snapshot(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with copies of their groups, which `set_params` changes in place."""
+    return {name: copy.copy(value) if isinstance(value, ParameterGroup) else value for name, value in params.items()}
+
+
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
     """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:
@@ -122,6 +128,14 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
 def check_unchanged(params: Any, model: TaskModel, settled: Iterable[str]) -> None:
     """Raise ValueError for the first of the fixed parameters that differs from the model's."""
     check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
+
+
+def check_group_unchanged(
+    name: str, kind: type[ParameterGroup], params: Any, model: TaskModel, settled: Iterable[str]
+) -> None:
+    """Raise ValueError for the first of the fixed parameters of a group, ``NAME__PARAMETER``, that differs."""
+    given, own = (group or kind() for group in (getattr(params, name), model.params.get(name)))
+    check_settled((f"{name}__{field}", getattr(given, field), getattr(own, field)) for field in settled)
 
 
 def is_same(a: Any, b: Any) -> bool:
