@@ -220,6 +220,7 @@ def params_from_json(
         elif isinstance(value, dict) and "group" in value:
             kinds = {kind.__name__: kind for kind in groups}
             value = kinds[value["group"]](**params_from_json(value["params"], {}))
+            value.validate()
         elif isinstance(value, dict) and "weights" in value:
             value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
         elif isinstance(value, dict) and "alphabet" in value:

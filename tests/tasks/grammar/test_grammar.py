@@ -1043,3 +1043,9 @@ def test_groups_nest_as_solvers_do(tmp_path):
     assert other.set_params(warm_start=True).fit(TRAIN[:20]).n_iter_ == 4
     with pytest.raises(ValueError, match="trained with another 'grammar__v'"):
         other.set_params(grammar__v=1).fit(TRAIN[:20])
+    file = read_model(tmp_path / "m")
+    for wrong in ({"group": "Nothing"}, {"params": {"depth": 1}}, {"params": {"v": 0}}, {"group": "SpanFeatures"}):
+        params = file.meta["params"] | {"grammar": file.meta["params"]["grammar"] | wrong}
+        write_model(tmp_path / "wrong", file.kind, file.meta | {"params": params}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound grammar model"):
+            structsvm.load(tmp_path / "wrong")
