@@ -12,7 +12,7 @@ from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.plotting import TreeDisplay
 from structsvm.structures.trees import clean_tree, read_trees
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 
 
 def trees():
@@ -26,7 +26,9 @@ def main():
     sentences = [tree.tokens() for tree in test]  # (word, tag) pairs; the grammar's terminals are the tags
     parsers = {
         "relative frequencies": GrammarParser.from_counts(train),
-        "large margin, exact rules": GrammarParser(C=0.3, h=None, span_features=False, random_state=0).fit(train),
+        "large margin, exact rules": GrammarParser(
+            C=0.3, grammar=TreebankGrammar(h=None), features=SpanFeatures(templates=()), random_state=0
+        ).fit(train),
         "h=1, with span features": GrammarParser(C=0.1, random_state=0).fit(train),
     }
     for name, parser in parsers.items():

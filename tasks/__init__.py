@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler
     from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser
+    from structsvm.tasks.dependency.parameters import ArcFeatures as ArcFeatures
     from structsvm.tasks.grammar.estimator import GrammarParser as GrammarParser
+    from structsvm.tasks.grammar.parameters import SpanFeatures as SpanFeatures
+    from structsvm.tasks.grammar.parameters import TreebankGrammar as TreebankGrammar
     from structsvm.tasks.graph.estimator import GraphLabeler as GraphLabeler
     from structsvm.tasks.kernel.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
     from structsvm.tasks.kernel.huller import HullerClassifier as HullerClassifier

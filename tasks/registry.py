@@ -63,6 +63,9 @@ ESTIMATORS = (
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
 GROUPS = {
+    "TreebankGrammar": "structsvm.tasks.grammar.parameters",
+    "SpanFeatures": "structsvm.tasks.grammar.parameters",
+    "ArcFeatures": "structsvm.tasks.dependency.parameters",
     "KernelFunction": "structsvm.kernel.parameters",
     "LaSVMSteps": "structsvm.solvers.kernel.lasvm",
 }

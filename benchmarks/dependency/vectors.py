@@ -6,7 +6,7 @@ from common.report import Table, notes
 from common.vectors import DIMENSIONS, features_of
 from dependency.data import COLUMNS, measured, some
 from structsvm.datasets import fetch_ud_english_ewt
-from structsvm.tasks import DependencyParser
+from structsvm.tasks import ArcFeatures, DependencyParser
 
 SIZES = (500, 2000)
 
@@ -26,7 +26,7 @@ def run(options):
                     train,
                     test,
                     lambda trees, own=features: (
-                        DependencyParser(C=0.1, features=own, random_state=0).fit(trees).predict
+                        DependencyParser(C=0.1, features=ArcFeatures(columns=own), random_state=0).fit(trees).predict
                     ),
                 )
             )

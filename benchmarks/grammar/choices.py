@@ -11,13 +11,13 @@ from common.report import Table, notes
 from grammar.data import treebank
 from structsvm import Perceptron
 from structsvm.metrics import bracket_scores
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 from structsvm.tasks.grammar.parameters import PASSES_OF_MANY
 from structsvm.tasks.grammar.templates import default_templates, rule_templates
 
 LONGEST = 25
 # As it came before features by rule and relative frequencies, but for rows that say otherwise.
-USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "h": 1, "prior": None, "max_iter": 4}
+USUAL = {"C": 0.3, "random_state": 0, "decode": "tree", "grammar": TreebankGrammar(h=1), "prior": None, "max_iter": 4}
 CHOICES = {
     "as it comes, C = 0.3": {},
     "C = 0.1": {"C": 0.1},
@@ -26,9 +26,9 @@ CHOICES = {
         "random_state": None,
         "solver": Perceptron(max_iter=6, random_state=0),
     },
-    "C = 0.1, h = 0": {"C": 0.1, "h": 0},
-    "C = 0.1, h = 2": {"C": 0.1, "h": 2},
-    "C = 0.1, v = 2": {"C": 0.1, "v": 2},
+    "C = 0.1, h = 0": {"C": 0.1, "grammar": TreebankGrammar(h=0)},
+    "C = 0.1, h = 2": {"C": 0.1, "grammar": TreebankGrammar(h=2)},
+    "C = 0.1, v = 2": {"C": 0.1, "grammar": TreebankGrammar(h=1, v=2)},
     "C = 0.1, 8 passes": {"C": 0.1, "max_iter": 8},
     "F1 loss, C = 2": {"C": 2.0, "loss": "f1"},
     "three orders of examples, weights averaged": {"seeds": (0, 1, 2)},
@@ -36,7 +36,10 @@ CHOICES = {
 BY_LENGTH = tuple(f"{side}.terminal length" for side in ("first", "last", "first-1", "last+1"))
 STARTS = {
     "as it comes, C = 0.3": {},
-    "C = 0.1, borders with the length": {"C": 0.1, "span_features": [*default_templates("tags"), *BY_LENGTH]},
+    "C = 0.1, borders with the length": {
+        "C": 0.1,
+        "features": SpanFeatures(templates=[*default_templates("tags"), *BY_LENGTH]),
+    },
     "C = 0.1, after the PCFG": {"C": 0.1, "start": "pcfg"},
     "C = 0.1, after the PCFG, 8 passes": {"C": 0.1, "start": "pcfg", "max_iter": 8},
     "F1 loss, C = 1, 2 passes after the PCFG": {"C": 1.0, "loss": "f1", "start": "pcfg", "max_iter": 2},
@@ -55,7 +58,8 @@ def of_rules(kind, C=0.1):
     plain = default_templates(kind, rules=False)
     usual = {"C": C, "decode": "brackets", "terminals": kind}
     return {
-        f"h = {h}{', features by rule' * bool(more)}": usual | {"h": h, "span_features": [*plain, *more]}
+        f"h = {h}{', features by rule' * bool(more)}": usual
+        | {"grammar": TreebankGrammar(h=h), "features": SpanFeatures(templates=[*plain, *more])}
         for more in ((), rule_templates(kind))
         for h in (1, 0)
     }
@@ -63,9 +67,9 @@ def of_rules(kind, C=0.1):
 
 def of_priors(kind, C=0.1):
     """From zero and from relative frequencies, for the children that an intermediate knows (h)."""
-    usual = {"C": C, "decode": "brackets", "terminals": kind, "span_features": None, "max_iter": PASSES_OF_MANY}
+    usual = {"C": C, "decode": "brackets", "terminals": kind, "features": None, "max_iter": PASSES_OF_MANY}
     return {
-        f"from {name}, h = {h}": usual | {"h": h, "prior": prior}
+        f"from {name}, h = {h}": usual | {"grammar": TreebankGrammar(h=h), "prior": prior}
         for name, prior in (("zero", None), ("frequencies", "pcfg"))
         for h in (0, 1)
     }
@@ -96,7 +100,7 @@ def trained(train, seeds=(0,), start=None, **params):
         counted = start == "pcfg"
         parser = GrammarParser.from_counts(train, **usual) if counted else GrammarParser(**usual | start).fit(train)
         return parser.set_params(**USUAL | params).fit(train)
-    params = {"span_features": default_templates("tags", rules=False)} | params
+    params = {"features": SpanFeatures(templates=default_templates("tags", rules=False))} | params
     parsers = [GrammarParser(**USUAL | params | ({} if len(seeds) == 1 else {"random_state": s})) for s in seeds]
     for parser in parsers:
         parser.fit(train)

@@ -6,17 +6,13 @@ from types import SimpleNamespace
 
 from structsvm.datasets import fetch_treebank_sample
 from structsvm.metrics import bracket_scores
+from structsvm.tasks import SpanFeatures, TreebankGrammar
 from structsvm.tasks.grammar.model import prepare
 
 SETTINGS = {
     "terminals": "tags",
-    "min_count": 2,
-    "h": None,
-    "v": 1,
-    "span_features": False,
-    "features": None,
-    "span_bits": None,
-    "max_unary": None,
+    "grammar": TreebankGrammar(h=None),
+    "features": SpanFeatures(templates=()),
     "loss": "f1",
     "max_length": 500,
     "max_chart_bytes": 2**31,

@@ -8,7 +8,7 @@ from common.measure import package_version, repeat
 from common.report import Table, notes
 from grammar.data import model_of, treebank
 from grammar.floor import compiled, floor
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, TreebankGrammar
 
 COLUMNS = {
     "words": ("words", ""),
@@ -35,7 +35,11 @@ NLTK: ViterbiParser with the same grammar, on the first three and two sentences 
 to 30 words takes it a minute.
 """
 LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40))
-GRAMMARS = (("exact", {}), ("h = 1", {"h": 1}), ("h = 1, v = 2", {"h": 1, "v": 2}))
+GRAMMARS = (
+    ("exact", {}),
+    ("h = 1", {"grammar": TreebankGrammar(h=1)}),
+    ("h = 1, v = 2", {"grammar": TreebankGrammar(h=1, v=2)}),
+)
 NLTK_SENTENCES = {(1, 10): 3, (11, 20): 2}
 
 

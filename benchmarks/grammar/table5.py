@@ -12,6 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import bracket_scores
 from structsvm.progress import Monitor
 from structsvm.structures.spans import PLAIN
+from structsvm.tasks import SpanFeatures, TreebankGrammar
 
 C, EPSILON, SEED = 1.0, 0.01, 0
 COLUMNS = {
@@ -147,7 +148,11 @@ def methods(length):
         (f"SVM2 F1, margin{few}", {}, CuttingPlane(C, **quadratic)),
         (f"LaRank F1, margin{few}", {}, LaRank(C, **linear)),
         (f"Frank-Wolfe F1, margin{few}", {}, FrankWolfe(C, **linear)),
-        (f"LaRank F1, h=1, span features, C=0.1{few}", {"h": 1, "span_features": PLAIN}, LaRank(0.1, **linear)),
+        (
+            f"LaRank F1, h=1, span features, C=0.1{few}",
+            {"grammar": TreebankGrammar(h=1), "features": SpanFeatures(templates=PLAIN)},
+            LaRank(0.1, **linear),
+        ),
     ]
 
 

@@ -12,7 +12,7 @@ from common.vectors import DIMENSIONS, features_of
 from grammar.choices import LONGEST, counts, f1
 from grammar.data import treebank
 from structsvm.datasets import fetch_ud_english_ewt
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 
 SIZES = (200, 800)
 COLUMNS = {
@@ -26,7 +26,7 @@ COLUMNS = {
 }
 
 # As it came before relative frequencies.
-USUAL = {"C": 0.3, "h": 0, "prior": None, "max_iter": 4, "random_state": 0}
+USUAL = {"C": 0.3, "grammar": TreebankGrammar(h=0), "prior": None, "max_iter": 4, "random_state": 0}
 
 
 def run(options):
@@ -43,7 +43,9 @@ def run(options):
             for seen, features in choices.items():
                 with warnings.catch_warnings(), Clock() as clock:
                     warnings.simplefilter("ignore")  # gaps of few passes, sentences without a parse
-                    parser = GrammarParser(terminals=terminals, features=features, **USUAL).fit(some)
+                    parser = GrammarParser(terminals=terminals, features=SpanFeatures(columns=features), **USUAL).fit(
+                        some
+                    )
                     found = counts(test, parser)
                 row = {"terminals": terminals, "trees": len(some), "seen": seen, "f1": f1(found), "cpu": clock.cpu}
                 if plain is None:

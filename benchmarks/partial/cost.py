@@ -30,6 +30,7 @@ from structsvm.tasks import (
     SequenceAligner,
     SequenceLabeler,
     TaxonomyClassifier,
+    TreebankGrammar,
 )
 from structsvm.tasks.grammar.trees import as_trees
 from taxonomy.data import splits
@@ -214,7 +215,8 @@ def trees(n):
     whole = [t for t in as_trees(fetch_treebank_sample().train, True) if 1 < len(t.leaves()) <= 15][:n]
     known = [tree if rng.random() < 0.5 else half(tree, rng) for tree in whole]
     for loss, C in (("hamming", 0.1), ("log", 1.0)):
-        fit = lambda y, C=C, loss=loss: GrammarParser(C, loss=loss, h=0, prior=None, random_state=SEED).fit(y)  # noqa: E731
+        about = {"loss": loss, "grammar": TreebankGrammar(h=0), "prior": None, "random_state": SEED}
+        fit = lambda y, C=C, about=about: GrammarParser(C, **about).fit(y)  # noqa: E731
         yield f"trees: {len(whole)}", "half of them, and half of the others' brackets", loss, both(fit, whole, known)
 
 

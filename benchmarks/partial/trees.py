@@ -13,7 +13,7 @@ from structsvm.datasets import fetch_treebank_sample
 from structsvm.metrics import bracket_scores
 from structsvm.structures.known_trees import is_partial
 from structsvm.structures.trees import STRETCH, Tree
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, TreebankGrammar
 from structsvm.tasks.grammar.trees import as_trees, encode_trees
 
 LENGTH, FOLDS, WHOLE, SEED = 15, 4, 0.2, 0
@@ -63,7 +63,7 @@ def compared(folds, n):
             for method, loss in METHODS.items():
                 trees = train if method == "all trees whole" else whole if loss and "whole" in method else known
                 trees = whole if method == "the same, margin" else trees
-                parser = GrammarParser(C[loss], loss=loss, h=H, prior=None, random_state=SEED)
+                parser = GrammarParser(C[loss], loss=loss, grammar=TreebankGrammar(h=H), prior=None, random_state=SEED)
                 with warnings.catch_warnings(), Clock() as clock:
                     warnings.simplefilter("ignore", AdviceWarning)
                     parser.fit(trees)

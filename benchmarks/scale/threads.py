@@ -14,7 +14,7 @@ from structsvm import FrankWolfe, LaRank, Perceptron
 from structsvm.datasets import fetch_amazon_reviews, fetch_conll2000, fetch_prefab, fetch_treebank_sample
 from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1
-from structsvm.tasks import GrammarParser, SequenceAligner, SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import GrammarParser, SequenceAligner, SequenceLabeler, TaxonomyClassifier, TreebankGrammar
 from taxonomy.data import Documents
 
 RATIO_WANTED, DUAL_WANTED = 1.7, 1e-3
@@ -87,7 +87,7 @@ def cases(quick):
     trees = fetch_treebank_sample()
     short = [[tree for tree in part if len(tree.leaves()) <= 20] for part in (trees.train, trees.test)]
     yield Case(
-        "treebank up to 20 words", GrammarParser, {"h": 1, "span_features": True, "probability": False},
+        "treebank up to 20 words", GrammarParser, {"grammar": TreebankGrammar(h=1), "probability": False},
         lambda **p: LaRank(C=0.1, tol=None, **p), (short[0][:n],), (short[1],), lambda model, trees: model.score(trees),
     )  # fmt: skip
     pairs, size = fetch_prefab(), 20 if quick else 200

@@ -15,7 +15,7 @@ from structsvm.cli.training import Training, defaults, option_of, optional, refu
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
-from structsvm.tasks.dependency.parameters import DependencyParserParameters, make_dependency_solver
+from structsvm.tasks.dependency.parameters import ArcFeatures, DependencyParserParameters, make_dependency_solver
 from structsvm.tasks.dependency.templates import lines
 
 
@@ -97,7 +97,7 @@ def crossing(model: Any) -> str:
     return "projective, but in the second stage arcs may cross" if has_pairs and model.pairs_cross else "projective"
 
 
-of_parser = partial(option_of, DependencyParserParameters)
+of_parser, of_features = partial(option_of, DependencyParserParameters), partial(option_of, ArcFeatures)
 
 
 @training()
@@ -106,23 +106,23 @@ of_parser = partial(option_of, DependencyParserParameters)
 @optional("--projective/--crossing", None, "Whether arcs may cross.  [default: by the trees]")
 @of_parser("probability", "Fit what predict --confidence needs, on held-out trees.")
 @of_parser("subtypes", "Keep what follows a colon in labels.")
-@optional("--arc-templates", out.Input(), "File of arc templates, one per line.")
-@optional("--label-templates", out.Input(), "File of label templates.")
-@optional("--pair-templates", out.Input(), "File of templates of pairs of arcs.")
-@of_parser("arc_bits", "Hash features of arcs to 2**BITS.  [default: by the words]")
-@of_parser("row_bits", "The same for rows of label weights.")
+@click.option("--arc-templates", "arcs", type=out.Input(), help="File of arc templates, one per line.")
+@click.option("--label-templates", "labels", type=out.Input(), help="File of label templates.")
+@click.option("--pair-templates", "pairs", type=out.Input(), help="File of templates of pairs of arcs.")
+@of_features("arc_bits", "Hash features of arcs to 2**BITS.  [default: by the words]")
+@of_features("row_bits", "The same for rows of label weights.")
 @of_parser("max_length", "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a CoNLL-U file."""
-    for name in ("arc_templates", "label_templates", "pair_templates"):
+    for name in ("arcs", "labels", "pairs"):
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:
                 text = file.read()
             if not lines(text):
                 raise ValueError(f"{params[name]}: contains no templates")
             params[name] = text
-    before, settings = job.start(DependencyModel.load, DEFAULTS, params)
-    refuse(params, (settings.order == 1, "pair_templates", "with --order 1"))
+    before, settings = job.start(DependencyModel.load, DEFAULTS, params, {"features": ArcFeatures})
+    refuse(params, (settings.order == 1, "pairs", "with --order 1"))
     if settings.order == 1 and before is not None and before.pairs is not None:
         raise click.UsageError(f"--order 1: {job.warm_start} has a second stage, which would be lost")
     if settings.projective is None:

@@ -18,10 +18,18 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, defaults, flag, option_of, optional, refuse, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
+from structsvm.solvers import LaRank
 from structsvm.structures.trees import parse_trees, read_trees
-from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, make_solver
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
-from structsvm.tasks.grammar.parameters import GRAMMAR_C, PCFG, GrammarParserParameters, make_grammar_solver
+from structsvm.tasks.grammar.parameters import (
+    GRAMMAR_C,
+    PCFG,
+    GrammarParserParameters,
+    SpanFeatures,
+    TreebankGrammar,
+    features_of,
+)
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
@@ -141,36 +149,63 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
         return click.IntRange(0).convert(value, param, ctx)
 
 
-of_parser = partial(option_of, GrammarParserParameters)
+of_parser, of_grammar = partial(option_of, GrammarParserParameters), partial(option_of, TreebankGrammar)
 # Options that are no parameters of parsers.
 OF_COMMAND = {"pcfg": False, "smoothing": 0.0, "partial": False}
+# Options of the formulation, which solver objects have.
+FORMULATION = {"rescaling": "margin", "penalty": "linear"}
 # Options without effect on relative frequencies.
 OF_TRAINING = (
-    "C solver max_iter tol n_jobs checkpoint random_state loss probability rescaling penalty span_features span_bits "
-    "prior partial"
+    "C solver max_iter tol n_jobs checkpoint random_state loss probability rescaling penalty templates bits prior "
+    "partial"
 )
+GROUPS = {"grammar": TreebankGrammar, "features": SpanFeatures}
+
+
+def set_formulation(settings: Settings, given: dict[str, Any]) -> None:
+    """Make the solver an object with its options, where the formulation is not the usual one, or where it is an object.
+
+    Raises
+    ------
+    click.UsageError
+        For an option that the solver does not have, or without C.
+    """
+    formulation, named = {name: given[name] for name in FORMULATION if name in given}, SOLVERS.get(settings.solver)
+    if named and formulation.items() <= FORMULATION.items():
+        return
+    own = formulation | given_to_solver(settings)
+    own |= {} if settings.n_jobs is None else {"n_jobs": settings.n_jobs}
+    kind: Any = named or type(settings.solver)
+    for name in own:
+        if name not in kind.parameter_names():
+            raise click.UsageError(f"{kind.__name__} has no {name!r}")
+    if named and "C" not in own:
+        raise click.UsageError("-C is chosen for margin rescaling and a linear penalty alone: it has to be given")
+    settings.solver = kind(**({} if named else settings.solver.get_params(deep=False)) | own)
+    vars(settings).update(dict.fromkeys(("max_iter", "tol", "random_state", "checkpoint")), C=AUTO)
 
 
 @training()
 @of_parser("loss", "A margin, or that of a log-linear grammar.")
 @of_parser("probability", "Fit what predict --confidence needs, on held-out trees.")
-@of_parser("rescaling")
-@of_parser("penalty")
+@option_of(LaRank, "rescaling")
+@option_of(LaRank, "penalty")
 @of_parser("terminals")
-@of_parser("min_count", "Words: rarer ones become classes.")
+@of_grammar("min_count", "Words: rarer ones become classes.")
 @click.option("--h", "h", type=Order(), default=AUTO, show_default=True, help="Horizontal Markovisation, or exact.")
-@of_parser("v", "Vertical Markovisation.")
-@optional(
+@of_grammar("v", "Vertical Markovisation.")
+@click.option(
     "--span-features/--no-span-features",
-    None,
-    "Weights for first and last words, length, split.  [default: yes]",
+    "templates",
+    default=None,
+    help="Weights for first and last words, length, split.  [default: yes]",
 )
-@of_parser("span_bits", "Rows of their weights, a power of two.  [default: by the trees' words]")
+@option_of(SpanFeatures, "bits", "Rows of their weights, a power of 2.  [default: by the trees' words]", "--span-bits")
 @choice("--prior", PCFG, "none", text="Weights to start from and stay close to: relative frequencies.")
 @flag("--pcfg", "Relative frequencies of the rules instead of training: the generative baseline.")
 @optional("--smoothing", click.FloatRange(0.0), "--pcfg: added to each rule's count.  [default: 0]")
 @of_parser("decode", "Likely brackets, or the best tree.  [default: by the loss]")
-@of_parser("max_unary", "Longest chain of unary rules.  [default: the trees']")
+@of_grammar("max_unary", "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings known no further.")
 @of_parser("max_length", "Longest sentence.")
 @of_parser("max_chart_bytes", "Largest chart.")
@@ -180,17 +215,23 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     is_pcfg, smoothing, is_partial = (params.pop(name, default) for name, default in OF_COMMAND.items())
     if is_pcfg and job.warm_start:
         raise click.UsageError("--warm-start has no effect with --pcfg")
+    for name in FORMULATION:
+        params.pop(name, None)
     if params.get("prior") == "none":
         params["prior"] = None
-    before, settings = job.start(GrammarModel.load, DEFAULTS, params)
+    if "templates" in params:
+        params["templates"] = None if params["templates"] else ()
+    before, settings = job.start(GrammarModel.load, DEFAULTS, params, GROUPS)
     refuse(
         given,
         (is_pcfg, OF_TRAINING, "with --pcfg"),
         (not is_pcfg, "smoothing", "without --pcfg"),
         (settings.terminals == "tags", "min_count", "with --terminals tags"),
-        (settings.span_features is False, "span_bits", "with --no-span-features"),
+        (features_of(settings).templates == (), "bits", "with --no-span-features"),
+        (settings.loss == "log", " ".join(FORMULATION), "with --loss log"),
     )
-    solver = make_grammar_solver(settings)
+    set_formulation(settings, given)
+    solver = make_solver(settings, GRAMMAR_C)
     known = as_trees(read_trees(path), clean=True)
     if not is_partial:
         check_whole(known, "training with --pcfg" if is_pcfg else "training without --partial")
@@ -211,5 +252,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.end(model)
 
 
-DEFAULTS = defaults(command, *OF_COMMAND) | {"features": None}
+DEFAULTS = defaults(command, *OF_COMMAND, *FORMULATION) | dict.fromkeys(GROUPS)
 TASK = Task(command, GrammarModel.load, predict, evaluate, inspect, demo, has_trees=True)

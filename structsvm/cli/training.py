@@ -75,15 +75,19 @@ def optional(name: Any, kind: Any, text: str) -> Any:
     return click.option(name, type=kind, default=None, help=text)
 
 
-def option_of(of: Any, name: str, text: str | None = None) -> Any:
-    """The option of a parameter of the class `of`, which is `declared`: its type, choices and default."""
+def option_of(of: Any, name: str, text: str | None = None, option: str | None = None) -> Any:
+    """The option of a parameter of the class `of`, which is `declared`: its type, choices and default.
+
+    `option` is its name if it is another one than the parameter's.
+    """
     declared = next(field for field in fields(of) if field.name == name)
-    option, constraint, default = "--" + name.replace("_", "-"), constraints_of(declared)[0], declared.default
+    constraint, default = constraints_of(declared)[0], declared.default
+    option = option or "--" + name.replace("_", "-")
     if constraint is FLAG:
         option += f"/--no-{option[2:]}" if default else ""
-        return click.option(option, is_flag=True, default=default, show_default=default, help=text)
+        return click.option(option, name, is_flag=True, default=default, show_default=default, help=text)
     kind = type_of(constraint, default)
-    return click.option(option, type=kind, default=default, show_default=default is not None, help=text)
+    return click.option(option, name, type=kind, default=default, show_default=default is not None, help=text)
 
 
 def type_of(constraint: Any, default: Any) -> Any:

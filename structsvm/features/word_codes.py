@@ -68,7 +68,7 @@ class OwnColumns:
         """The same columns of another callable; ValueError where there is one and no columns, or the reverse."""
         if (features is None) != (self.sizes == ()):
             how = "without" if self.sizes == () else "with"
-            raise ValueError(f"the model was trained {how} 'features': set it back, or train afresh")
+            raise ValueError(f"the model was trained {how} 'columns': set it back, or train afresh")
         return OwnColumns(features, self.sizes)
 
     @classmethod
@@ -101,7 +101,7 @@ class OwnColumns:
             return [()] * len(words), np.zeros((len(words), sum(self.sizes or ())), dtype=np.float32)
         if self.features is None:
             raise ValueError(
-                "the model was trained with a callable 'features', which no file holds; set_params(features=...)"
+                "the model was trained with a callable 'columns', which no file holds: set_params(features__columns=f)"
             )
         found = self.features(list(words))
         found = found if hasattr(found, "__iter__") else [found]
@@ -115,7 +115,7 @@ class OwnColumns:
             wanted = len(sizes) if 0 < len(sizes) <= MOST_COLUMNS else f"1 to {MOST_COLUMNS}"
             here = ", ".join(f"own{k} of {size}" for k, size in enumerate(sizes, start=1) if size > 0)
             raise ValueError(
-                f"'features' must return {wanted} str for each of {len(words)} words, or arrays of as many numbers for "
+                f"'columns' must return {wanted} str for each of {len(words)} words, or arrays of as many numbers for "
                 f"each, {MOST_NUMBERS} at most{here and ', here ' + here}; got {rows!r:.80}"
             )
         self.sizes = sizes
@@ -126,7 +126,7 @@ class OwnColumns:
                 numbers[:] = [np.concatenate([x for x in row if not isinstance(x, str)]) for row in rows]
         infinite = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
         if len(infinite):
-            raise ValueError(f"'features' must return finite numbers, and does not for {words[infinite[0]]!r:.80}")
+            raise ValueError(f"'columns' must return finite numbers, and does not for {words[infinite[0]]!r:.80}")
         return codes, numbers
 
 

@@ -28,6 +28,7 @@ from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.parameters import snapshot
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
 
@@ -124,7 +125,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
-        model.params, model.estimator = self.get_params(deep=False), type(self).__name__
+        model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
         n_passes = self._most_passes(job.solver) if passes is None else passes
@@ -303,7 +304,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
         with unsound(path, model.kind):
             known = cls().get_params()
-            self = cls(**{name: value for name, value in model.params.items() if name in known} | given)
+            self = cls(**{name: value for name, value in snapshot(model.params).items() if name in known} | given)
             self._check_params()
             self._adopt(model)
         return self

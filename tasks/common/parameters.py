@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Iterable
@@ -88,6 +89,11 @@ class MachineRunning(WarmStart, Jobs, Checkpoints, Probability, Verbose):
     """`Running` of kernel and of linear machines."""
 
 
+def snapshot(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with copies of their groups, which `set_params` changes in place."""
+    return {name: copy.copy(value) if isinstance(value, ParameterGroup) else value for name, value in params.items()}
+
+
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
     """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:
@@ -102,6 +108,14 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
 def check_unchanged(params: Any, model: TaskModel, settled: Iterable[str]) -> None:
     """Raise ValueError for the first of the fixed parameters that differs from the model's."""
     check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
+
+
+def check_group_unchanged(
+    name: str, kind: type[ParameterGroup], params: Any, model: TaskModel, settled: Iterable[str]
+) -> None:
+    """Raise ValueError for the first of the fixed parameters of a group, ``NAME__PARAMETER``, that differs."""
+    given, own = (group or kind() for group in (getattr(params, name), model.params.get(name)))
+    check_settled((f"{name}__{field}", getattr(given, field), getattr(own, field)) for field in settled)
 
 
 def is_same(a: Any, b: Any) -> bool:
@@ -190,7 +204,9 @@ def param_from_json(value: Any, kinds: dict[str, type[ParameterGroup]]) -> Any:
     if "solver" in value:
         return solver_from_json(value)
     if "group" in value:
-        return kinds[value["group"]](**{name: param_from_json(item, {}) for name, item in value["params"].items()})
+        group = kinds[value["group"]](**{name: param_from_json(item, {}) for name, item in value["params"].items()})
+        group.validate()
+        return group
     if "weights" in value:
         return {label_from_json(label): float(weight) for label, weight in value["weights"]}
     return SubstitutionMatrix(value["alphabet"], value["values"])

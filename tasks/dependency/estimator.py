@@ -11,7 +11,7 @@ from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
-from structsvm.tasks.dependency.parameters import DependencyParserParameters, make_dependency_solver
+from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
 
 if TYPE_CHECKING:
@@ -50,19 +50,8 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         trees.
     subtypes : bool, default=True
         Whether labels keep what follows a colon: ``acl:relcl`` or ``acl``.
-    arc_templates, label_templates : str or sequence of str, optional
-        Templates of features, one per line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
-        upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
-    pair_templates : str or sequence of str, optional
-        The same for pairs of arcs; see `structsvm.features.arc_templates.PairTemplates`.
-    features : callable, optional
-        From the words of a sentence, a list of str, to attributes of each: a str, or a vector, a 1-D array of as many
-        numbers for each word, or a list of these. They are columns ``own1``, ``own2`` ..., with default templates,
-        those of vectors for labels. Model files do not contain it: call `set_params` after `load`. See
-        `structsvm.features.word_codes` for `WordVectors` and `VectorClusters`.
-    arc_bits, row_bits : int, optional
-        Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
-        of words, up to 22 and 18.
+    features : ArcFeatures, optional
+        What arcs, their labels and pairs of arcs see of words: templates, hashing, columns of the user's own.
     max_length : int, default=1000
         Longest sentence, in words.
     max_iter : int, optional
@@ -166,8 +155,9 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
 
     def _fitted(self) -> Any:
         model = super()._fitted()
-        if self.features is not None and model.own.features is None:  # it was read from a file
-            model.set_features(self.features)
+        columns = features_of(self).columns
+        if columns is not None and model.own.features is None:  # it was read from a file
+            model.set_columns(columns)
         return model
 
     def _make_solver(self, before: Any = None) -> Solver:

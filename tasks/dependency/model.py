@@ -34,11 +34,18 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_unchanged
+from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
-from structsvm.tasks.dependency.parameters import SETTLED, make_pair_templates, make_templates
+from structsvm.tasks.dependency.parameters import (
+    OF_FEATURES,
+    SETTLED,
+    ArcFeatures,
+    features_of,
+    make_pair_templates,
+    make_templates,
+)
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
@@ -117,6 +124,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
     has_temperature = True
     calibration = StructureCalibration()
     calibrates = False
+    groups = (ArcFeatures,)
     most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
@@ -140,9 +148,9 @@ class DependencyModel(TaskModel[ParsedSentences]):
         self.temperature = temperature_of_loss(oracle)
         self.pairs = pairs
 
-    def set_features(self, features: Any) -> None:
+    def set_columns(self, columns: Any) -> None:
         """Set the user's callable; see `OwnColumns.with_features`."""
-        self.own = self.own.with_features(features)
+        self.own = self.own.with_features(columns)
 
     @property
     def projective(self) -> bool:
@@ -462,14 +470,15 @@ def prepare(
         All labels that a new model is to know; for `before`, None or those that it knows.
     weight : array-like of shape (n_sentences,), optional
     """
-    arcs = arcs_of(X, y)
+    arcs, features = arcs_of(X, y), features_of(params)
     if before is not None:
-        before.set_features(params.features)
-    own = OwnColumns(params.features, () if params.features is None else None) if before is None else before.own
+        before.set_columns(features.columns)
+    own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
     if before is not None:
         check_unchanged(params, before, SETTLED)
+        check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
         check_classes(cut_labels(classes, params), before.labels)
         codes, offsets = before.with_tags(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
@@ -496,9 +505,9 @@ def prepare(
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
     oracle = kind(
         len(labels),
-        make_templates(params, own),
-        arc_bits=bits_for(len(codes), *ARC_BITS) if params.arc_bits is None else params.arc_bits,
-        row_bits=bits_for(len(codes), *ROW_BITS, row=4 * len(labels)) if params.row_bits is None else params.row_bits,
+        make_templates(features, own),
+        arc_bits=features.arc_bits or bits_for(len(codes), *ARC_BITS),
+        row_bits=features.row_bits or bits_for(len(codes), *ROW_BITS, row=4 * len(labels)),
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )

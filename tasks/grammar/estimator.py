@@ -15,8 +15,10 @@ from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.parameters import snapshot
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
-from structsvm.tasks.grammar.parameters import GrammarParserParameters, make_grammar_solver
+from structsvm.tasks.grammar.parameters import GRAMMAR_C, GrammarParserParameters, features_of
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver
-        Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
-        `checkpoint` apply; or a solver object with its own parameters.
+        Default "larank". A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver
+        object with its own parameters, such as ``LaRank(C=1.0, rescaling="slack")``.
     loss : {"hamming", "f1", "zero_one", "log"}, default="hamming"
         What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
         likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`, which stores a
@@ -46,35 +48,13 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
         trees. Sums over all trees take several times as long as parsing.
-    rescaling : {"margin", "slack"}, default="margin"
-    penalty : {"linear", "quadratic"}, default="linear"
     terminals : {"tags", "words", "both"}, default="tags"
         What sentences consist of: part-of-speech tags, as in the paper; words; or pairs (word, tag), with tags for the
         grammar and words for the span features.
-    min_count : int, default=2
-        For words: rarer ones, and unknown ones, are replaced by a class (capitals, digits, suffix). With 1 there
-        are no classes, and no tree for a sentence with an unknown word.
-    h : int, "auto" or None, default="auto"
-        Horizontal Markovisation: so many children before it are known to a child. "auto": 0 where templates by rule see
-        what stands between children, as they do by default, otherwise 1. None: exactly the rules of the
-        treebank.
-    v : int, default=1
-        Vertical Markovisation: labels include their v - 1 nearest ancestors.
-    span_features : bool, str or sequence of str, optional
-        Whether nodes have weights for their spans; or templates of what they see, one per line, see
-        `structsvm.structures.spans`. Columns: terminal, and except with tags word, prefix, end1 to end4, shape. True:
-        those of `structsvm.tasks.grammar.templates`. None: as True, except in `from_counts`.
-    features : callable, optional
-        From the words of a sentence, a list of str, to attributes of each: a str, or a vector, a 1-D array of as many
-        numbers for each word, or a list of these. They are columns ``own1``, ``own2`` ... of templates, with default
-        ones. Model files do not contain it: call `set_params` after `load`. See `structsvm.features.word_codes` for
-        `WordVectors` and `VectorClusters`.
-    span_bits : int, optional
-        Span features are hashed to ``2**span_bits`` rows of weights. None: by the number of words, up to 16.
-    max_unary : int, optional
-        Longest chain of unary rules; None: as long as in the training trees.
-    clean : bool, default=True
-        Remove traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) from the training trees.
+    grammar : TreebankGrammar, optional
+        How the grammar is read off the trees: Markovisation, classes of rare words, unary chains.
+    features : SpanFeatures, optional
+        What nodes see of their spans: templates, hashing, columns of the user's own.
     on_no_parse : {"fragments", "flat", "raise"}, default="fragments"
         For a sentence that the grammar does not cover: the fewest constituents side by side under the heaviest start
         symbol, and of these the best; its words there; or a `NoParseError`.
@@ -105,7 +85,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     Attributes
     ----------
     grammar_ : list of (Rule, float)
-        The rules with their weights (binary rules, if `h` is given); `grammar_text` writes them.
+        The rules with their weights (binary rules, if `grammar.h` is given); `grammar_text` writes them.
     start_ : dict of str to float
         The labels allowed at the root, with their weights (0 if there is only one).
     coef_ : ndarray of shape (n_features,), float64
@@ -194,8 +174,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         smoothing : float, default=0.0
             Added to each rule's count.
         params
-            Parameters of the class. Those of the grammar apply, except `span_features`: a generative grammar has only
-            rules.
+            Parameters of the class. Those of the grammar apply, but no templates: a generative grammar has only rules.
 
         Raises
         ------
@@ -215,12 +194,12 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         """
         self = cls(**params)
         self._check_params()
-        if self.span_features:
-            raise ValueError("span_features have no meaning in from_counts: a generative grammar has only rules")
+        if features_of(self).templates:
+            raise ValueError("templates of spans have no meaning in from_counts: a generative grammar has only rules")
         trees = trees_of(trees, None, self)
         check_whole(trees, "from_counts")
         model, _ = pcfg(self, trees, smoothing)
-        model.params = self.get_params(deep=False)
+        model.params = snapshot(self.get_params(deep=False))
         self._adopt(model)
         return self
 
@@ -240,12 +219,13 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
 
     def _fitted(self) -> Any:
         model = super()._fitted()
-        if self.features is not None and model.terminals.own.features is None:  # it was read from a file
-            model.set_features(self.features)
+        columns = features_of(self).columns
+        if columns is not None and model.terminals.own.features is None:  # it was read from a file
+            model.set_columns(columns)
         return model
 
     def _make_solver(self, before: Any = None) -> Solver:
-        return make_grammar_solver(self)
+        return make_solver(self, GRAMMAR_C)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: GrammarModel | None
@@ -347,9 +327,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
 def warned_of(without: list[int], n: int, params: Any) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
-        advice = "h=0 makes more rules that were not seen, " * (params.model_.oracle.grammar.h != 0)
+        advice = "TreebankGrammar(h=0) makes more rules that were not seen, " * (params.model_.oracle.grammar.h != 0)
         if params.terminals != "words":
-            advice += "terminals='words' with min_count=2 knows classes of unknown words, "
+            advice += "terminals='words' knows classes of unknown words, "
         warn(
             f"the grammar has no tree for {len(without)} of {n} sentences ({len(without) / n:.1%}; sentence "
             f"{without[0]} is the first); on_no_parse says what they get; {advice}on_no_parse='raise' stops instead",

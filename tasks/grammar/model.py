@@ -38,15 +38,21 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_unchanged
+from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
+    OF_FEATURES,
+    OF_GRAMMAR,
     PASSES,
     PASSES_OF_MANY,
     PCFG,
     SETTLED,
     TREE,
+    SpanFeatures,
+    TreebankGrammar,
+    features_of,
+    grammar_of,
     make_templates,
 )
 from structsvm.tasks.grammar.pcfg import pcfg_weights
@@ -61,7 +67,6 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
 
 FRAGMENTS = "fragments"
-AUTO = "auto"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
 # Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
@@ -71,7 +76,7 @@ SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
 BATCH = 256  # sentences whose features are computed side by side
-# Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
+# Without bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
 SPAN_BITS = (0, 8, 16)
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
@@ -176,6 +181,7 @@ class GrammarModel(TaskModel[Trees]):
     has_temperature = True
     calibration = StructureCalibration()
     calibrates = False
+    groups = (TreebankGrammar, SpanFeatures)
     most_examples = 2 * TRAINED
     sums_over_known = True
 
@@ -185,10 +191,10 @@ class GrammarModel(TaskModel[Trees]):
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
 
-    def set_features(self, features: Any) -> None:
+    def set_columns(self, columns: Any) -> None:
         """Set the user's callable; see `OwnColumns.with_features`."""
         self.terminals = copy.copy(self.terminals)
-        self.terminals.own = self.terminals.own.with_features(features)
+        self.terminals.own = self.terminals.own.with_features(columns)
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -301,8 +307,7 @@ class GrammarModel(TaskModel[Trees]):
     @property
     def _is_sum(self) -> bool:
         """Whether scores are logarithms of probabilities, about: untempered ones, by a margin of one per bracket."""
-        solver = self.params.get("solver")
-        rescaling = getattr(solver, "rescaling", self.params.get("rescaling", "margin"))
+        rescaling = getattr(self.params.get("solver"), "rescaling", "margin")
         return self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
 
     def predict(
@@ -518,19 +523,22 @@ def prepare(
     """
     if before is not None:
         check_unchanged(params, before, SETTLED)
-        before.set_features(params.features)
+        check_group_unchanged("grammar", TreebankGrammar, params, before, OF_GRAMMAR)
+        check_group_unchanged("features", SpanFeatures, params, before, OF_FEATURES)
+        before.set_columns(features_of(params).columns)
         encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
         if before.result is None or before.oracle.loss_name != params.loss:
             oracle = before.oracle
             before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
         return before, Trees(encoded, weight=weight)
-    terminals = Terminals.of_trees(params.terminals, trees, params.min_count, params.features)
-    encoded = encode_trees(terminals, params.v, trees)
+    settings = grammar_of(params)
+    terminals = Terminals.of_trees(params.terminals, trees, settings.min_count, features_of(params).columns)
+    encoded = encode_trees(terminals, settings.v, trees)
     for i, tree in enumerate(encoded):
         n = len(tree.leaves())
         if n > params.max_length:
             raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
-    rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, params.v))
+    rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, settings.v))
     if params.terminals == "words":
         rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
         rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
@@ -545,20 +553,20 @@ def prepare(
     grammar = Grammar(
         rules,
         starts,
-        h=int(not by_rule) if params.h == AUTO else params.h,
-        max_unary=longest if params.max_unary is None else params.max_unary,
+        h=int(not by_rule) if isinstance(settings.h, str) else settings.h,
+        max_unary=longest if settings.max_unary is None else settings.max_unary,
         uncounted=EVALB_DELETED,
     )
-    if params.v == 1:
+    if settings.v == 1:
         check_categories(grammar)
-    model = GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), params.v)
+    model = GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), settings.v)
     return model, Trees(encoded, weight=weight)
 
 
 def pcfg(params: Any, trees: Any, smoothing: float) -> tuple[GrammarModel, Trees]:
     """Return ``(model, examples)``: the maximum-likelihood grammar of whole trees, without features of spans."""
     rules_only = copy.copy(params)
-    rules_only.span_features = False
+    rules_only.features = SpanFeatures(**features_of(params).get_params() | {"templates": ()})
     model, examples = prepare(rules_only, trees)
     model.estimate(examples.trees, smoothing)
     return model, examples
@@ -586,7 +594,7 @@ def _oracle(params: Any, terminals: Terminals, grammar: Grammar, encoded: list[T
         texts, bits = before.templates.texts, before.templates.bits
     else:
         n_words = sum(len(tree.leaves()) for tree in encoded)
-        texts, bits = make_templates(params, terminals), params.span_bits
+        texts, bits = make_templates(params, terminals), features_of(params).bits
         bits = bits_for(n_words, *SPAN_BITS, row=8 * len(grammar.categories)) if bits is None else bits
     return CKYOracle(
         grammar,

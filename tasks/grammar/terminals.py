@@ -99,9 +99,9 @@ class Terminals:
         self.own = OwnColumns() if own is None else own
 
     @classmethod
-    def of_trees(cls, kind: str, trees: Any, min_count: int, features: Any = None) -> Terminals:
+    def of_trees(cls, kind: str, trees: Any, min_count: int, columns: Any = None) -> Terminals:
         """Words seen `min_count` times or more are known."""
-        own = OwnColumns(features, () if features is None else None)
+        own = OwnColumns(columns, () if columns is None else None)
         own.values(trees[0].leaves())  # finds the columns
         if kind != "words":
             return cls(kind, own=own)

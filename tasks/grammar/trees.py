@@ -17,6 +17,7 @@ from structsvm.structures.trees import (
     merge_repeats,
     parse_tree,
 )
+from structsvm.tasks.grammar.parameters import grammar_of
 
 if TYPE_CHECKING:
     from structsvm.structures.grammar import Grammar
@@ -74,7 +75,8 @@ def trees_of(X: Any, y: Any, params: Any) -> list[Tree]:
     ValueError
         For what is not a tree, and for a sentence with other tokens than its tree; the message names the index.
     """
-    trees = as_trees(X if y is None else y, params.clean)
+    clean = grammar_of(params).clean
+    trees = as_trees(X if y is None else y, clean)
     if y is None:
         return trees
     if isinstance(X, str) or not hasattr(X, "__iter__"):
@@ -85,11 +87,11 @@ def trees_of(X: Any, y: Any, params: Any) -> list[Tree]:
     for i, (sentence, tree) in enumerate(zip(X, trees, strict=True)):
         try:
             check_sentence(sentence)
-            _check_tokens(sentence, tree.tokens(), params.terminals, params.clean)
+            _check_tokens(sentence, tree.tokens(), params.terminals, clean)
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
     if params.terminals == "both":
-        return [_tagged_as(sentence, tree, params.clean) for sentence, tree in zip(X, trees, strict=True)]
+        return [_tagged_as(sentence, tree, clean) for sentence, tree in zip(X, trees, strict=True)]
     return trees
 
 

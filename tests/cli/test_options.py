@@ -18,7 +18,10 @@ TRAIN = main.commands["train"]
 def test_defaults(task):
     command = TRAIN.get_command(click.Context(TRAIN), task)
     mine = defaults(command)
-    its = {n: p.default for n, p in inspect.signature(getattr(tasks, names_of(task)[0])).parameters.items()}
+    kind = getattr(tasks, names_of(task)[0])
+    its = {n: p.default for n, p in inspect.signature(kind).parameters.items()}
+    for group in getattr(kind._model_class, "groups", ()):
+        its |= {n: p.default for n, p in inspect.signature(group).parameters.items()}
     shared = {name: (mine[name], its[name]) for name in mine.keys() & its.keys() if mine[name] is not None}
     assert shared.pop("random_state") == (0, None)  # a command repeats itself
     assert all(default == wanted for default, wanted in shared.values()), shared
@@ -48,6 +51,7 @@ RBF = ["--kernel", "rbf"]
             )
         ),
         ("grammar", ["--smoothing", 1], "--smoothing has no effect without --pcfg"),
+        ("grammar", ["--loss", "log", "--penalty", "quadratic"], "--penalty has no effect with --loss log"),
         ("grammar", ["--min-count", 3], "--min-count has no effect with --terminals tags"),
         ("grammar", ["--no-span-features", "--span-bits", 4], "--span-bits has no effect with --no-span-features"),
         ("dependency", ["--order", 1, "--pair-templates", "t"], "--pair-templates has no effect with --order 1"),

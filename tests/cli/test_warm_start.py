@@ -123,3 +123,27 @@ def test_refusals(tmp_path):
     run(tmp_path, "train", "grammar", "a", "-q", "--warm-start", "x", "--loss", "f1", "-m", "y")
     first, second = structsvm.load(tmp_path / "x"), structsvm.load(tmp_path / "y")
     assert first.n_iter_ == 6 and (second.loss, second.C) == ("f1", 1.0)
+
+
+def test_formulations_of_grammars(tmp_path):
+    """They make the solver an object, to which the options of solvers go, also those that continue a model."""
+    write_files(tmp_path, "grammar")
+    slack = ["train", "grammar", "a", "-q", "--rescaling", "slack"]
+    for options, message in [
+        ([], "-C is chosen for margin rescaling and a linear penalty alone: it has to be given"),
+        (["-C", 1, "--solver", "perceptron"], "Perceptron has no 'rescaling'"),
+        (["-C", 1, "--solver", "frank_wolfe", "--penalty", "quadratic"], "FrankWolfe has no 'penalty'"),
+    ]:
+        assert message in run(tmp_path, *slack, *options, "-m", "m", status=2)[1]
+    run(tmp_path, *slack, "-C", 0.5, "--max-iter", 1, "-m", "part")
+    run(tmp_path, *slack, "-C", 0.5, "--max-iter", 2, "-m", "whole")
+    continuing = ["train", "grammar", "a", "-q", "--warm-start", "part"]
+    run(tmp_path, *continuing, "-m", "resumed")
+    run(tmp_path, *continuing, "-C", 0.25, "--checkpoint", "c", "-m", "other")
+    part, whole, resumed, other = (structsvm.load(tmp_path / name) for name in ("part", "whole", "resumed", "other"))
+    assert np.array_equal(resumed.coef_, whole.coef_) and (part.C, part.random_state) == ("auto", None)
+    solvers = [repr(model.solver) for model in (part, whole, resumed, other)]
+    assert solvers == [f"LaRank(C={C}, rescaling='slack', max_iter={n}, random_state=0)"
+                       for C, n in ((0.5, 1), (0.5, 2), (0.5, 1), (0.25, 1))]  # fmt: skip
+    run(tmp_path, "train", "grammar", "a", "-q", "--rescaling", "margin", "-m", "usual")
+    assert structsvm.load(tmp_path / "usual").solver == "larank"

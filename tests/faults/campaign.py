@@ -43,6 +43,7 @@ from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch, new_file
 from structsvm.datasets import make_ambig_house, make_concept_world, make_dependency_trees
 from structsvm.model_file import read_model
 from structsvm.tasks import (
+    ArcFeatures,
     ConceptLabeler,
     DependencyParser,
     GraphLabeler,
@@ -101,7 +102,7 @@ TRAINEES = {
     ).fit(CHAINS[0], PARTLY),
     "sum of losses": lambda c: SequenceLabeler(max_iter=4, random_state=0, checkpoint=c).fit(*FEW),
     "dependency trees": lambda c: DependencyParser(
-        C=0.1, max_iter=20, arc_bits=10, row_bits=5, random_state=0, checkpoint=c
+        C=0.1, max_iter=20, features=ArcFeatures(arc_bits=10, row_bits=5), random_state=0, checkpoint=c
     ).fit(TREES),
     "hybrid trees": lambda c: SemanticParser(max_iter=6, random_state=0, checkpoint=c).fit(
         HOUSE.sentences[:50], HOUSE.bags[:50]

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from structsvm.datasets import make_dependency_trees
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks import AmbiguousClassifier, DependencyParser, SequenceLabeler, SGDQNClassifier
+from structsvm.tasks import AmbiguousClassifier, ArcFeatures, DependencyParser, SequenceLabeler, SGDQNClassifier
 
 LARGE = "STRUCTSVM_LARGE" in os.environ
 N_TOKENS, N_LABELS = (1_000_000, 100_000) if LARGE else (50_000, 10_000)
@@ -166,6 +166,8 @@ def test_more_than_2_31_weights_are_refused():
         with pytest.raises(ValueError, match=r"weights"):
             model.fit([X] if labels[0] is y else X, labels)
     with pytest.raises(ValueError, match=r"weights"):
-        DependencyParser(C=0.1, arc_bits=28, row_bits=28, random_state=0).fit(make_dependency_trees(3, random_state=0))
+        DependencyParser(C=0.1, features=ArcFeatures(arc_bits=28, row_bits=28), random_state=0).fit(
+            make_dependency_trees(3, random_state=0)
+        )
     with pytest.raises(ValueError, match=r"weights|2\*\*31"):
         TaxonomyOracle(Taxonomy([("root", label) for label in y]), 1_500_000)

@@ -32,6 +32,7 @@ from structsvm.stored_values import Record
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
+    ArcFeatures,
     ConceptLabeler,
     DependencyParser,
     GrammarParser,
@@ -44,9 +45,11 @@ from structsvm.tasks import (
     SemanticParser,
     SequenceLabeler,
     SGDQNClassifier,
+    SpanFeatures,
     TaggedParser,
     TaxonomyClassifier,
     TrackingClassifier,
+    TreebankGrammar,
 )
 
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -84,7 +87,10 @@ def seeds() -> list[Original]:
     """The model of each case of the table of estimators, and those of parts that these do not have."""
     parser, tagger = (
         kind(C=0.1, max_iter=2, random_state=0, **about)
-        for kind, about in ((DependencyParser, {"arc_bits": 6, "row_bits": 3}), (SequenceLabeler, {}))
+        for kind, about in (
+            (DependencyParser, {"features": ArcFeatures(arc_bits=6, row_bits=3)}),
+            (SequenceLabeler, {}),
+        )
     )
     trees = make_dependency_trees(24, max_length=6, random_state=0)
     of_parts = [*trainings(), (TaggedParser(parser, tagger, n_folds=2), trees, None)]
@@ -126,7 +132,7 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     tokens = [tree.tokens() for tree in phrases]
     part_trees = [tree if k < 8 else tree.map(unlabelled) for k, tree in enumerate(phrases)]
     once = {"max_iter": 2, "random_state": 0}
-    bits = {"arc_bits": 6, "row_bits": 3}
+    bits = {"features": ArcFeatures(arc_bits=6, row_bits=3)}
     yield SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y
     yield SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y
     yield SequenceLabeler(**once), X, y
@@ -153,8 +159,9 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield SemanticParser(solver="perceptron", features=["shape", "inside"], **once), questions, meanings
     yield SemanticParser(solver="larank", **once), questions, meanings
     yield SemanticParser(solver="larank", loss="f1", **once), questions, meanings
-    yield GrammarParser(C=0.1, terminals="both", span_bits=6, **once), tokens, phrases
-    yield GrammarParser(C=0.1, loss="log", v=2, terminals="words", span_bits=4, **once), tokens, part_trees
+    yield GrammarParser(C=0.1, terminals="both", features=SpanFeatures(bits=6), **once), tokens, phrases
+    annotated = {"grammar": TreebankGrammar(v=2), "features": SpanFeatures(bits=4)}
+    yield GrammarParser(C=0.1, loss="log", terminals="words", **annotated, **once), tokens, part_trees
     yield SequenceLabeler(solver=LatentSVM(LaRank(C=0.1, **once), rounds=3)), X, partly
     yield AmbiguousClassifier(C=0.1, loss="max", **once), points, sets
     yield PairwiseClassifier(C=1.0, tol=1e-12, max_iter=3), points, labels

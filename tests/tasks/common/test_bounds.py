@@ -54,7 +54,7 @@ NUMBERS = {
     "max_table": whole(2, 2**28),
     "n_folds": whole(2),
     "segment_length": whole(2, 1000),
-    "span_bits": whole(1, 24),
+    "bits": whole(1, 24),
     "hash_bits": whole(1, 30),
     "dimension": whole(1, 2**12),
     "hidden": whole(1, 2**14),

@@ -24,6 +24,7 @@ from structsvm.tasks import (
     SequenceAligner,
     SequenceLabeler,
     SGDQNClassifier,
+    SpanFeatures,
     TaxonomyClassifier,
 )
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -145,7 +146,7 @@ def test_what_speaks_for_alignments_trees_and_nodes():
     assert found.margin == pytest.approx(high - low)
     assert found.winner == aligner.predict(ALIGNED.X[:1])[0]
 
-    for settings in ({"span_features": None}, {}):
+    for settings in ({"features": SpanFeatures(templates=())}, {}):
         parser = GrammarParser(C=1.0, max_iter=1, random_state=0, **settings).fit(BANK)
         sentence = [("x", "D"), ("y", "N"), ("z", "V")]
         (one, high), (two, low) = parser.predict_kbest([sentence], 2)[0]

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import structsvm
 from structsvm import AdviceWarning, LaRank
@@ -12,7 +13,7 @@ from structsvm.datasets import make_dependency_trees
 from structsvm.dual.cuts import joined, scaled
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
-from structsvm.tasks import DependencyParser
+from structsvm.tasks import ArcFeatures, DependencyParser
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.model import outputs_of
 from structsvm.tasks.dependency.pairs import Halves, turning_point
@@ -181,38 +182,41 @@ def test_ten_thousand_labels_an_unknown_one_and_a_long_sentence(parser):
 
 def test_bad_parameters():
     for params in (
-        {"C": 0.0}, {"loss": "f1"}, {"projective": "no"}, {"arc_bits": 0}, {"row_bits": 29}, {"max_length": 0},
-        {"arc_templates": 3}, {"solver": "pcfg"},
+        {"C": 0.0}, {"loss": "f1"}, {"projective": "no"}, {"features": 3}, {"max_length": 0}, {"solver": "pcfg"},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
             DependencyParser(**params).fit(TRAIN)
+    for params in ({"arc_bits": 0}, {"row_bits": 29}, {"arcs": 3}):
+        with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter of ArcFeatures"):
+            DependencyParser(features=ArcFeatures(**params)).fit(TRAIN)
     with pytest.raises(ValueError, match="no column 'word'"):
-        DependencyParser(arc_templates="h.word").fit(TRAIN)
+        DependencyParser(features=ArcFeatures(arcs="h.word")).fit(TRAIN)
     with pytest.raises(ValueError, match="a template must be a str, got 1"):
-        DependencyParser(label_templates=[1, 2]).fit(TRAIN)
-    with pytest.raises(ValueError, match="'features' must return"):
-        DependencyParser(features=lambda words: None).fit(TRAIN)
+        DependencyParser(features=ArcFeatures(labels=[1, 2])).fit(TRAIN)
+    with pytest.raises(ValueError, match="'columns' must return"):
+        DependencyParser(features=ArcFeatures(columns=lambda words: None)).fit(TRAIN)
     for n_jobs in (-2, 0, 1.5, "a"):
         with pytest.raises(ValueError, match="'n_jobs' parameter of DependencyParser must be"):
             trained(TRAIN[:5]).set_params(n_jobs=n_jobs).predict(TEST)
     with pytest.raises(ValueError, match="both empty"):
-        DependencyParser(arc_templates="", label_templates=()).fit(TRAIN)
+        DependencyParser(features=ArcFeatures(arcs="", labels=())).fit(TRAIN)
     with pytest.raises(ValueError, match="words are more than the cap max_length=3"):
         DependencyParser(max_length=3).fit(TRAIN)
-    for params in ({"arc_bits": 12}, {"subtypes": False}, {"label_templates": ("m.upos",)}):
+    for params in ({"features__arc_bits": 12}, {"subtypes": False}, {"features__labels": ("m.upos",)}):
+        parser = trained(TRAIN[:5], warm_start=True).set_params(features=ArcFeatures()).fit(TRAIN[:5])  # as None
         with pytest.raises(ValueError, match=f"the model was trained with another '{next(iter(params))}'"):
-            trained(TRAIN[:5], warm_start=True).set_params(**params).fit(TRAIN[:5])
+            parser.set_params(**params).fit(TRAIN[:5])
 
 
 def test_templates_and_subtypes(tmp_path):
     text = "# tags\nh.upos m.upos dist\n\nm.form  # the word\n"
-    parser = trained(TRAIN, arc_templates=text, label_templates=["m.upos", "h.upos m.upos dir"], subtypes=False)
+    parser = trained(TRAIN, features=ArcFeatures(arcs=text, labels=["m.upos", "h.upos m.upos dir"]), subtypes=False)
     assert parser.model_.oracle.templates.arcs == ("h.upos m.upos dist", "m.form")
     assert "acl" in parser.classes_ and "acl:relcl" not in parser.classes_
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(TEST) == parser.predict(TEST)
-    assert loaded.get_params()["label_templates"] == ("m.upos", "h.upos m.upos dir")
+    assert loaded.get_params()["features__labels"] == ("m.upos", "h.upos m.upos dir")
 
 
 def test_all_trees_of_two_stages():
@@ -375,11 +379,11 @@ def test_when_there_is_no_second_stage(monkeypatch):
     before = stream.model_.pairs
     assert stream.partial_fit(TRAIN[:5]).model_.pairs is before
     assert stream.set_params(order=1, warm_start=True).fit(TRAIN).model_.pairs is None
-    parser = DependencyParser(C=0.1, pair_templates="x.tag")
+    parser = DependencyParser(C=0.1, features=ArcFeatures(pairs="x.tag"))
     with pytest.raises(ValueError, match=r"'x\.tag' is no part of one of pairs"):
         parser.fit(TRAIN)
     assert not hasattr(parser, "model_")
-    few = trained(pair_templates=["h.label m.label"]).model_.pairs.oracle.templates
+    few = trained(features=ArcFeatures(pairs=["h.label m.label"])).model_.pairs.oracle.templates
     assert few.texts == ("h.label m.label",)
 
     def interrupt(*arguments):
@@ -408,3 +412,16 @@ def test_a_dual_is_below_its_primal_whatever_rounding_does(C):
     trees = make_dependency_trees(60, max_length=8, random_state=0)
     parser = DependencyParser(loss="log", C=C, order=1, max_iter=100, projective=True, random_state=0).fit(trees)
     assert parser.result_.dual <= parser.result_.primal
+
+
+def test_features_nest_as_solvers_do(tmp_path):
+    X, y = [tree.words for tree in TRAIN], [tree.arcs for tree in TRAIN]
+    parser = DependencyParser(C=0.1, max_iter=1, order=1, random_state=0, features=ArcFeatures(arc_bits=10))
+    search = GridSearchCV(parser, {"features__row_bits": [4, 5], "features__labels": [None, "m.upos dir"]}, cv=2)
+    assert len(search.fit(X, y).cv_results_["params"]) == 4 and parser.features.row_bits is None
+    parser.set_params(features__row_bits=5).fit(X, y).save(tmp_path / "m")
+    other = structsvm.load(tmp_path / "m")
+    assert repr(other) == repr(parser) and other.predict(TEST) == parser.predict(TEST)
+    assert other.set_params(warm_start=True).fit(X, y).n_iter_ == 2
+    with pytest.raises(ValueError, match="trained with another 'features__row_bits'"):
+        other.set_params(features__row_bits=6).fit(X, y)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import structsvm
 from structsvm import AdviceWarning, LaRank, ModelFileError
@@ -22,7 +23,7 @@ from structsvm.oracles.cky import NoParseError
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.rules import Rule, Terminal, parse_rules
 from structsvm.structures.trees import parse_tree, read_trees, write_trees
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import ENGLISH, Terminals, common_endings, word_class
 from structsvm.tasks.grammar.trees import encode_trees
@@ -64,15 +65,15 @@ def test_training_beats_relative_frequencies():
 
 def test_formulations_and_solver_objects():
     models = [
-        GrammarParser(C=0.5, rescaling=r, penalty=p, max_iter=3, random_state=0).fit(TRAIN[:30])
+        GrammarParser(solver=LaRank(C=0.5, rescaling=r, penalty=p, max_iter=3, random_state=0)).fit(TRAIN[:30])
         for r in ("margin", "slack")
         for p in ("linear", "quadratic")
     ]
     assert len({m.result_.dual for m in models}) == 4
-    solver = LaRank(C=0.5, rescaling="slack", penalty="quadratic", max_iter=3, random_state=0)
-    assert GrammarParser(solver=solver).fit(TRAIN[:30]).result_.dual == models[3].result_.dual
+    named = GrammarParser(C=0.5, max_iter=3, random_state=0).fit(TRAIN[:30])
+    assert named.result_.dual == models[0].result_.dual
     assert GrammarParser().fit(TRAIN[:10]).model_.params == GrammarParser().get_params(deep=False)
-    assert clone(models[0]).get_params() == models[0].get_params()
+    assert repr(clone(models[0]).get_params()) == repr(models[0].get_params())
 
 
 def test_sample_weight_repeats_trees():
@@ -144,15 +145,15 @@ def test_warm_start_goes_on():
     batch = copy.deepcopy(parser).partial_fit(TRAIN[:-1])
     parser.set_params(max_iter=1).fit(TRAIN[:-1])
     assert parser.n_iter_ == 1 and np.array_equal(parser.coef_, batch.coef_)
-    with pytest.raises(ValueError, match="trained with another 'v'"):
-        parser.set_params(v=2).fit(TRAIN)
+    with pytest.raises(ValueError, match="trained with another 'grammar__v'"):
+        parser.set_params(grammar=TreebankGrammar(v=2)).fit(TRAIN)
 
 
 @pytest.mark.parametrize(
     ("first", "then"),
     [
         (None, {}),
-        ({"span_bits": 6}, {"loss": "f1"}),
+        ({"features": SpanFeatures(bits=6)}, {"loss": "f1"}),
         ({"loss": "log", "C": 1.0}, {}),
         ({}, {"loss": "log", "C": 1.0}),
     ],
@@ -209,8 +210,12 @@ def test_sentences_and_their_trees():
 
 @pytest.mark.parametrize("terminals", ["tags", "words"])
 def test_partial_fit(terminals):
-    parser = GrammarParser(None, terminals=terminals, h=None, random_state=0).partial_fit(TRAIN)
-    first = GrammarParser(None, terminals=terminals, h=None, max_iter=1, random_state=0).fit(TRAIN)
+    parser = GrammarParser(None, terminals=terminals, grammar=TreebankGrammar(h=None), random_state=0).partial_fit(
+        TRAIN
+    )
+    first = GrammarParser(None, terminals=terminals, grammar=TreebankGrammar(h=None), max_iter=1, random_state=0).fit(
+        TRAIN
+    )
     assert np.array_equal(parser.coef_, first.coef_) and parser.n_iter_ == 1
     grammar = parser.model_.oracle.grammar
     parser.partial_fit([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30], None, np.ones(30))
@@ -225,11 +230,11 @@ def test_partial_fit(terminals):
             parser.partial_fit([str(TRAIN[0]), tree])
     with pytest.raises(ValueError, match="has no meaning here: trees have no classes"):
         parser.partial_fit(TRAIN, None, ["S"])
-    with pytest.raises(ValueError, match="trained with another 'h'"):
-        parser.set_params(h=1).partial_fit(TRAIN)
-    assert vars(parser) == before | {"h": 1}
+    with pytest.raises(ValueError, match="trained with another 'grammar__h'"):
+        parser.set_params(grammar=TreebankGrammar(h=1)).partial_fit(TRAIN)
+    assert vars(parser) == before | {"grammar": parser.grammar}
     # And `fit` goes on from there.
-    parser.set_params(h=None, warm_start=True, max_iter=1)
+    parser.set_params(grammar=TreebankGrammar(h=None), warm_start=True, max_iter=1)
     again = copy.deepcopy(parser).partial_fit(TRAIN)
     assert np.array_equal(parser.fit(TRAIN).coef_, again.coef_)
 
@@ -245,20 +250,22 @@ def test_words_of_a_stream_that_no_class_knows():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"h": None},
-        {"v": 2},
-        {"span_features": False},
+        {"grammar__h": None},
+        {"grammar__v": 2},
+        {"features__templates": ()},
+        {"features__bits": 3},
         {"terminals": "tags"},
-        {"min_count": 3},
-        {"max_unary": 9},
+        {"grammar__min_count": 3},
+        {"grammar__max_unary": 9},
         {"max_length": 300},
         {"max_chart_bytes": 10**9},
     ],
 )
 def test_warm_start_with_another_grammar(changes, tmp_path):
     parser = GrammarParser(terminals="words", warm_start=True, max_iter=1, random_state=0).fit(TRAIN[:20])
+    parser.set_params(grammar=TreebankGrammar(), features=SpanFeatures())  # as None
     weights, name = parser.coef_.copy(), next(iter(changes))
-    before = getattr(parser, name)
+    before = parser.get_params()[name]
     with pytest.raises(ValueError, match=f"trained with another '{name}'"):
         parser.set_params(**changes).fit(TRAIN[:20])
     assert np.array_equal(parser.coef_, weights)
@@ -300,10 +307,12 @@ def check_text(trees, **options):
 @pytest.mark.parametrize("options", [{"h": None}, {"h": 0}, {"h": 1, "v": 2}])
 @pytest.mark.parametrize("terminals", ["tags", "words"])
 def test_every_label_of_a_treebank_can_be_written(options, terminals):
-    check_text(LABELS, terminals=terminals, **options)
+    check_text(LABELS, terminals=terminals, grammar=TreebankGrammar(**options))
 
 
-@pytest.mark.parametrize("options", [{"h": None}, {"h": 1}, {"terminals": "words"}])
+@pytest.mark.parametrize(
+    "options", [{"grammar": TreebankGrammar(h=None)}, {"grammar": TreebankGrammar(h=1)}, {"terminals": "words"}]
+)
 def test_treebank_sample_as_text(options):
     if "STRUCTSVM_DATA" not in os.environ:
         pytest.skip("STRUCTSVM_DATA does not name a data folder")
@@ -313,7 +322,7 @@ def test_treebank_sample_as_text(options):
 def test_labels_that_look_like_tags():
     trees = ["(S (X a) (B b))", "(S ('X' (C c)) (B b))"]
     for h in (None, 1):
-        parser = GrammarParser(max_iter=1, h=h, span_features=False).fit(trees)
+        parser = GrammarParser(max_iter=1, grammar=TreebankGrammar(h=h), features=SpanFeatures(templates=())).fit(trees)
         assert [rule for rule, _ in parser.grammar_] == [
             Rule("S", (Terminal("X"), Terminal("B"))),
             Rule("S", ("'X'", Terminal("B"))),
@@ -323,7 +332,7 @@ def test_labels_that_look_like_tags():
 
 
 def test_pcfg_is_relative_frequencies():
-    parser = GrammarParser.from_counts(TRAIN, h=None, smoothing=0.5)
+    parser = GrammarParser.from_counts(TRAIN, grammar=TreebankGrammar(h=None), smoothing=0.5)
     counts = Counter()
     for tree in TRAIN:
         for node in tree.preorder():
@@ -349,7 +358,7 @@ def test_pcfg_is_relative_frequencies():
 def test_pcfg_agrees_with_nltk():
     nltk = pytest.importorskip("nltk")
     rare = "(TOP (S (NP (DT a) (DT b)) (VP (VB c))))"  # a probability that is written with an exponent
-    parser = GrammarParser.from_counts([*TRAIN, rare], h=None, smoothing=1e-4)
+    parser = GrammarParser.from_counts([*TRAIN, rare], grammar=TreebankGrammar(h=None), smoothing=1e-4)
     assert "e-" not in parser.grammar_text()
     viterbi = nltk.ViterbiParser(nltk.PCFG.fromstring(parser.grammar_text()))
     for sentence in SENTENCES[:10]:
@@ -372,15 +381,15 @@ def test_the_memory_of_children_is_chosen_by_what_templates_see():
         return GrammarParser(C=0.1, max_iter=1, **params).fit(TRAIN[:5]).model_.oracle.grammar.h
 
     assert order() == order(terminals="both") == order(terminals="words") == 0
-    assert order(span_features="rule split.terminal") == 0
-    assert order(span_features=True, loss="log") == order(span_features=False) == 1
+    assert order(features=SpanFeatures(templates="rule split.terminal")) == 0
+    assert order(loss="log") == order(features=SpanFeatures(templates=())) == 1
     assert GrammarParser.from_counts(TRAIN[:5]).model_.oracle.grammar.h == 1
-    assert order(h=2) == 2 and order(h=None) is None
+    assert order(grammar=TreebankGrammar(h=2)) == 2 and order(grammar=TreebankGrammar(h=None)) is None
 
 
-@pytest.mark.parametrize("options", [{"h": 0}, {"h": 1}, {"h": 2, "v": 2}, {"v": 3}, {"span_features": True, "h": 1}])
+@pytest.mark.parametrize("options", [{"h": 0}, {"h": 1}, {"h": 2, "v": 2}, {"v": 3}])
 def test_markovisation_and_span_features(options):
-    parser = GrammarParser(max_iter=6, random_state=0, **options).fit(TRAIN)
+    parser = GrammarParser(max_iter=6, random_state=0, grammar=TreebankGrammar(**options)).fit(TRAIN)
     predicted = parser.predict(SENTENCES)
     assert [tree.tokens() for tree in predicted] == SENTENCES
     assert not any("^" in node.label or "<" in node.label for tree in predicted for node in tree.preorder())
@@ -389,18 +398,18 @@ def test_markovisation_and_span_features(options):
 
 def test_templates():
     few = GrammarParser(
-        C=0.1, max_iter=3, span_features="first.terminal  last.terminal # a pair\n\nlength", span_bits=4
+        C=0.1, max_iter=3, features=SpanFeatures(templates="first.terminal  last.terminal # a pair\n\nlength", bits=4)
     )
     few.fit(TRAIN[:40])
     templates = few.model_.oracle.templates
     assert templates.texts == ("first.terminal last.terminal", "length") and templates.n_rows == 9 + 2**4
     assert len(few.coef_) == len(few.model_.oracle.grammar.features) + 25 * len(few.model_.oracle.grammar.categories)
     with pytest.raises(ValueError, match=r"template 'first.word': no column 'word'; there are terminal$"):
-        clone(few).set_params(span_features=["first.word"]).fit(TRAIN[:5])
-    with pytest.raises(ValueError, match="The 'span_features' parameter of GrammarParser must be"):
-        clone(few).set_params(span_features=3).fit(TRAIN[:5])
-    with pytest.raises(ValueError, match="trained with another 'span_bits'"):
-        clone(few).set_params(warm_start=True).fit(TRAIN[:5]).set_params(span_bits=5).fit(TRAIN[:5])
+        clone(few).set_params(features=SpanFeatures(templates=["first.word"])).fit(TRAIN[:5])
+    with pytest.raises(ValueError, match="The 'templates' parameter of SpanFeatures must be"):
+        clone(few).set_params(features=SpanFeatures(templates=3)).fit(TRAIN[:5])
+    with pytest.raises(ValueError, match="trained with another 'features__bits'"):
+        clone(few).set_params(warm_start=True).fit(TRAIN[:5]).set_params(features__bits=5).fit(TRAIN[:5])
 
 
 # The tag does not tell whether "on x" belongs to the noun; the word does.
@@ -448,7 +457,7 @@ def test_start_symbols():
     generative = GrammarParser.from_counts(trees)
     assert generative.start_ == {"S": pytest.approx(np.log(0.75)), "FRAG": pytest.approx(np.log(0.25))}
     assert str(generative.predict([["NN"]])[0]) == "(S (NN NN))"
-    parser = GrammarParser(C=10.0, span_features=False, tol=1e-6, max_iter=100, random_state=0)
+    parser = GrammarParser(C=10.0, features=SpanFeatures(templates=()), tol=1e-6, max_iter=100, random_state=0)
     parser.fit([*trees[-1:], "(S (NN a) (VB b))"] * 2)
     assert len(parser.grammar_) == 2 and len(parser.coef_) == 4
     assert parser.start_["FRAG"] + dict(parser.grammar_)[Rule("FRAG", (Terminal("NN"),))] == pytest.approx(
@@ -500,7 +509,9 @@ def test_what_the_grammar_does_not_cover():
 def test_only_roots_have_a_label_that_only_roots_had(v, root):
     """Such as TOP, above one constituent, which then stands there by itself; S, which also occurs below, stays."""
     tree = "(TOP (S (NP a b) (VP c)))" if root == "TOP" else "(S (NP a b) (VP c (S (NP a b) (VP c))))"
-    parser = GrammarParser(C=1.0, v=v, terminals="words", min_count=1, random_state=0).fit([tree] * 3)
+    parser = GrammarParser(C=1.0, grammar=TreebankGrammar(v=v, min_count=1), terminals="words", random_state=0).fit(
+        [tree] * 3
+    )
     with pytest.warns(AdviceWarning, match="no tree for 1 of 1"):
         found = str(parser.predict([["a", "b", "c", *"aabca"]])[0])
     assert found.startswith("(TOP (S (NP a b) (VP c)) a (S" if root == "TOP" else "(S (S (NP a b) (VP c))"), found
@@ -515,7 +526,7 @@ def test_what_is_decoded():
     assert parser.model_.predict(SENTENCES) == likely
     parser.model_.temperature = 1e-3
     assert parser.predict(SENTENCES) == best
-    for params in ({"loss": "f1"}, {"rescaling": "slack"}, {"solver": LaRank(C=1.0, rescaling="slack"), "C": None}):
+    for params in ({"loss": "f1"}, {"solver": LaRank(C=1.0, rescaling="slack"), "C": None}):
         other = GrammarParser(**{"C": 1.0, "max_iter": None, "random_state": None} | params).fit(TRAIN[:20])
         assert other.predict(SENTENCES) == other.set_params(decode="tree").predict(SENTENCES)
         with pytest.raises(ValueError, match="decode='brackets' needs probabilities, and the scores of this model"):
@@ -527,13 +538,13 @@ def test_what_is_decoded():
 @pytest.mark.parametrize("terminals", ["tags", "words"])
 def test_labels_keep_their_circumflex(terminals):
     tree = parse_tree("(S^x (NP^S (^x a) (N^ b)))")
-    parser = GrammarParser(terminals=terminals, min_count=1, max_iter=1).fit([tree])
+    parser = GrammarParser(terminals=terminals, grammar=TreebankGrammar(min_count=1), max_iter=1).fit([tree])
     sentence = tree.tokens()
     assert parser.predict([sentence])[0] == parser.predict_kbest([sentence], 1)[0][0][0] == tree
     uncovered = sentence[::-1] if terminals == "tags" else ["b", "a"]
     assert str(parser.predict([uncovered])[0]) == "(S^x (N^ b) (^x a))"
     with pytest.raises(ValueError, match=r"tree 0: the label .* has a '\^', which vertical Markovisation uses"):
-        GrammarParser(v=2).fit([tree])
+        GrammarParser(grammar=TreebankGrammar(v=2)).fit([tree])
 
 
 def test_labels_that_annotations_would_spoil():
@@ -542,7 +553,7 @@ def test_labels_that_annotations_would_spoil():
         GrammarParser().fit(trees)
     empty = ["(S ( (N x) (V y)) (V z))", "(S (N x) (V z))"] * 5
     with pytest.raises(ValueError, match="tree 0: a node below 'S' has no label, to which v=2 would add"):
-        GrammarParser(v=2).fit(empty)
+        GrammarParser(grammar=TreebankGrammar(v=2)).fit(empty)
     assert GrammarParser(random_state=0).fit(empty).score(empty) == 1.0
 
 
@@ -583,10 +594,10 @@ def test_odd_input_of_sentences():
         with pytest.raises(ValueError, match="k must be"):
             parser.predict_kbest([trees[0].leaves()], k)
     assert len(parser.predict_kbest([trees[0].leaves()[:2]], 10**30)) == 1
-    with pytest.raises(ValueError, match=r"'span_features' parameter must have str for templates\. Got 5"):
-        GrammarParser(span_features=[5]).fit(trees)
-    with pytest.raises(ValueError, match="'features' must return"):
-        GrammarParser(features=lambda words: None).fit(trees)
+    with pytest.raises(ValueError, match=r"'templates' parameter of SpanFeatures must have str\. Got 5"):
+        GrammarParser(features=SpanFeatures(templates=[5])).fit(trees)
+    with pytest.raises(ValueError, match="'columns' must return"):
+        GrammarParser(features=SpanFeatures(columns=lambda words: None)).fit(trees)
     tags = GrammarParser(C=1.0, max_iter=1, random_state=0).fit(trees)
     with pytest.raises(ValueError, match="sentence 0: a word and its tag must not be empty"):
         tags.predict([[("a", ""), *trees[0].tokens()]])
@@ -617,9 +628,9 @@ def test_words():
 
 
 def test_a_sentence_without_a_tree_does_not_walk_through_the_lexicon():
-    parser = GrammarParser(terminals="words", min_count=1, max_iter=1, C=1.0, random_state=0).fit(
-        ["(S (A a) (B b))"] * 3
-    )
+    parser = GrammarParser(
+        terminals="words", grammar=TreebankGrammar(min_count=1), max_iter=1, C=1.0, random_state=0
+    ).fit(["(S (A a) (B b))"] * 3)
     grammar = parser.model_.oracle.grammar
     assert str(parser.predict([["b", "a"]])[0]) == "(S (B b) (A a))"
     grammar.lexical_number = None  # the numbers by terminal are enough
@@ -682,12 +693,12 @@ def test_bad_trees(trees, message):
     [
         ({"C": -1.0}, "The 'C' parameter of GrammarParser must be a float in the range"),
         ({"loss": "f2"}, "The 'loss' parameter of GrammarParser must be 'hamming'"),
-        ({"h": -1}, "The 'h' parameter"),
-        ({"v": 0}, "The 'v' parameter"),
+        ({"grammar": TreebankGrammar(h=-1)}, "The 'h' parameter of TreebankGrammar must be"),
+        ({"grammar": TreebankGrammar(v=0)}, "The 'v' parameter of TreebankGrammar must be"),
+        ({"grammar": SpanFeatures()}, "The 'grammar' parameter of GrammarParser must be a TreebankGrammar or None"),
+        ({"features": SpanFeatures(bits=25)}, "The 'bits' parameter of SpanFeatures must be"),
+        ({"features": False}, "The 'features' parameter of GrammarParser must be a SpanFeatures or None"),
         ({"terminals": "chars"}, "The 'terminals' parameter"),
-        ({"solver": "perceptron", "rescaling": "slack"}, "'rescaling' parameter has no meaning"),
-        ({"solver": "frank_wolfe", "penalty": "quadratic"}, "penalty='quadratic' is not for solver='frank_wolfe'"),
-        ({"solver": LaRank(), "rescaling": "slack"}, "'rescaling' parameter is set beside a solver object"),
         ({"solver": LaRank(), "C": 1.0}, "'C' parameter is set beside a solver object"),
         ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
         ({"max_chart_bytes": 2**63}, "The 'max_chart_bytes' parameter"),
@@ -704,9 +715,11 @@ def test_bad_parameters(options, message):
     [
         ({"smoothing": np.inf}, r"smoothing must be a number in \[0, inf\). Got inf"),
         ({"smoothing": -0.5}, r"smoothing must be a number in \[0, inf\). Got -0.5"),
-        ({"span_features": True}, "span_features have no meaning in from_counts"),
-        ({"span_features": "rule first.terminal"}, "span_features have no meaning in from_counts"),
-        ({"v": 0}, "The 'v' parameter"),
+        (
+            {"features": SpanFeatures(templates="rule first.terminal")},
+            "templates of spans have no meaning in from_counts",
+        ),
+        ({"grammar": TreebankGrammar(v=0)}, "The 'v' parameter"),
     ],
 )
 def test_bad_parameters_of_counts(options, message):
@@ -724,7 +737,7 @@ def test_partial_fit_starts_from_counts():
 
 
 def test_unary_cycles_in_trees_are_merged():
-    parser = GrammarParser(max_iter=2, clean=False).fit(
+    parser = GrammarParser(max_iter=2, grammar=TreebankGrammar(clean=False)).fit(
         ["(S (A (B (A (NN a)))) (VB b))", "(S (NP (NP (NN a))) (VB b))"]
     )
     assert [str(rule) for rule, _ in parser.grammar_][:2] == ["S -> A 'VB'", "A -> 'NN'"]
@@ -739,8 +752,11 @@ def test_unary_cycles_in_trees_are_merged():
     "options",
     [
         {},
-        {"h": 1, "v": 2, "span_features": True},
-        {"h": 0, "span_features": "last.terminal\nrule split.terminal\nrule first.terminal"},
+        {"grammar": TreebankGrammar(h=1, v=2), "features": SpanFeatures()},
+        {
+            "grammar": TreebankGrammar(h=0),
+            "features": SpanFeatures(templates="last.terminal\nrule split.terminal\nrule first.terminal"),
+        },
         {"terminals": "words"},
         {"solver": LaRank(C=0.2, max_iter=2)},
     ],
@@ -988,11 +1004,18 @@ def test_the_likeliest_of_several_start_symbols():
 def test_own_columns_of_words_beside_nodes():
     """Values of a callable are as good as the columns of words: the same model."""
     trees = ["(S a (X (N b) (N p)))", "(S (X a (N b)) (N q))"] * 10
-    params = {"terminals": "words", "min_count": 1, "C": 1.0, "prior": None, "h": None, "random_state": 0}
+    params = {
+        "terminals": "words",
+        "grammar": TreebankGrammar(min_count=1, h=None),
+        "C": 1.0,
+        "prior": None,
+        "random_state": 0,
+    }
     whole = "last.{0}\nlast+1.{0}\nfirst.{0}"
-    one = GrammarParser(span_features=whole.format("word"), **params).fit(trees)
+    one = GrammarParser(features=SpanFeatures(templates=whole.format("word")), **params).fit(trees)
     other = GrammarParser(
-        span_features=whole.format("own1"), features=lambda words: [word.lower() for word in words], **params
+        features=SpanFeatures(templates=whole.format("own1"), columns=lambda words: [word.lower() for word in words]),
+        **params,
     ).fit(trees)
     assert other.result_.primal == pytest.approx(one.result_.primal)
     assert one.score(trees) == other.score(trees) == 1.0  # words without tags
@@ -1000,7 +1023,29 @@ def test_own_columns_of_words_beside_nodes():
 
 def test_features_of_words_need_words():
     pairs = [["DT", "NN", "VBZ"]] * 5, ["(S (NP (DT the) (NN cat)) (VP (VBZ eats)))"] * 5
-    parser = GrammarParser(terminals="tags", features=lambda words: list(words), C=1.0, random_state=0).fit(*pairs)
+    parser = GrammarParser(
+        terminals="tags", features=SpanFeatures(columns=lambda words: list(words)), C=1.0, random_state=0
+    ).fit(*pairs)
     assert parser.predict([[("the", "DT"), ("cat", "NN"), ("eats", "VBZ")]])[0].label == "S"
     with pytest.raises(ValueError, match=r"with features of words a token must be a pair \(word, tag\), got 'DT'"):
         parser.predict([["DT", "NN", "VBZ"]])
+
+
+def test_groups_nest_as_solvers_do(tmp_path):
+    parser = GrammarParser(C=0.3, max_iter=2, random_state=0, grammar=TreebankGrammar(), features=SpanFeatures(bits=6))
+    grid = {"grammar__v": [1, 2], "features__templates": [None, ()]}
+    search = GridSearchCV(parser, grid, cv=2).fit([tree.tokens() for tree in TRAIN[:20]], TRAIN[:20])
+    assert len(search.cv_results_["params"]) == 4 and parser.grammar.v == 1
+    parser.set_params(grammar__v=2, features__templates=("length", "split.terminal")).fit(TRAIN[:20])
+    parser.save(tmp_path / "m")
+    other = structsvm.load(tmp_path / "m")
+    assert repr(other) == repr(parser) and other.predict(SENTENCES) == parser.predict(SENTENCES)
+    assert other.set_params(warm_start=True).fit(TRAIN[:20]).n_iter_ == 4
+    with pytest.raises(ValueError, match="trained with another 'grammar__v'"):
+        other.set_params(grammar__v=1).fit(TRAIN[:20])
+    file = read_model(tmp_path / "m")
+    for wrong in ({"group": "Nothing"}, {"params": {"depth": 1}}, {"params": {"v": 0}}, {"group": "SpanFeatures"}):
+        params = file.meta["params"] | {"grammar": file.meta["params"]["grammar"] | wrong}
+        write_model(tmp_path / "wrong", file.kind, file.meta | {"params": params}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound grammar model"):
+            structsvm.load(tmp_path / "wrong")

@@ -9,10 +9,10 @@ from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.structures.known_trees import is_partial
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, parse_tree, write_trees
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 
 TRAIN, TEST = make_treebank(100, max_length=8, random_state=0), make_treebank(60, max_length=8, random_state=1)
-SETTINGS = {"C": 0.3, "h": 1, "max_iter": 5, "random_state": 0}
+SETTINGS = {"C": 0.3, "grammar": TreebankGrammar(h=1), "max_iter": 5, "random_state": 0}
 
 
 def hidden(tree, rng):
@@ -74,7 +74,9 @@ def test_what_is_known_whole_is_trained_on_as_ever():
 
 @pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
 def test_c_is_chosen_on_whole_trees(known):
-    parser = GrammarParser(h=1, loss="hamming", max_iter=4, random_state=0).fit([*known, *TRAIN[12:30]])
+    parser = GrammarParser(grammar=TreebankGrammar(h=1), loss="hamming", max_iter=4, random_state=0).fit(
+        [*known, *TRAIN[12:30]]
+    )
     assert parser.validation_["n_held_out"] == 30
     assert GrammarParser(max_iter=1).fit(known[8:]).C_ == 1.0
 
@@ -102,7 +104,9 @@ def test_trees_that_no_tree_agrees_with(known):
 
 def test_fragments_for_what_is_not_covered():
     trees = ["(S (NP (DT the) (NN cat)) (VP (VB eats)))", "(S (NP (PR it)) (VP (VB eats) (NP (DT a) (NN fly))))"]
-    parser = GrammarParser(C=1.0, h=None, span_features=False, max_iter=3, random_state=0).fit(trees)
+    parser = GrammarParser(
+        C=1.0, grammar=TreebankGrammar(h=None), features=SpanFeatures(templates=()), max_iter=3, random_state=0
+    ).fit(trees)
     sentence = [("on", "IN"), ("the", "DT"), ("cat", "NN"), ("eats", "VB"), ("it", "PR"), ("(", "XX")]
     with pytest.warns(AdviceWarning, match=r"no tree for 1 of 1 sentences \(100.0%; sentence 0 is the first\)"):
         tree = parser.predict([sentence])[0]
@@ -112,9 +116,12 @@ def test_fragments_for_what_is_not_covered():
     with pytest.warns(AdviceWarning, match="no tree for 1 of 1"):
         flat = parser.set_params(on_no_parse="flat").predict([sentence])[0]
     assert str(flat) == "(S (IN on) (DT the) (NN cat) (VB eats) (PR it) (XX -LRB-))"
-    words = GrammarParser(C=1.0, terminals="words", h=None, min_count=1, max_iter=3, random_state=0).fit(trees)
+    words = GrammarParser(
+        C=1.0, terminals="words", grammar=TreebankGrammar(h=None, min_count=1), max_iter=3, random_state=0
+    ).fit(trees)
     with pytest.warns(
-        AdviceWarning, match="what they get; h=0 makes more rules that were not seen, on_no_parse='raise'"
+        AdviceWarning,
+        match=r"what they get; TreebankGrammar\(h=0\) makes more rules that were not seen, on_no_parse='raise'",
     ):
         tree = words.predict([["on", "the", "cat", "eats"]])[0]
     assert str(tree) == "(S on (S (NP (DT the) (NN cat)) (VP (VB eats))))"

@@ -6,7 +6,7 @@ import pytest
 import structsvm
 from structsvm.datasets import make_treebank
 from structsvm.structures.trees import parse_tree
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, TreebankGrammar
 from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch, prepare
 from structsvm.tasks.grammar.parameters import MANY_TREES, PASSES, PASSES_OF_MANY
 
@@ -15,7 +15,7 @@ TREES = make_treebank(120, max_length=12, random_state=0)
 
 def origin(parser, trees=TREES):
     """The weights w0 of a parser, by another estimator."""
-    generative = GrammarParser.from_counts(trees, smoothing=SMOOTHING, h=0)
+    generative = GrammarParser.from_counts(trees, smoothing=SMOOTHING, grammar=TreebankGrammar(h=0))
     assert generative.grammar_[0][0] == parser.grammar_[0][0]
     weights = np.zeros(len(parser.coef_))
     weights[: len(generative.coef_)] = SCALE * generative.coef_

@@ -11,7 +11,7 @@ from structsvm import LaRank
 from structsvm.datasets import make_treebank
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.trees import write_trees
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 
 TRAIN = make_treebank(60, max_length=8, random_state=0)
 TEST = make_treebank(30, max_length=8, random_state=1)
@@ -32,7 +32,14 @@ def likelihoods(parser, trees):
 
 @pytest.fixture(scope="module")
 def log_linear():
-    return GrammarParser(loss="log", C=1.0, h=None, span_features=False, max_iter=16, random_state=0).fit(TRAIN)
+    return GrammarParser(
+        loss="log",
+        C=1.0,
+        grammar=TreebankGrammar(h=None),
+        features=SpanFeatures(templates=()),
+        max_iter=16,
+        random_state=0,
+    ).fit(TRAIN)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +64,9 @@ def test_the_log_loss_trains_a_log_linear_grammar(log_linear):
     assert log_linear.temperature_ == 1.0
     assert log_linear.result_.dual == pytest.approx(log_linear.result_.primal, rel=1e-6)  # moments are float32
     own = ConditionalLikelihood(1.0, max_iter=16, random_state=0)
-    by_object = GrammarParser(loss="log", solver=own, h=None, span_features=False).fit(TRAIN)
+    by_object = GrammarParser(
+        loss="log", solver=own, grammar=TreebankGrammar(h=None), features=SpanFeatures(templates=())
+    ).fit(TRAIN)
     np.testing.assert_array_equal(by_object.coef_, log_linear.coef_)
     assert log_linear.score(TEST) > 0.6
     # The primal is the objective: likelihoods by enumeration, and the norm.
@@ -121,7 +130,6 @@ def test_without_probabilities():
     with pytest.raises(ValueError, match=r"probabilities=True needs probabilities.*loss='log'.*calibrate"):
         plain.predict_kbest(SENTENCES, 2, probabilities=True)
     for params, message in [
-        ({"rescaling": "slack"}, "'rescaling' and 'penalty' have no meaning with loss='log'"),
         ({"solver": "frank_wolfe"}, "solver='frank_wolfe' trains a margin"),
         ({"solver": LaRank()}, "solver='LaRank' trains a margin"),
     ]:

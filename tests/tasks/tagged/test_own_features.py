@@ -10,7 +10,7 @@ from structsvm.datasets import make_dependency_trees, make_treebank
 from structsvm.features.word_codes import VectorClusters, WordVectors
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
-from structsvm.tasks import DependencyParser, GrammarParser
+from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, SpanFeatures
 
 ARCS = make_dependency_trees(60, max_length=10, random_state=0)
 TREES = make_treebank(60, random_state=0)
@@ -28,13 +28,15 @@ def first_words(words):
     return [words[0]] * len(words)
 
 
-def dependency(**params):
-    parser = DependencyParser(C=0.1, max_iter=2, random_state=0, arc_templates=params.pop("arc", None), **params)
+def dependency(columns=None, warm_start=False, **templates):
+    features = ArcFeatures(columns=columns, **templates)
+    parser = DependencyParser(C=0.1, max_iter=2, random_state=0, features=features, warm_start=warm_start)
     return parser.fit(BARE, [tree.arcs for tree in ARCS]), BARE
 
 
-def grammar(**params):
-    parser = GrammarParser(C=0.3, max_iter=1, terminals=params.pop("terminals", "words"), random_state=0, **params)
+def grammar(columns=None, templates=None, terminals="words", **params):
+    features = SpanFeatures(columns=columns, templates=templates)
+    parser = GrammarParser(C=0.3, max_iter=1, terminals=terminals, random_state=0, features=features, **params)
     return parser.fit(TREES), [tree.tokens() for tree in TREES]
 
 
@@ -42,14 +44,14 @@ def test_attributes_stand_in_for_columns():
     """A column of the tags of words, given by a callable, is what the column of tags is."""
     templates = "h.own1 m.own1 dist\nh.own1 b.own1 m.own1 dist\nm.own1 m+1.own1 dir"
     pairs = "h.own1 s.own1 m.own1 dir\ng.own1 h.label m.own1"
-    given = {"arc_templates": templates, "label_templates": "m.own1", "pair_templates": pairs}
+    given = {"arcs": templates, "labels": "m.own1", "pairs": pairs}
     of_tags = {name: text.replace("own1", "upos") for name, text in given.items()}
-    tagged = DependencyParser(C=0.1, max_iter=2, random_state=0, **of_tags).fit(ARCS)
-    own, X = dependency(arc=given.pop("arc_templates"), features=attributes, **given)
+    tagged = DependencyParser(C=0.1, max_iter=2, random_state=0, features=ArcFeatures(**of_tags)).fit(ARCS)
+    own, X = dependency(attributes, **given)
     assert own.predict(X) == tagged.predict(ARCS)
     assert np.count_nonzero(own.coef_) == np.count_nonzero(tagged.coef_)
     templates = "first.own1\nlast.own1 last+1.own1\nsplit-1.own1 split.own1"
-    scores = [grammar(terminals="tags", span_features=text, features=attributes)[0].coef_
+    scores = [grammar(attributes, text, terminals="tags")[0].coef_
               for text in (templates, templates.replace("own1", "own2"))]  # fmt: skip
     assert not np.array_equal(*scores)
 
@@ -57,47 +59,47 @@ def test_attributes_stand_in_for_columns():
 @pytest.mark.parametrize("make", [dependency, grammar])
 def test_whole_sentences_are_seen_and_files_hold_no_callable(make, tmp_path):
     plain, X = make()
-    parser, _ = make(features=attributes)
+    parser, _ = make(columns=attributes)
     assert parser.coef_.tolist() != plain.coef_.tolist()  # there are templates for them as it comes
     expected = parser.predict(X[:10])
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    with pytest.raises(ValueError, match=r"trained with a callable 'features'.*set_params"):
+    with pytest.raises(ValueError, match=r"trained with a callable 'columns'.*set_params"):
         loaded.predict(X[:10])
-    assert loaded.set_params(features=attributes).predict(X[:10]) == expected
+    assert loaded.set_params(features__columns=attributes).predict(X[:10]) == expected
     assert pickle.loads(pickle.dumps(parser)).predict(X[:10]) == expected
-    again = loaded.set_params(features=first_words)
-    with pytest.raises(ValueError, match="'features' must return 2 str for each of"):
-        structsvm.load(tmp_path / "m").set_params(features=first_words).predict(X[:1])
+    again = loaded.set_params(features__columns=first_words)
+    with pytest.raises(ValueError, match="'columns' must return 2 str for each of"):
+        structsvm.load(tmp_path / "m").set_params(features__columns=first_words).predict(X[:1])
     assert again.predict(X[:10]) == expected  # the model's own stay
     seen = []
-    make(features=lambda words: seen.append(words) or words)
+    make(columns=lambda words: seen.append(words) or words)
     assert max(map(len, seen)) == max(map(len, X))
 
 
 @pytest.mark.parametrize("make", [dependency, grammar])
 @pytest.mark.parametrize(
-    ("features", "message"),
+    ("columns", "message"),
     [
-        (lambda words: words[1:], "'features' must return 1 str for each of"),
-        (lambda words: [1 for _ in words], "'features' must return 1 to 256 str for each of"),
-        (lambda words: [(1,) for _ in words], "'features' must return 1 str for each of"),
-        (lambda words: [() for _ in words], "'features' must return 1 to 256 str for each of"),
-        (lambda words: [("a",) * 257 for _ in words], "'features' must return 1 to 256 str for each of"),
-        ("text", "The 'features' parameter of .* must be a callable or None"),
+        (lambda words: words[1:], "'columns' must return 1 str for each of"),
+        (lambda words: [1 for _ in words], "'columns' must return 1 to 256 str for each of"),
+        (lambda words: [(1,) for _ in words], "'columns' must return 1 str for each of"),
+        (lambda words: [() for _ in words], "'columns' must return 1 to 256 str for each of"),
+        (lambda words: [("a",) * 257 for _ in words], "'columns' must return 1 to 256 str for each of"),
+        ("text", "The 'columns' parameter of .* must be a callable or None"),
     ],
     ids=["few", "numbers", "number", "none", "many", "text"],
 )
-def test_what_is_no_attribute(make, features, message):
+def test_what_is_no_attribute(make, columns, message):
     with pytest.raises(ValueError, match=message):
-        make(features=features)
+        make(columns)
 
 
 @pytest.mark.parametrize("make", [dependency, grammar])
 @pytest.mark.parametrize("n", [257, 10**9, -1, 1.0])
 def test_files_with_another_number_of_them(make, n, tmp_path):
     path = tmp_path / "m"
-    make(features=attributes)[0].save(path)
+    make(columns=attributes)[0].save(path)
     file = read_model(path)
     (file.meta if make is dependency else file.meta["terminals"])["own"] = n
     write_model(path, file.kind, file.meta, file.arrays)
@@ -107,14 +109,14 @@ def test_files_with_another_number_of_them(make, n, tmp_path):
 
 @pytest.mark.parametrize("make", [dependency, grammar])
 def test_training_goes_on_with_them_alone(make):
-    parser, _ = make(features=attributes, warm_start=True)
+    parser, _ = make(columns=attributes, warm_start=True)
     data = (BARE, [tree.arcs for tree in ARCS]) if make is dependency else (TREES,)
     assert parser.fit(*data).n_iter_ > 1
-    with pytest.raises(ValueError, match="the model was trained with 'features'"):
-        parser.set_params(features=None).fit(*data)
+    with pytest.raises(ValueError, match="the model was trained with 'columns'"):
+        parser.set_params(features__columns=None).fit(*data)
     parser, _ = make(warm_start=True)
-    with pytest.raises(ValueError, match="the model was trained without 'features'"):
-        parser.set_params(features=attributes).fit(*data)
+    with pytest.raises(ValueError, match="the model was trained without 'columns'"):
+        parser.set_params(features__columns=attributes).fit(*data)
 
 
 def test_clusters_of_vectors():
@@ -130,7 +132,7 @@ def test_clusters_of_vectors():
     assert clusters(["zebra", next(iter(TAG_OF)).upper()]) == [("_", "_"), names[next(iter(TAG_OF)).lower()]]
     test = make_dependency_trees(60, max_length=10, random_state=1)
     bare, arcs = [[Word(word.form) for word in tree.words] for tree in test], [tree.arcs for tree in test]
-    assert dependency(features=clusters)[0].score(bare, arcs) >= dependency()[0].score(bare, arcs)
+    assert dependency(columns=clusters)[0].score(bare, arcs) >= dependency()[0].score(bare, arcs)
     for wrong in ({"a": [1.0], "b": [1.0, 2.0]}, {"a": [np.nan]}):
         with pytest.raises(ValueError, match="'vectors' must be finite rows of one length"):
             VectorClusters(wrong)
@@ -149,17 +151,17 @@ def mixed(words):
 
 @pytest.mark.parametrize("make", [dependency, grammar])
 def test_vectors_are_trained_on_and_files_hold_their_sizes(make, tmp_path):
-    parser, X = make(features=mixed, warm_start=True)
-    assert parser.coef_.shape > make(features=lambda words: [word[-1] for word in words])[0].coef_.shape
+    parser, X = make(columns=mixed, warm_start=True)
+    assert parser.coef_.shape > make(columns=lambda words: [word[-1] for word in words])[0].coef_.shape
     X = [X[0], [], *X[1:]]  # a sentence without words
     expected = parser.predict(X[:20])
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    with pytest.raises(ValueError, match=r"trained with a callable 'features'.*set_params"):
+    with pytest.raises(ValueError, match=r"trained with a callable 'columns'.*set_params"):
         loaded.predict(X[:1])
     with pytest.raises(ValueError, match=r"return 3 str for each of .*, or arrays .*, here own1 of 2, own3 of 1; got"):
-        structsvm.load(tmp_path / "m").set_params(features=WordVectors(NUMBERS)).predict(X[:1])
-    loaded.set_params(features=mixed, n_jobs=2)
+        structsvm.load(tmp_path / "m").set_params(features__columns=WordVectors(NUMBERS)).predict(X[:1])
+    loaded.set_params(features__columns=mixed, n_jobs=2)
     assert loaded.predict(X[:20]) == pickle.loads(pickle.dumps(parser)).predict(X[:20]) == expected
     x, best = next((x, trees) for x, trees in zip(X, loaded.predict_kbest(X, 2), strict=True) if len(trees) == 2)
     explained = parser.explain(x)
@@ -181,7 +183,7 @@ def test_vectors_are_trained_on_and_files_hold_their_sizes(make, tmp_path):
 def test_zeros_are_no_vectors(make):
     """Weights of numbers that are 0 stay 0, and all others are what they are without them."""
     plain, X = make()
-    zeros, _ = make(features=lambda words: np.zeros((len(words), 3)))
+    zeros, _ = make(columns=lambda words: np.zeros((len(words), 3)))
     n = len(plain.coef_)
     assert zeros.coef_[:n].tolist() == plain.coef_.tolist() and not zeros.coef_[n:].any() and len(zeros.coef_) > n
     assert zeros.predict(X[:10]) == plain.predict(X[:10])
@@ -192,36 +194,36 @@ def test_vectors_that_tell_tags_are_as_good_as_tags(make):
     tags = sorted({*TAG_OF.values(), *LABEL_OF.values()})
     vectors = WordVectors({word: np.eye(len(tags))[tags.index(tag)] for word, tag in (TAG_OF | LABEL_OF).items()})
     if make is dependency:
-        templates = {"arc": "h.shape m.shape dist", "label_templates": "m.own1 dir\nh.own1 dir\nh+1.own1"}
+        templates = {"arcs": "h.shape m.shape dist", "labels": "m.own1 dir\nh.own1 dir\nh+1.own1"}
         test = make_dependency_trees(60, max_length=10, random_state=1)
         data = [[Word(word.form) for word in tree.words] for tree in test], [tree.arcs for tree in test]
-        blind = {**templates, "label_templates": "dir"}
-        assert make(features=vectors, **templates)[0].score(*data) > make(**blind)[0].score(*data) + 0.2
+        blind = {**templates, "labels": "dir"}
+        assert make(columns=vectors, **templates)[0].score(*data) > make(**blind)[0].score(*data) + 0.2
     else:
         # Without frequencies, which tell the words' tags on their own.
-        sighted, _ = make(features=vectors, prior=None, span_features="first.own1\nlast+1.own1\nsplit.own1")
-        assert sighted.score(TREES) > make(prior=None, span_features="length")[0].score(TREES) + 0.01
+        sighted, _ = make(columns=vectors, prior=None, templates="first.own1\nlast+1.own1\nsplit.own1")
+        assert sighted.score(TREES) > make(prior=None, templates="length")[0].score(TREES) + 0.01
 
 
 @pytest.mark.parametrize("make", [dependency, grammar])
 @pytest.mark.parametrize(
-    ("features", "message"),
+    ("columns", "message"),
     [
         (lambda words: [np.zeros(1 + k) for k, _ in enumerate(words)], "here own1 of 1; got"),
-        (lambda words: np.full((len(words), 2), np.nan), "'features' must return finite numbers, and does not for"),
-        (lambda words: np.full((len(words), 2), 1e300), "'features' must return finite numbers"),
-        (lambda words: np.zeros((len(words), 2, 2)), "'features' must return 1 str for each"),
-        (lambda words: np.zeros((len(words), 0)), "'features' must return 1 str for each"),
-        (lambda words: np.zeros(len(words)), "'features' must return 1 to 256 str for each"),
-        (lambda words: np.array(words, dtype=object)[:, None], "'features' must return 1 str for each"),
+        (lambda words: np.full((len(words), 2), np.nan), "'columns' must return finite numbers, and does not for"),
+        (lambda words: np.full((len(words), 2), 1e300), "'columns' must return finite numbers"),
+        (lambda words: np.zeros((len(words), 2, 2)), "'columns' must return 1 str for each"),
+        (lambda words: np.zeros((len(words), 0)), "'columns' must return 1 str for each"),
+        (lambda words: np.zeros(len(words)), "'columns' must return 1 to 256 str for each"),
+        (lambda words: np.array(words, dtype=object)[:, None], "'columns' must return 1 str for each"),
         (lambda words: np.zeros((len(words), 2**16 + 1), np.float32), "65536 at most, here own1 of 65537"),
-        (lambda words: np.zeros((len(words) - 1, 2)), "'features' must return 1 str for each"),
+        (lambda words: np.zeros((len(words) - 1, 2)), "'columns' must return 1 str for each"),
     ],
     ids=["ragged", "nan", "float32", "matrices", "nothing", "a number", "objects", "long", "few"],
 )
-def test_what_is_no_vector(make, features, message):
+def test_what_is_no_vector(make, columns, message):
     with pytest.raises(ValueError, match=message):
-        make(features=features)
+        make(columns)
 
 
 def test_word_vectors():
