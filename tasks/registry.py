@@ -62,7 +62,9 @@ ESTIMATORS = (
 
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
-GROUPS: dict[str, str] = {}
+GROUPS: dict[str, str] = {
+    "TokenFeatures": "sequence.parameters",
+}
 
 
 def names_of(kind: str) -> list[str]:
