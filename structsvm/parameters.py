@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
@@ -115,6 +115,7 @@ N_REPROCESS = Interval(Real, 0.0, 1e6, closed="both")
 PATH = Kind((str, os.PathLike), "a path")
 CHECKPOINT = (Kind((str, os.PathLike), "a path or a Checkpoint"), NONE)
 N_JOBS = (COUNT, Options(None, -1))
+CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
     Interval(Integral, 0, 2**32 - 1, closed="both"),
@@ -307,8 +308,14 @@ class ParameterGroup(Parameters):
     """Parameters that belong together, as the value of one parameter of an estimator.
 
     Estimators nest them as they nest solvers: ``GROUP__NAME`` in grids. An estimator's own default is None, which means
-    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them.
+    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them. Groups are equal if their
+    parameters are.
     """
+
+    __hash__ = None  # type: ignore[assignment]  # they can be changed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.get_params(deep=False) == other.get_params(deep=False)
 
 
 def group_of(kind: type[ParameterGroup], *others: Any) -> Any:

@@ -62,8 +62,10 @@ ESTIMATORS = (
 
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
-GROUPS: dict[str, str] = {
-    "TokenFeatures": "sequence.parameters",
+GROUPS = {
+    "KernelFunction": "structsvm.kernel.parameters",
+    "LaSVMSteps": "structsvm.solvers.kernel.lasvm",
+    "TokenFeatures": "structsvm.tasks.sequence.parameters",
 }
 
 

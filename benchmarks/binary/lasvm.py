@@ -7,10 +7,10 @@ from sklearn.svm import SVC
 from binary.count import kernel_values
 from binary.data import ALL, COLUMNS, adult, banana, measured, mnist, trial, usps, waveform
 from common.report import Table, notes, verdict
-from structsvm.tasks import LaSVMClassifier
+from structsvm.tasks import LaSVMClassifier, LaSVMSteps
 
 MACHINES = {
-    "LaSVM x1, no finish": {"finishing": False},
+    "LaSVM x1, no finish": {"steps": LaSVMSteps(finishing=False)},
     "LaSVM x1": {},
     "LaSVM x2": {"max_iter": 2},
 }

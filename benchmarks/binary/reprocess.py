@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from binary.data import COLUMNS, banana, measured, trial
 from binary.lasvm import MACHINES
 from common.report import Table, notes
-from structsvm.tasks import LaSVMClassifier
+from structsvm.tasks import LaSVMClassifier, LaSVMSteps
 
 BOUNDS, SEEDS = (1000.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3), 3
 
@@ -18,7 +18,10 @@ def run(options):
     rows = [measured(SVC(cache_size=200, **task.params), task)[1] | {"machine": "SVC"}]
     for name, params in MACHINES.items():
         for bound in BOUNDS:
-            machines = (LaSVMClassifier(delta_max=bound, random_state=s, **task.params, **params) for s in range(SEEDS))
+            machines = (
+                LaSVMClassifier(steps=LaSVMSteps(delta_max=bound), random_state=s, **task.params, **params)
+                for s in range(SEEDS)
+            )
             found = [measured(machine, task)[1] for machine in machines]
             mean = {key: np.mean([row[key] for row in found]) for key in ("n", "error", "n_support", "kernel", "cpu")}
             rows.append({"data": task.name, "machine": name, "bound": bound} | mean)

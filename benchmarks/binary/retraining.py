@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from binary.data import error, usps
 from common.report import Table, notes
-from structsvm.tasks import LaSVMClassifier
+from structsvm.tasks import LaSVMClassifier, LaSVMSteps
 
 SHOWN, SEEDS, START, POOL, DRAWN = (25, 50, 100, 200, 300), 3, 10, 2000, 50
 LEARNERS = {
@@ -44,7 +44,8 @@ def learn(task, by_steps, n_drawn, seed, shown):
     pool = rng.permutation(len(task.y))[:POOL]
     X, y, found, cpu = task.X[pool], task.y[pool], [], 0.0
     labelled = [*np.flatnonzero(y)[:2], *np.flatnonzero(~y)[: START - 2]]
-    model = LaSVMClassifier(finishing=False, random_state=seed, **task.params) if by_steps else SVC(**task.params)
+    steps = LaSVMSteps(finishing=False)
+    model = LaSVMClassifier(steps=steps, random_state=seed, **task.params) if by_steps else SVC(**task.params)
     while len(labelled) <= shown[-1]:
         begin = time.process_time()
         if not by_steps:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
-from structsvm.solvers.kernel.lasvm import LaSVM, LaSVMParameters
+from structsvm.kernel.parameters import KernelParameters
+from structsvm.parameters import POSITIVE, Options, Seed, declared, group_of, parameter
+from structsvm.solvers.kernel.lasvm import LaSVM, LaSVMParameters, LaSVMSteps
 from structsvm.tasks.common.estimator import weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
-from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.parameters import ClassWeight, MachineRunning
 from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
@@ -36,7 +37,10 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint
         As for `LaRankClassifier`.
-    n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
+    steps : LaSVMSteps, optional
+        How many steps on old examples follow one on a new example, and whether training ends with the finishing step;
+        None: ``LaSVMSteps()``.
+    selection, max_visits, max_iter, tol, tau, cache_size
         As for `structsvm.solvers.LaSVM`.
     class_weight : dict or "balanced", optional
         Factor on C by class (default 1); "balanced": ``n_samples / (2 * count)``.
@@ -74,8 +78,13 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
     """
 
     C: float | Literal["auto"] = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
+    steps: LaSVMSteps | None = group_of(LaSVMSteps)
 
     _solver_class = LaSVM
+
+    def _make_solver(self, before: Any = None) -> Solver:
+        return super()._make_solver(before).set_params(**(self.steps or LaSVMSteps()).get_params())
+
     _pool = cast("Pool | None", None)
 
     def _stream_solver(self, before: Any = None) -> Solver:

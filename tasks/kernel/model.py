@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from structsvm.kernel._kernels import Kernel
+from structsvm.solvers.kernel.lasvm import LaSVMSteps
 from structsvm.stored_values import Record, Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
 from structsvm.tasks.common.kernel_selection import MachineModel
@@ -67,4 +68,5 @@ class BinaryKernelModel(KernelModel):
     """
 
     kind = "binary"
+    groups = (LaSVMSteps,)
     estimator = "LaSVMClassifier"

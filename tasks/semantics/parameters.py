@@ -7,11 +7,23 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from structsvm.parameters import COUNT, FLAG, NONE, POSITIVE, Interval, Kind, Options, Seed, declared, parameter
+from structsvm.parameters import (
+    CALLABLE,
+    COUNT,
+    FLAG,
+    NONE,
+    POSITIVE,
+    Interval,
+    Kind,
+    Options,
+    Seed,
+    declared,
+    parameter,
+)
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar
-from structsvm.tasks.common.parameters import CALLABLE, Running
+from structsvm.tasks.common.parameters import Running
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.features import MAX_WINDOW

@@ -25,7 +25,6 @@ from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1, token_accuracy
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import SequenceLabeler, TokenFeatures
-from structsvm.tasks.common.parameters import is_same
 from structsvm.tasks.sequence.model import SequenceModel
 
 
@@ -236,7 +235,7 @@ def test_every_option_of_train(work):
         ours = python_model(work, **params)
         model = structsvm.load(work / "m")
         np.testing.assert_array_equal(model.model_.weights, ours.model_.weights)
-        assert all(is_same(getattr(model, name), value) for name, value in params.items())
+        assert {name: getattr(model, name) for name in params} == params
         assert model.random_state == 0
 
 

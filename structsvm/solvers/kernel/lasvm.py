@@ -19,6 +19,7 @@ from structsvm.parameters import (
     POSITIVE,
     Checkpoints,
     Options,
+    ParameterGroup,
     Seed,
     declared,
     parameter,
@@ -73,14 +74,31 @@ class LaSVMRun(KernelDualRun):
 
 
 @declared
-class LaSVMParameters:
-    """The parameters that `LaSVM` and its classifier share."""
+class StepParameters:
+    """The parameters of LaSVM's steps."""
 
     n_reprocess: float = parameter(N_REPROCESS, default=1)
     delta_max: float | None = parameter(POSITIVE, NONE, default=None)
+    finishing: bool = parameter(FLAG, default=True)
+
+
+@declared
+class LaSVMSteps(StepParameters, ParameterGroup):
+    """The steps of `LaSVMClassifier` beside one per example.
+
+    Parameters
+    ----------
+    n_reprocess, delta_max, finishing
+        As for `structsvm.solvers.LaSVM`.
+    """
+
+
+@declared
+class LaSVMParameters:
+    """The parameters that `LaSVM` and its classifier share."""
+
     selection: str = parameter(Options(*SELECTIONS), default="random")
     max_visits: int | None = parameter(COUNT, NONE, default=None)
-    finishing: bool = parameter(FLAG, default=True)
     max_iter: int | None = parameter(COUNT, NONE, default=None)
     tol: float | None = parameter(POSITIVE, NONE, default=None)
     tau: float = parameter(POSITIVE, default=1e-3)
@@ -88,7 +106,7 @@ class LaSVMParameters:
 
 
 @declared
-class LaSVM(LaSVMParameters, Seed, Checkpoints, KernelSolver):
+class LaSVM(StepParameters, LaSVMParameters, Seed, Checkpoints, KernelSolver):
     """LaSVM (thesis, algorithms 11 to 14; Bordes and others 2005).
 
     Maximises the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, the machine of LIBSVM's C-SVC.

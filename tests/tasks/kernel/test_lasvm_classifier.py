@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import structsvm
 from structsvm import ConvergenceWarning, ModelFileError
 from structsvm.datasets import make_banana
-from structsvm.tasks import LaRankClassifier, LaSVMClassifier
+from structsvm.tasks import LaRankClassifier, LaSVMClassifier, LaSVMSteps
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:900] / 16.0, X[900:] / 16.0, y[:900] >= 5, y[900:] >= 5
@@ -34,7 +34,7 @@ CHECKS = parametrize_with_checks(
             gamma="scale",
             coef0=1.0,
             selection="active",
-            finishing=False,
+            steps=LaSVMSteps(finishing=False),
             max_iter=2,
             random_state=0,
         ),

@@ -72,7 +72,7 @@ def shown(value):
     if isinstance(value, (LaRank, PassiveAggressive, Perceptron)):
         params = {k: None if isinstance(v, np.random.RandomState) else v for k, v in value.get_params().items()}
         return type(value).__name__, params
-    return value.get_params() if isinstance(value, TokenFeatures) else value
+    return value
 
 
 @pytest.mark.parametrize("params", CONFIGURATIONS, ids=lambda params: re.sub(" at 0x[0-9A-F]+", "", str(params)))

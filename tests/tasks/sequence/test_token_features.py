@@ -19,11 +19,9 @@ def made(**params):
 
 def test_it_nests_as_solvers_do():
     model = made(features=TokenFeatures(bigrams="w"))
-    assert model.get_params()["features__min_count"] == 1
     copy = clone(model).set_params(features__min_count=3, features__bigrams=None)
-    assert copy.features.get_params() == {"min_count": 3, "hash_bits": None, "bigrams": None}
-    assert model.features.min_count == 1
-    assert repr(copy.features) == "TokenFeatures(min_count=3)" and "features=TokenFeatures(min_count=3)" in repr(copy)
+    assert copy.features == TokenFeatures(min_count=3) and model.features == TokenFeatures(bigrams="w")
+    assert "features=TokenFeatures(min_count=3)" in repr(copy)
     with pytest.raises(ValueError, match="TokenFeatures has no parameter 'min_counts'"):
         copy.set_params(features__min_counts=3)
     search = GridSearchCV(made(features=TokenFeatures()), {"features__min_count": [1, 3]}, cv=2).fit(X, y)
@@ -35,7 +33,7 @@ def test_it_is_stored_with_the_model(features, tmp_path):
     model = made(features=features, warm_start=True).fit(X, y)
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    assert repr(loaded.features) == repr(features)
+    assert loaded.features == features
     np.testing.assert_array_equal(loaded.fit(X, y).model_.weights, model.fit(X, y).model_.weights)
 
 
