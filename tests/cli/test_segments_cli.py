@@ -27,6 +27,7 @@ def test_the_commands(folder):
     wanted = SequenceLabeler(**params).fit(columns.drop_last(), columns.column(-1))
     model, test = structsvm.load(folder / "m"), read_columns(folder / "test")
     assert model.model_.weights.tobytes() == wanted.model_.weights.tobytes()
+    assert model.model_.params.keys() <= wanted.get_params(deep=False).keys()
     labels = wanted.predict(test.drop_last())
     run(folder, "predict", "m", "test", "--confidence", "--output", "found")
     found = read_columns(folder / "found")
