@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser
     from structsvm.tasks.sequence.estimator import SequenceLabeler as SequenceLabeler
+    from structsvm.tasks.sequence.parameters import TokenFeatures as TokenFeatures
     from structsvm.tasks.tagged.estimator import TaggedParser as TaggedParser
     from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier as TaxonomyClassifier
 else:  # out of the sight of type checkers, for which it would make any name an Any

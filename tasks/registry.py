@@ -68,6 +68,7 @@ GROUPS = {
     "ArcFeatures": "structsvm.tasks.dependency.parameters",
     "KernelFunction": "structsvm.kernel.parameters",
     "LaSVMSteps": "structsvm.solvers.kernel.lasvm",
+    "TokenFeatures": "structsvm.tasks.sequence.parameters",
 }
 
 

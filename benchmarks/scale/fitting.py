@@ -15,7 +15,7 @@ from pyarrow import parquet
 from common.measure import peak
 from structsvm import LaRank, SequenceShards
 from structsvm.features.columns import Columns
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 TEMPLATES, HASH_BITS, PASSES = "crf++", 14, 2
 
@@ -27,9 +27,12 @@ def data_used():
 
 
 def main(action, file, folder, max_memory, limit):
-    given = {"templates": TEMPLATES, "hash_bits": HASH_BITS}
     labeler = SequenceLabeler(
-        solver=LaRank(C=0.1, max_iter=PASSES, random_state=0), loss="hamming", probability=False, **given
+        solver=LaRank(C=0.1, max_iter=PASSES, random_state=0),
+        loss="hamming",
+        probability=False,
+        templates=TEMPLATES,
+        features=TokenFeatures(hash_bits=HASH_BITS),
     )
     SequenceLabeler(C=0.1, templates="attributes").fit([["a"], ["b"]], [["x"], ["y"]])  # memory of imports and pools
     pa.set_cpu_count(1)  # without memory for their stacks, its threads would be waited for without an end
@@ -39,7 +42,7 @@ def main(action, file, folder, max_memory, limit):
     begin, outcome, found = time.process_time(), "done", {}
     try:
         if action == "make":
-            shards = SequenceShards.make(file, folder, max_memory=max_memory, **given)
+            shards = SequenceShards.make(file, folder, max_memory=max_memory, templates=TEMPLATES, hash_bits=HASH_BITS)
             found = {"n_shards": shards.n_shards, "n_tokens": shards.n_tokens}
         elif action == "shards":
             labeler.fit(SequenceShards.open(folder))

@@ -14,7 +14,7 @@ from scale.fitting import HASH_BITS, TEMPLATES
 from sequence.data import FETCH, SEED
 from structsvm import LaRank, SequenceShards
 from structsvm.features.columns import read_columns
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 SIZES = (1, 16)
 MAX_MEMORY = {"in memory": 2**30, "in shards of 16 MB": 16_000_000}
@@ -69,7 +69,12 @@ def repeated(size):
 
 def fit(shards, inference, solver):
     labeler = SequenceLabeler(
-        solver=solver, loss="hamming", inference=inference, probability=False, templates=TEMPLATES, hash_bits=HASH_BITS
+        solver=solver,
+        loss="hamming",
+        inference=inference,
+        probability=False,
+        templates=TEMPLATES,
+        features=TokenFeatures(hash_bits=HASH_BITS),
     )
     begin = time.process_time()
     labeler.fit(shards)

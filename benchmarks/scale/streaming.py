@@ -11,13 +11,13 @@ import numpy as np
 from common.measure import no_gc, peak
 from structsvm.datasets import fetch_conll2000
 from structsvm.features.columns import read_columns
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 
 def main(hash_bits, n, size):
     columns = read_columns(fetch_conll2000().train_path)[:n]
     X, y = columns.drop_last(), columns.select([-1])
-    labeler = SequenceLabeler(C=0.1, templates="crf++", hash_bits=hash_bits, random_state=0)
+    labeler = SequenceLabeler(C=0.1, templates="crf++", features=TokenFeatures(hash_bits=hash_bits), random_state=0)
     batches = [(X[k : k + size], y[k : k + size]) for k in range(0, n, size)]
     classes = sorted({label for labels in columns.column(-1) for label in labels})
     labeler.partial_fit(*batches[0], classes=classes)

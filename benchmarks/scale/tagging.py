@@ -13,13 +13,14 @@ from common.measure import peak
 from structsvm import LaRank
 from structsvm.features.columns import read_columns
 from structsvm.metrics import token_accuracy
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 
 def main(train, test, hash_bits):
     columns, others = read_columns(train), read_columns(test)
     solver = LaRank(C=0.1, max_iter=1, random_state=0)
-    labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, hash_bits=hash_bits or None)
+    features = TokenFeatures(hash_bits=hash_bits or None)
+    labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, features=features)
     before, begin = peak(), time.process_time()
     labeler.fit(columns.drop_last(), columns.select([-1]))
     fitted, grown = time.process_time() - begin, peak() - before

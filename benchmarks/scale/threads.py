@@ -14,7 +14,14 @@ from structsvm import FrankWolfe, LaRank, Perceptron
 from structsvm.datasets import fetch_amazon_reviews, fetch_conll2000, fetch_prefab, fetch_treebank_sample
 from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1
-from structsvm.tasks import GrammarParser, SequenceAligner, SequenceLabeler, TaxonomyClassifier, TreebankGrammar
+from structsvm.tasks import (
+    GrammarParser,
+    SequenceAligner,
+    SequenceLabeler,
+    TaxonomyClassifier,
+    TokenFeatures,
+    TreebankGrammar,
+)
 from taxonomy.data import Documents
 
 RATIO_WANTED, DUAL_WANTED = 1.7, 1e-3
@@ -70,7 +77,7 @@ def cases(quick):
         ("chunking, exact, Perceptron", {}, Perceptron),
         ("chunking, greedy", {"inference": "greedy"}, lambda **p: LaRank(C=0.1, tol=None, **p)),
     ):
-        parameters = {"templates": "crf++", "min_count": 3, "probability": False} | parameters
+        parameters = {"templates": "crf++", "features": TokenFeatures(min_count=3), "probability": False} | parameters
         X, y = columns.drop_last()[:n], columns.select([-1])[:n]
         yield Case(
             name, SequenceLabeler, parameters, solver, (X, y), (test.drop_last(), data.y_test),

@@ -19,6 +19,7 @@ from structsvm.cli.training import (
     Training,
     defaults,
     flag,
+    grouped,
     option_of,
     optional,
     refuse,
@@ -28,6 +29,7 @@ from structsvm.cli.training import (
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
+from structsvm.parameters import ParameterGroup
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
@@ -35,7 +37,15 @@ from structsvm.tasks.common.solver import make_solver, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, check_greedy, check_sharded, loss_of
+from structsvm.tasks.sequence.parameters import (
+    SequenceLabelerParameters,
+    TokenFeatures,
+    check_greedy,
+    check_sharded,
+    features_of,
+    loss_of,
+)
+from structsvm.tasks.sequence.segments import MOST_TOKENS
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -174,16 +184,18 @@ def picture(model: Any, predictions: Any = None) -> Any:
 
 
 of_labeler = partial(option_of, SequenceLabelerParameters)
+GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
+LENGTH = click.IntRange(2, MOST_TOKENS)
 
 
 @training(file=out.Input(exists=True, allow_dash=True), plot="Save the training history as a picture.")
 @optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
-@of_labeler("min_count", "Drop rarer features.")
-@of_labeler("hash_bits", "Hash features to 2**BITS numbers.")
+@option_of(TokenFeatures, "min_count", "Drop rarer features.")
+@option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
 @of_labeler("inference")
 @of_labeler("order", "Previous labels that a score sees.  [default: 1, greedy 2]")
 @of_labeler("segments", "Score whole segments, by their length and phrases.")
-@of_labeler("segment_length", "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
+@optional("--segment-length", LENGTH, "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
 @of_labeler("loss", "Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.")
 @of_labeler("probability", "Fit a margin's temperature.")
 @of_labeler("constraints", "Predict only labellings of this scheme.")
@@ -211,12 +223,14 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
     if in_shards and (is_stream or is_partial):
         raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
-    before, settings = job.start(SequenceModel.load, DEFAULTS, params)
+    before, settings = job.start(SequenceModel.load, DEFAULTS, params, GROUPS)
     refuse(
         params,
         (not settings.segments, "segment_length", "without --segments"),
         (settings.constraints is None, "broken", "without --constraints"),
     )
+    if "segment_length" in params:
+        settings.segments = vars(settings).pop("segment_length")
     if is_stream:
         stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)
@@ -228,8 +242,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         check_sharded(settings)
         if settings.inference == "greedy":
             check_greedy(settings, loss_of(settings, before))
-        given = {name: getattr(settings, name) for name in ("templates", "min_count", "hash_bits")}
-        X = in_shards.of(SequenceShards, **given)
+        features = features_of(settings)
+        given = {"min_count": features.min_count, "hash_bits": features.hash_bits}
+        X = in_shards.of(SequenceShards, templates=settings.templates, **given)
     else:
         X, y = labelled(read_columns(out.source(path)), path)
         known = known_columns(y) if is_partial else y
@@ -241,7 +256,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, examples, solver, vars(settings), describe=out.certificates, draw=picture)
 
 
-DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(
-    command, "partial", "stream", "labels", "batch", "shards", "max_memory"
+DEFAULTS = {"end": False, "class_weight": None} | grouped(
+    defaults(command, "partial", "stream", "labels", "batch", "shards", "max_memory", "segment_length"), {}, GROUPS
 )
 TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)

@@ -21,7 +21,7 @@ from structsvm.tasks.common.solver import is_to_choose, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import prepare
-from structsvm.tasks.sequence.parameters import loss_of
+from structsvm.tasks.sequence.parameters import TokenFeatures, loss_of
 
 BATCH = 100  # sequences
 HASH_BITS = 20
@@ -84,8 +84,8 @@ class Stream:
         if before is not None and self.labels is not None and set(self.labels) != set(before.shown):
             raise ValueError(f"--labels: the model to continue has others, {', '.join(map(str, before.shown))}")
         settings.max_iter = settings.tol = None  # taken from the model to continue
-        if before is None and settings.hash_bits is None:
-            settings.hash_bits = HASH_BITS
+        if before is None and settings.features is None:
+            settings.features = TokenFeatures(hash_bits=HASH_BITS)
         self.solver = solver_of(vars(settings), loss_of(settings, before))
         self.solver.validate()
         self.pieces = ColumnPieces(out.source(path), size)

@@ -32,7 +32,7 @@ trained on, start from what it has learnt on others. --model may replace it."""
 MODEL = out.Output(replaces="warm_start")
 
 # Options that are no parameters of a model.
-NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
+NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot", "checkpoint_every")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on

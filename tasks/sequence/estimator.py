@@ -47,14 +47,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
         For column data: a built-in set ("rich", the default; "crf++"; "attributes") or CRF++ templates.
-    min_count : int, default=1
-        Features seen fewer times in the training data are dropped.
-    hash_bits : int, optional
-        Hash feature names to 2**hash_bits numbers instead of keeping a vocabulary.
-    bigrams : str or list of str, optional
-        Names of attributes that are conjoined with pairs of neighbouring labels as well as with labels: "word" for
-        ``{"word": "the"}``, or for the attribute string "word=the". In templates: lines such as ``B01:%x[0,0]``. Each
-        has n_labels^2 weights.
+    features : TokenFeatures, optional
+        How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
+        Default: ``TokenFeatures()``.
     constraints : {"bio", "bioes"} or tuple of bool arrays, optional
         Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
         first (K,), last (K,))`` in the order of `classes_`.
@@ -64,15 +59,14 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         train on them unchanged, and constrain only predictions.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
-    segments : bool, default=False
+    segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
         beside those of tokens. y contains labels in BIO or BIOES, or per sequence a list of spans ``(start, stop,
         label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each type. Exact inference of
-        order 1, without `end`, `bigrams` and masks. A token's word is its feature "word", "w" or the like, or the first
+        order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or the like, or the first
         column; its part of speech the feature "pos", "tag" or the like, or the second column.
-    segment_length : int, optional
-        The longest segments with their own weight and phrases; longer ones, which are found as well, share one.
-        Default: the length that nearly all training segments do not exceed, 4 to 8.
+        An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,
+        which are found as well, share one. True: the length that nearly all training segments do not exceed, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
         A margin of the number of wrong labels, or of 1 for any wrong sequence; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
@@ -206,8 +200,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """One pass over a batch, starting from the current weights.
 
         The first call fixes features and labels (`classes` names labels that come later); after that,
-        unknown features are ignored: use `hash_bits` on streams. The batch's problem is solved around the current
-        weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        unknown features are ignored: use ``TokenFeatures(hash_bits=...)`` on streams. The batch's problem is solved
+        around the current weights w0: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
         check_stream_weight(self.class_weight)
         if isinstance(X, SequenceShards):

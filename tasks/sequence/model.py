@@ -52,9 +52,12 @@ from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_c
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
+    TokenFeatures,
     check_segments,
     check_sharded,
     check_unchanged,
+    length_of,
+    make_encoder,
     make_oracle,
     possible_losses,
     segment_oracle,
@@ -148,6 +151,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibration = StructureCalibration()
     calibrates = False
     comparison = SumSearch
+    groups = (TokenFeatures,)
     sums_over_known = narrows = True
     C_of_few = 1.0
 
@@ -656,7 +660,7 @@ def prepare(
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
-    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
+    encoder = make_encoder(params)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids, sets = encode_known(y, tokens, None if classes is None else sort_labels(listed(classes)))
     if params.broken == "repair":
@@ -679,7 +683,7 @@ def prepare_shards(
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
     encoder = shards.encoder
-    given = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    given = make_encoder(params)
     for name in ("templates", "min_count", "hash_bits"):
         mine, its = getattr(given, name), getattr(encoder, name)
         if mine != its:
@@ -725,7 +729,7 @@ def prepare_segments(
     X = read(X)
     if before is not None:
         if before.segments is None:
-            check_settled([("segments", True, False)])
+            check_settled([("segments", params.segments, False)])
         tokens = before.in_units(before.segments.with_phrases(X, before.encoder.transform(X, lengths)))
         y, form = given(y, tokens.lengths)
         tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
@@ -733,14 +737,14 @@ def prepare_segments(
         labels, label_ids, sets = encode_known(tags, tokens, before.labels)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
-    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    encoder = make_encoder(params)
     tokens = encoder.fit_transform(X, lengths)
     if encoder.n_bigrams:
         raise ValueError("templates that begin with 'B' and a feature need segments=False: phrases take their place")
     y, form = given(y, tokens.lengths)
     segments = Segments(form, NONE)
     tags = segments.tags(y, tokens.lengths, params.broken)
-    length = params.segment_length or usual_length(tags)
+    length = length_of(params.segments) or usual_length(tags)
     segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
     tokens = dataclasses.replace(tokens, bigrams=phrases)
     labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))

@@ -9,12 +9,25 @@ from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    Interval,
+    Kind,
+    Options,
+    ParameterGroup,
+    declared,
+    group_of,
+    parameter,
+)
 from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training, check_settled
@@ -35,6 +48,29 @@ USUAL_LOSS = "hamming"
 
 
 @declared
+class TokenFeatures(ParameterGroup):
+    """How the attributes of tokens become features: the `features` of `SequenceLabeler`.
+
+    Parameters
+    ----------
+    min_count : int, default=1
+        Attributes seen fewer times in the training data are dropped.
+    hash_bits : int, optional
+        Hash attributes to 2**hash_bits numbers instead of keeping a vocabulary; with `min_count` 1 and no `bigrams`.
+    bigrams : str or list of str, optional
+        Names of attributes that are conjoined with pairs of neighbouring labels as well as with labels: "word" for
+        ``{"word": "the"}``, or for the attribute string "word=the". In templates: lines such as ``B01:%x[0,0]``. Each
+        has n_labels^2 weights.
+    """
+
+    min_count: int = parameter(COUNT, default=1)
+    hash_bits: int | None = parameter(Interval(Integral, 1, 30, closed="both"), NONE, default=None)
+    bigrams: str | Sequence[str] | None = parameter(
+        Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
+    )
+
+
+@declared
 class SequenceLabelerParameters(Training):
     """The parameters of `SequenceLabeler`."""
 
@@ -43,19 +79,30 @@ class SequenceLabelerParameters(Training):
     inference: str = parameter(Options("exact", "greedy"), default="exact")
     order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
     templates: Any = parameter(default=None)
-    min_count: int = parameter(COUNT, default=1)
-    hash_bits: int | None = parameter(Interval(Integral, 1, 30, closed="both"), NONE, default=None)
-    bigrams: str | Sequence[str] | None = parameter(
-        Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
-    )
+    features: TokenFeatures | None = group_of(TokenFeatures)
     constraints: Any = parameter(Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None)
     broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
     end: bool = parameter(FLAG, default=False)
-    segments: bool = parameter(FLAG, default=False)
-    segment_length: int | None = parameter(Interval(Integral, 2, MOST_TOKENS, closed="both"), NONE, default=None)
+    segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+
+
+def features_of(params: Any) -> TokenFeatures:
+    """The features that parameters ask for."""
+    return params.features or TokenFeatures()
+
+
+def make_encoder(params: Any) -> FeatureEncoder:
+    """The encoder that parameters ask for."""
+    features = features_of(params)
+    return FeatureEncoder(params.templates, features.min_count, features.hash_bits, features.bigrams)
+
+
+def length_of(segments: bool | int) -> int | None:
+    """The longest segments with weights of their own, if the parameter names a length."""
+    return None if isinstance(segments, (bool, np.bool_)) else int(segments)
 
 
 def possible_losses(params: Any) -> tuple[str, ...]:
@@ -170,7 +217,7 @@ def check_sharded(params: Any, **more: Any) -> None:
     """Raise ValueError, naming it, for a parameter that training on shards has no use for; `more` must be None."""
     for name, value, only in (
         ("segments", params.segments, False),
-        ("bigrams", params.bigrams, None),
+        ("bigrams", features_of(params).bigrams, None),
         *((name, value, None) for name, value in more.items()),
     ):
         if value is not only:
@@ -181,29 +228,30 @@ def check_sharded(params: Any, **more: Any) -> None:
 
 def check_segments(params: Any) -> None:
     """Raise ValueError, naming it, for a parameter that segments have no use for."""
+    segments = f"segments={params.segments}"
     for name, value, may in (
         ("inference", params.inference, ("exact",)),
         ("order", params.order, (None, 1)),
         ("end", params.end, (False,)),
-        ("bigrams", params.bigrams, (None,)),
+        ("bigrams", features_of(params).bigrams, (None,)),
         ("loss", params.loss, ("auto", "hamming", "log")),
         ("broken", params.broken, ("refuse", "repair")),
     ):
         if value not in may:
-            raise ValueError(f"segments=True needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
+            raise ValueError(f"{segments} needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
     if isinstance(params.constraints, tuple):
-        raise ValueError("segments=True has constraints of its own: constraints must be None")
+        raise ValueError(f"{segments} has constraints of its own: constraints must be None")
 
 
 def check_unchanged(params: Any, model: SequenceModel, label_ids: Integers) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
-    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
+    encoder = make_encoder(params)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids, model, model.segments)
-    length = None if model.segments is None else model.segments.phrases.max_length
-    asked = params.segment_length
+    segments: bool | int = model.segments is not None
+    if model.segments is not None and length_of(params.segments) is not None:
+        segments = model.segments.phrases.max_length
     check_settled([
-        ("segments", params.segments, length is not None),
-        ("segment_length", asked, asked if length is None or asked is None else length),
+        ("segments", params.segments, segments),
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),

@@ -24,7 +24,7 @@ from structsvm.features import sources
 from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1, token_accuracy
 from structsvm.model_file import read_model, write_model
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.model import SequenceModel
 
 
@@ -225,8 +225,8 @@ def test_every_option_of_train(work):
         (["--solver", "perceptron"], {"solver": "perceptron"}),
         (["--solver", "passive_aggressive", "-C", "0.5"], {"solver": "passive_aggressive", "C": 0.5}),
         (["--inference", "greedy", "--order", "3"], {"inference": "greedy", "order": 3}),
-        (["--hash-bits", "12", "--max-iter", "2"], {"hash_bits": 12, "max_iter": 2}),
-        (["--min-count", "3", "--templates", "crf++"], {"min_count": 3, "templates": "crf++"}),
+        (["--hash-bits", "12", "--max-iter", "2"], {"features": TokenFeatures(hash_bits=12), "max_iter": 2}),
+        (["--min-count", "3", "--templates", "crf++"], {"features": TokenFeatures(min_count=3), "templates": "crf++"}),
         (["--templates", "templates"], {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nB\n"}),
         (["--templates", "bigrams"], {"templates": BIGRAM_TEMPLATES}),
         (["--constraints", "bio", "--tol", "0.2"], {"constraints": "bio", "tol": 0.2}),
@@ -235,7 +235,7 @@ def test_every_option_of_train(work):
         ours = python_model(work, **params)
         model = structsvm.load(work / "m")
         np.testing.assert_array_equal(model.model_.weights, ours.model_.weights)
-        assert {name: model.get_params()[name] for name in params} == params
+        assert {name: getattr(model, name) for name in params} == params
         assert model.random_state == 0
 
 

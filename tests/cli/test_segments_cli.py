@@ -23,10 +23,11 @@ def folder(tmp_path_factory):
 
 def test_the_commands(folder):
     columns = read_columns(folder / "train")
-    params = {"segments": True, "segment_length": 5, "C": 0.1, "random_state": 0}
+    params = {"segments": 5, "C": 0.1, "random_state": 0}
     wanted = SequenceLabeler(**params).fit(columns.drop_last(), columns.column(-1))
     model, test = structsvm.load(folder / "m"), read_columns(folder / "test")
     assert model.model_.weights.tobytes() == wanted.model_.weights.tobytes()
+    assert model.model_.params.keys() <= wanted.get_params(deep=False).keys()
     labels = wanted.predict(test.drop_last())
     run(folder, "predict", "m", "test", "--confidence", "--output", "found")
     found = read_columns(folder / "found")
@@ -40,6 +41,17 @@ def test_the_commands(folder):
     assert "inference of segments, those of 1 to 5 tokens by length" in out and " phrases, " in out and "S-NP" in out
     out, _ = run(folder, "predict", "m", "test", "--kbest", "2")
     assert out.startswith("# 1 ") and "\n# 2 " in out
+
+
+def test_the_length_goes_with_a_warm_start(folder):
+    args = ["train", "sequence", "train", "--warm-start", "m", "--max-iter", "1", "--quiet"]
+    for options in ([], ["--segments"], ["--segment-length", "5"]):
+        run(folder, *args, "-m", "w", *options)
+        assert structsvm.load(folder / "w").model_.segments.phrases.max_length == 5
+    assert structsvm.load(folder / "m").segments == structsvm.load(folder / "w").segments == 5
+    _, err = run(folder, *args, "-m", "x", "--segment-length", "6", status=1)
+    assert "trained with another 'segments'" in err and "Got 6, it has 5" in err
+    assert not (folder / "x").exists()
 
 
 def test_streams(folder):

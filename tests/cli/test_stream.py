@@ -13,7 +13,7 @@ from structsvm.datasets import make_sequences, write_columns
 from structsvm.features import sources
 from structsvm.features.columns import read_columns
 from structsvm.progress import Monitor
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 SIZE = 20
 TRAIN = ["train", "sequence", "--stream", "--batch", SIZE, "--hash-bits", 12]
@@ -39,7 +39,7 @@ def sequences(folder):
 
 def taught(columns, n_batches=5, **params):
     """The labeler that `partial_fit` makes of the first batches."""
-    model = SequenceLabeler(hash_bits=12, random_state=0, **params)
+    model = SequenceLabeler(features=TokenFeatures(hash_bits=12), random_state=0, **params)
     y = columns.select([2])
     classes = sorted({label for labels in y.column(0) for label in labels})
     for first in range(0, n_batches * SIZE, SIZE):
@@ -95,7 +95,7 @@ def test_as_partial_fit(work, options, params):
 def test_defaults(work):
     out, _ = run(work, "train", "sequence", "--stream", "train.txt", "-m", "m")
     assert f"batches of {stream.BATCH} sequences, 1048576 hashed features" in out
-    assert structsvm.load(work / "m").hash_bits == 20
+    assert structsvm.load(work / "m").features.hash_bits == 20
 
 
 @pytest.mark.parametrize("block", [7, 1000])

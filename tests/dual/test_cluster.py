@@ -19,7 +19,7 @@ from structsvm.dual import cutting_plane_schedules, exchanges
 from structsvm.dual._dual import DualState
 from structsvm.dual.exchanges import SharedState
 from structsvm.features.columns import ColumnFileError, Columns
-from structsvm.tasks import DependencyParser, SequenceLabeler
+from structsvm.tasks import DependencyParser, SequenceLabeler, TokenFeatures
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
 module = pytest.importorskip("structsvm.shards.cluster")
@@ -170,18 +170,21 @@ def test_workers_make_shards_and_train_on_them(client, victim, files, tmp_path, 
         return outcome(self, futures)
 
     monkeypatch.setattr(exchanges, "stride_for", lambda work, rest, n_parts: 1)  # not by the clock: equal bits
-    features = {"templates": "U0:%x[0,0]\nU1:%x[-1,0]\nB\n", "min_count": 2}
-    here = SequenceShards.make(files, tmp_path / "here", max_memory=20_000, **features)
+    templates = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
+    given = {"max_memory": 20_000, "templates": templates, "min_count": 2}
+    here = SequenceShards.make(files, tmp_path / "here", **given)
     with parallel_config(backend="dask"):
         monkeypatch.setattr(module.Cluster, "_outcome", kill_and_read)
-        there = SequenceShards.make(files, tmp_path / "there", max_memory=20_000, **features)
+        there = SequenceShards.make(files, tmp_path / "there", **given)
         monkeypatch.setattr(module.Cluster, "_outcome", outcome)
         for file in here.folder.iterdir():
             assert (there.folder / file.name).read_bytes() == file.read_bytes()
         assert asked[:2] == [3, 3] and len(asked) > 4 and sum(asked) > 12  # read, counted, encoded, put together
         client.wait_for_workers(2, timeout=60)  # whose number the bits depend on
         solver = LaRank(C=0.1, tol=0.05, random_state=0, deterministic=False)
-        labeler = SequenceLabeler(solver=solver, loss="hamming", probability=False, **features)
+        labeler = SequenceLabeler(
+            solver=solver, loss="hamming", probability=False, templates=templates, features=TokenFeatures(min_count=2)
+        )
         duals = [labeler.fit(SequenceShards.open(there.folder, mmap=on)).result_.dual for on in (True, False)]
         assert labeler.result_.status == "converged" and duals[0] == duals[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "there"]

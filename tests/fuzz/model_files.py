@@ -48,6 +48,7 @@ from structsvm.tasks import (
     SpanFeatures,
     TaggedParser,
     TaxonomyClassifier,
+    TokenFeatures,
     TrackingClassifier,
     TreebankGrammar,
 )
@@ -134,7 +135,7 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     once = {"max_iter": 2, "random_state": 0}
     bits = {"features": ArcFeatures(arc_bits=6, row_bits=3)}
     yield SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y
-    yield SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y
+    yield SequenceLabeler(C=0.1, features=TokenFeatures(bigrams=X[0][1][1]), **once), X, y
     yield SequenceLabeler(**once), X, y
     yield SequenceLabeler(segments=True, C=0.1, templates="rich", **once), X, [[(0, len(s), "a")] for s in y]
     yield SequenceLabeler(C=0.1, **once), X, partly

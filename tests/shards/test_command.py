@@ -7,7 +7,7 @@ from command_line import run
 import structsvm
 from structsvm import DocumentShards, SequenceShards
 from structsvm.datasets import make_sequences, write_columns
-from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier, TokenFeatures
 
 TRAIN = ["train", "sequence", "-C", 0.1, "--max-iter", 2, "--hash-bits", 12, "--loss", "hamming", "--no-probability"]
 
@@ -38,7 +38,9 @@ def test_shards_are_made_and_trained_on_and_trained_on_again(work, monkeypatch):
     shards = SequenceShards.open(work / "shards")
     assert len(shards) == 60
     assert shards.n_shards > 2
-    labeler = SequenceLabeler(C=0.1, max_iter=2, hash_bits=12, loss="hamming", probability=False, random_state=0)
+    labeler = SequenceLabeler(
+        C=0.1, max_iter=2, features=TokenFeatures(hash_bits=12), loss="hamming", probability=False, random_state=0
+    )
     np.testing.assert_array_equal(weights(work / "model"), labeler.fit(shards).model_.weights)
     run(work, *TRAIN, "shards", "--model", "again")
     np.testing.assert_array_equal(weights(work / "again"), weights(work / "model"))

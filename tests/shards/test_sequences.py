@@ -23,7 +23,7 @@ from structsvm.shards.pieces import column_pieces
 from structsvm.shards.storage import Vector, dumps_references
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,0]/%x[1,0]\nU3:%suffix2[0,0]\nB\n"
 SHARING = TEMPLATES + "U:%x[-1,0]\nU:%x[1,0]\n"  # two share their features
@@ -63,9 +63,15 @@ SETTINGS = {
 }
 
 
+def of_labeler(name):
+    """The parameters of a labeler that make the features of shards."""
+    features = FEATURES[name].copy()
+    return {"templates": features.pop("templates"), "features": TokenFeatures(**features)}
+
+
 def labeler(name, features):
     given = SETTINGS[name]
-    return SequenceLabeler(**given, **FEATURES[features], **({} if "solver" in given else {"random_state": 0}))
+    return SequenceLabeler(**given, **of_labeler(features), **({} if "solver" in given else {"random_state": 0}))
 
 
 def assert_same(a, b):
@@ -131,7 +137,7 @@ class TestManyShards:
 
         def fitted(**how):
             solver = LaRank(C=0.1, tol=0.01, random_state=0, **how)
-            model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **FEATURES["vocabulary"])
+            model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **of_labeler("vocabulary"))
             return model.fit(shards)
 
         duals = [fitted(**how).result_.dual for how in ({}, {"n_jobs": 2, "deterministic": False})]
@@ -139,14 +145,14 @@ class TestManyShards:
         assert fitted(n_jobs=2).result_.dual == duals[0]
 
     def test_the_loss_is_the_margin(self, folder):
-        model = SequenceLabeler(max_iter=200, random_state=0, **FEATURES["vocabulary"])
+        model = SequenceLabeler(max_iter=200, random_state=0, **of_labeler("vocabulary"))
         model.fit(SequenceShards.open(folder / "vocabulary-many"))
         assert model.loss_ == "hamming" and list(model.results_) == ["hamming"]
         assert model.C_ > 0.0 and model.temperature_ > 0.0
 
     def test_gap_sampling_stays_within_shards(self, folder):
         solver = FrankWolfe(C=0.1, tol=0.05, max_iter=200, sampling="gap", random_state=0)
-        model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **FEATURES["vocabulary"])
+        model = SequenceLabeler(solver=solver, loss="hamming", probability=False, **of_labeler("vocabulary"))
         assert model.fit(SequenceShards.open(folder / "vocabulary-many")).result_.status == "converged"
 
 
@@ -408,7 +414,7 @@ class TestRefusals:
         ("given", "message"),
         [
             ({"templates": "crf++"}, "made with templates="),
-            ({"min_count": 3}, "made with min_count=2, and the labeler has min_count=3"),
+            ({"features__min_count": 3}, "made with min_count=2, and the labeler has min_count=3"),
             ({"segments": True}, "segments=False"),
             ({"broken": "repair", "constraints": "bio"}, "broken='refuse'"),
         ],
@@ -510,7 +516,7 @@ def test_shards_that_have_changed(name, data, tmp_path):
     with pytest.raises(ModelFileError, match=r"new: shard \d+ has changed since it was made; make the shards anew"):
         shards.check()
     with pytest.raises(ModelFileError, match=r"new: shard \d+ has changed since it was made; make the shards anew"):
-        SequenceLabeler(C=0.1, templates=SHARING, hash_bits=3).fit(shards)
+        SequenceLabeler(C=0.1, templates=SHARING, features=TokenFeatures(hash_bits=3)).fit(shards)
     entries[at] ^= 1
     entries.tofile(shards.folder / name)
     shards.check()

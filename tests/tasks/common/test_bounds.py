@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from structsvm import PathSearch, solvers, tasks
-from structsvm.parameters import Interval, ParameterGroup, validate
+from structsvm.parameters import FLAG, Interval, ParameterGroup, validate
 
 TINY, HUGE = 5e-324, sys.float_info.max
 
@@ -53,7 +53,7 @@ NUMBERS = {
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
     "max_table": whole(2, 2**28),
     "n_folds": whole(2),
-    "segment_length": whole(2, 1000),
+    "segments": whole(2, 1000),
     "bits": whole(1, 24),
     "hash_bits": whole(1, 30),
     "dimension": whole(1, 2**12),
@@ -92,7 +92,7 @@ def test_bounds(kind):
         inside, outside = OF_ONE.get(f"{kind.__name__}.{name}", NUMBERS[name])
         for value in (*inside, taken[name].default):
             assert accepts(kind, name, value), (name, value)
-        for value in (*outside, math.nan, True, "1"):
+        for value in (*outside, math.nan, "1", *(() if FLAG in kind._constraints[name] else (True,))):
             assert not accepts(kind, name, value), (name, value)
 
 

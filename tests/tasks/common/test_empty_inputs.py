@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from structsvm.datasets import make_alignment, make_ambig_house, make_sequences, make_treebank
-from structsvm.tasks import GrammarParser, SemanticParser, SequenceAligner, SequenceLabeler
+from structsvm.tasks import GrammarParser, SemanticParser, SequenceAligner, SequenceLabeler, TokenFeatures
 
 X, Y = make_sequences(30, n_labels=5, n_words=60, mean_length=5.0, random_state=0)
 ROWS = [np.random.default_rng(k).normal(size=(len(s), 3)) for k, s in enumerate(X)]
@@ -16,7 +16,7 @@ FORMS = {
     "attributes": (lambda: [[list(token) for token in s] for s in X], [], {}),
     "sets": (lambda: [[set(token) for token in s] for s in X], (), {}),
     "dicts": (lambda: [[{"w": w, "t": t} for w, t in s] for s in X], [], {}),
-    "hashed": (lambda: [[list(token) for token in s] for s in X], [], {"hash_bits": 10}),
+    "hashed": (lambda: [[list(token) for token in s] for s in X], [], {"features": TokenFeatures(hash_bits=10)}),
     "columns": (lambda: X, [], {"templates": "rich"}),
     "rows": (lambda: ROWS, np.zeros((0, 3)), {}),
     "lists of rows": (lambda: ROWS, [], {}),

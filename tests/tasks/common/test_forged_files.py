@@ -23,11 +23,17 @@ from structsvm.tasks import (
     SequenceAligner,
     SequenceLabeler,
     TaxonomyClassifier,
+    TokenFeatures,
 )
 from structsvm.tasks.common.model import AROUND
 
 OWN = {
-    "templates": Case(SequenceLabeler, {"templates": "U:%x[0,0]\nB\n", "C": 0.1, "max_iter": 2}, LINES, LINE_TAGS),
+    "templates": Case(
+        SequenceLabeler,
+        {"templates": "U:%x[0,0]\nB\n", "features": TokenFeatures(min_count=2), "C": 0.1, "max_iter": 2},
+        LINES,
+        LINE_TAGS,
+    ),
     "solver": Case(SequenceLabeler, {"solver": LaRank(C=0.1, max_iter=2)}, LINES, LINE_TAGS),
     "texts": Case(
         TaxonomyClassifier,
@@ -163,7 +169,7 @@ def test_offsets_that_fall(case, tmp_path):
         ("lasvm", ("params", "steps", "params", "n_reprocess")),
         ("tracking", ("params", "n_reprocess")),
         ("sequence", ("oracle", "n_token_features")),
-        ("sequence", ("params", "min_count")),
+        ("templates", ("params", "features", "params", "min_count")),
         ("ospas", ("params", "window")),
         ("taxonomy", ("n_features",)),
     ],

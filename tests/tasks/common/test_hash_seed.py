@@ -47,7 +47,9 @@ DICTS = [[{"w": token[0], "t": token[1], "n": 0.5} for token in s] for s in X]
 FITS = {
     "sets": lambda: SequenceLabeler(random_state=0).fit(SETS, y),
     "frozen": lambda: SequenceLabeler(C=0.1, random_state=0, inference="greedy").fit(FROZEN, y),
-    "nested": lambda: SequenceLabeler(C=0.1, loss="log", random_state=0, min_count=2).fit(NESTED, y),
+    "nested": lambda: SequenceLabeler(
+        C=0.1, loss="log", random_state=0, features=TokenFeatures(min_count=2)
+    ).fit(NESTED, y),
     "dicts": lambda: SequenceLabeler(random_state=0).partial_fit(DICTS, y, classes=set(sum(y, []))),
     "columns": lambda: SequenceLabeler(random_state=0, templates="rich").fit(X, y),
     "segments of sets": lambda: SequenceLabeler(C=0.1, random_state=0, segments=True).fit(

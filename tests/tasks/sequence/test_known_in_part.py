@@ -285,7 +285,7 @@ def test_labels_that_the_first_batch_settles():
 def test_all_that_agrees_is_all_there_is():
     """Sequences of which nothing is known teach nothing, and are no hindrance."""
     nothing = [[None] * len(labels) if i % 2 else labels for i, labels in enumerate(y)]
-    half = SequenceLabeler(1.0, loss="log", max_iter=60, min_count=1, random_state=0).fit(X, nothing)
+    half = SequenceLabeler(1.0, loss="log", max_iter=60, random_state=0).fit(X, nothing)
     alone = SequenceLabeler(1.0, loss="log", max_iter=60, random_state=0).fit(X[::2], y[::2])
     assert half.result_.primal == pytest.approx(alone.result_.primal, rel=1e-2)
     assert abs(half.score(X_test, y_test) - alone.score(X_test, y_test)) < 0.02

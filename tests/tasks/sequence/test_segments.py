@@ -9,7 +9,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_f1
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.constraints import repaired
 from structsvm.tasks.sequence.phrases import FEWEST_SEEN, Phrases, shape
 from structsvm.tasks.sequence.segments import labels_of, spans_of
@@ -151,7 +151,7 @@ def test_what_phrases_say_is_learnt():
 
 def test_probabilities_of_spans():
     cut = [[label if label[2:] in ("NP", "") else "O" for label in labels[:4]] for labels in BIO]
-    model = made(loss="log", segment_length=2, C=10.0, max_iter=20).fit([x[:4] for x in X], cut)
+    model = made(loss="log", segments=2, C=10.0, max_iter=20).fit([x[:4] for x in X], cut)
     whole = [x[:4] for x in X if len(x) >= 4]
     short = [x for x, spans in zip(whole, model.predict_spans(whole), strict=True) if spans][:4]
     oracle, tokens = model.model_.oracle, model.model_.encode(short)
@@ -187,7 +187,7 @@ def test_partly_known_labels():
 def test_longer_segments_than_weights_are_found():
     X = [[{"word": word} for word in ["(", *["x"] * n, ")", "y", "y"]] for n in range(2, 29)]
     y = [[(0, len(x) - 2, "X")] for x in X]
-    model = made(segment_length=3, C=1.0, max_iter=10).fit(X, y)
+    model = made(segments=3, C=1.0, max_iter=10).fit(X, y)
     assert model.model_.oracle.max_length == 3
     assert model.predict(X) == y
 
@@ -238,12 +238,13 @@ def test_broken_labels_are_repaired():
         ({"inference": "greedy"}, "segments=True needs inference to be 'exact'"),
         ({"order": 2}, "segments=True needs order to be None or 1, got 2"),
         ({"end": True}, "needs end"),
-        ({"bigrams": "word"}, "needs bigrams"),
+        ({"features": TokenFeatures(bigrams="word")}, "needs bigrams"),
         ({"loss": "zero_one"}, "needs loss to be 'auto' or 'hamming' or 'log'"),
         ({"broken": "predict"}, "needs broken"),
         ({"constraints": (None, None, None)}, "segments=True has constraints of its own"),
         ({"templates": "U00:%x[0,0]\nB\nB00:%x[0,0]\n"}, "templates that begin with 'B'"),
-        ({"segment_length": 1}, "'segment_length' parameter of SequenceLabeler"),
+        ({"segments": 5, "order": 2}, "segments=5 needs order to be None or 1, got 2"),
+        ({"segments": 1}, r"'segments' parameter of SequenceLabeler must be a bool or an int in the range \[2, 1000\]"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -254,9 +255,9 @@ def test_refused(params, message):
 
 def test_what_is_settled():
     model = made(warm_start=True).fit(X, BIO)
-    for params, name in (({"segments": False}, "segments"), ({"segment_length": 7}, "segment_length")):
-        with pytest.raises(ValueError, match=f"trained with another '{name}'"):
-            made(warm_start=True).fit(X, BIO).set_params(**params).fit(X, BIO)
+    for segments in (False, 7):
+        with pytest.raises(ValueError, match=f"trained with another 'segments'.* Got {segments}, it has "):
+            made(warm_start=True).fit(X, BIO).set_params(segments=segments).fit(X, BIO)
     with pytest.raises(ValueError, match="another 'segments'"):
         SequenceLabeler(C=0.1, random_state=0, warm_start=True).fit(X, BIO).set_params(segments=True).fit(X, BIO)
     with pytest.raises(ValueError, match="'B-ZZ' is not one of the model's labels"):
@@ -303,7 +304,7 @@ def test_the_first_token_may_lack_a_word():
 
 
 def test_explain_names_lengths_and_phrases():
-    model = made(segment_length=2).fit(X, BIO)
+    model = made(segments=2).fit(X, BIO)
     phrases = model.model_.segments.phrases
     names = [phrases.name_of(j) for j in range(phrases.starts[-1])]
     assert {len(name.split()) for name in names} == {2}

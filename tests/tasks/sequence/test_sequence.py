@@ -19,7 +19,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.metrics import chunk_f1, chunk_scores, token_accuracy
 from structsvm.solvers.run import Run
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.constraints import label_masks, repaired
 
 
@@ -243,11 +243,11 @@ def test_every_inference_with_every_solver(params, solver):
 
 
 def test_min_count_drops_and_hashing_bounds():
-    assert fitted(names(X), min_count=3).n_features_in_ < fitted(names(X)).n_features_in_
-    assert fitted(names(X), hash_bits=6).n_features_in_ == 64
-    assert fitted(names(X), hash_bits=12).score(names(X), y) > 0.9
+    assert fitted(names(X), features=TokenFeatures(min_count=3)).n_features_in_ < fitted(names(X)).n_features_in_
+    assert fitted(names(X), features=TokenFeatures(hash_bits=6)).n_features_in_ == 64
+    assert fitted(names(X), features=TokenFeatures(hash_bits=12)).score(names(X), y) > 0.9
     with pytest.raises(ValueError, match="min_count=1000000"):
-        fitted(names(X), min_count=1_000_000)
+        fitted(names(X), features=TokenFeatures(min_count=1_000_000))
 
 
 def test_tol_stops_with_a_certificate():
@@ -334,8 +334,12 @@ def test_bigrams_tell_what_becomes_of_the_label_before(form, params, tmp_path):
         return [[{"word": word} if form == "dicts" else [f"word={word}"] for word in s] for s in X]
 
     text = "U0:%x[0,0]\nB\nB0:%x[0,0]\n"
-    with_them = {"dicts": {"bigrams": "word"}, "names": {"bigrams": ["word"]}, "templates": {"templates": text}}
-    with_them["hashed"] = {"templates": text, "hash_bits": 8}
+    with_them = {
+        "dicts": {"features": TokenFeatures(bigrams="word")},
+        "names": {"features": TokenFeatures(bigrams=["word"])},
+        "templates": {"templates": text},
+        "hashed": {"templates": text, "features": TokenFeatures(hash_bits=8)},
+    }
     without = {"templates": {"templates": "U0:%x[0,0]\nB\n"}}
     (X, y), (X_test, y_test) = switches(60, seed=0), switches(40, seed=1)
     if "constraints" in params:
@@ -623,7 +627,7 @@ def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap, bigr
         return SequenceLabeler(
             solver=type(solver)(**solver.get_params() | {"max_iter": passes, "random_state": 3}),
             inference=inference,
-            bigrams=bigrams,
+            features=TokenFeatures(bigrams=bigrams),
             **params,
         )
 
@@ -674,8 +678,6 @@ def test_going_on_with_other_data_or_parameters():
         {"loss": "zero_one"},
         {"constraints": "bio"},
         {"class_weight": {"O": 2.0}},
-        {"min_count": 2},
-        {"hash_bits": 8},
         {"templates": "crf++"},
     ):
         model.set_params(**params)
@@ -695,9 +697,9 @@ def test_partial_fit_streams(tmp_path):
     classes = sorted({label for s in y + y_test for label in s})
     batches = [(names(X)[a : a + 10], y[a : a + 10]) for a in range(0, 40, 10)]
     for params in (
-        {"hash_bits": 14},
-        {"hash_bits": 14, "inference": "greedy"},
-        {"hash_bits": 14, "solver": "perceptron"},
+        {"features": TokenFeatures(hash_bits=14)},
+        {"features": TokenFeatures(hash_bits=14), "inference": "greedy"},
+        {"features": TokenFeatures(hash_bits=14), "solver": "perceptron"},
     ):
         model = SequenceLabeler(random_state=0, **params)
         other = SequenceLabeler(random_state=0, **params)
@@ -773,14 +775,21 @@ BIGRAM_TEMPLATES = "U0:%x[0,0]\nU1:%x[0,1]\nB\nB0:%x[0,0]\nB1:%x[-1,1]\n"
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"inference": "greedy"}, {"hash_bits": 10}, {"order": 2}, {"templates": BIGRAM_TEMPLATES}]
+    "params",
+    [
+        {},
+        {"inference": "greedy"},
+        {"features": TokenFeatures(hash_bits=10)},
+        {"order": 2},
+        {"templates": BIGRAM_TEMPLATES},
+    ],
 )
 @pytest.mark.parametrize("form", ["dicts", "columns", "arrays"])
 def test_sixteen_threads_share_one_model(form, params, tmp_path):
-    if form == "arrays" and "hash_bits" in params:
+    if form == "arrays" and "features" in params:
         params = {}
     if form != "columns" and "templates" in params:
-        params = {"bigrams": "tag" if form == "dicts" else ["0", "3"]}
+        params = {"features": TokenFeatures(bigrams="tag" if form == "dicts" else ["0", "3"])}
     fitted(FORMS[form](X), **params).save(tmp_path / "m")
     data = FORMS[form](X_test)
     serial = SequenceLabeler.load(tmp_path / "m").predict(data)
@@ -862,13 +871,19 @@ def test_bad_data(X, y, error, message):
         ({"order": 3}, "order must be 1 or 2"),
         ({"order": 1.5}, "'order' parameter"),
         ({"order": -1, "inference": "greedy"}, "'order' parameter"),
-        ({"min_count": 0}, "'min_count' parameter"),
-        ({"hash_bits": 31}, "'hash_bits' parameter"),
-        ({"hash_bits": 8, "min_count": 2}, "hash_bits keeps no counts"),
-        ({"bigrams": 3}, "'bigrams' parameter of SequenceLabeler must be a name or a list of names or None"),
-        ({"bigrams": ["a", 3]}, "bigrams must be names of attributes"),
-        ({"bigrams": "a", "hash_bits": 8}, "hash_bits keeps no names"),
-        ({"bigrams": "c"}, "no feature has the name 'c'"),
+        ({"features": {"min_count": 2}}, "'features' parameter of SequenceLabeler must be a TokenFeatures or None"),
+        *(
+            ({"features": TokenFeatures(**features)}, message)
+            for features, message in (
+                ({"min_count": 0}, "'min_count' parameter of TokenFeatures"),
+                ({"hash_bits": 31}, "'hash_bits' parameter of TokenFeatures"),
+                ({"hash_bits": 8, "min_count": 2}, "hash_bits keeps no counts"),
+                ({"bigrams": 3}, "'bigrams' parameter of TokenFeatures must be a name or a list of names or None"),
+                ({"bigrams": ["a", 3]}, "bigrams must be names of attributes"),
+                ({"bigrams": "a", "hash_bits": 8}, "hash_bits keeps no names"),
+                ({"bigrams": "c"}, "no feature has the name 'c'"),
+            )
+        ),
         ({"constraints": "iob"}, "'constraints' parameter"),
         ({"end": 1}, "'end' parameter"),
         ({"end": True, "inference": "greedy"}, "end=True needs inference='exact'"),

@@ -18,7 +18,7 @@ from structsvm import ConvergenceWarning, LaRank, ModelFileError, PassiveAggress
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.model_file import read_model, write_model
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.model import SequenceModel
 
 X, y = make_sequences(30, n_labels=5, n_words=100, mean_length=6.0, random_state=0)
@@ -48,14 +48,14 @@ CONFIGURATIONS = [
     {"constraints": "bio", "inference": "greedy"},
     {"class_weight": "balanced"},
     {"class_weight": {"O": 2.0, "B-NP": 0.5}},
-    {"min_count": 2},
-    {"hash_bits": 9},
+    {"features": TokenFeatures(min_count=2)},
+    {"features": TokenFeatures(hash_bits=9)},
     {"templates": "crf++"},
     {"templates": "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nB\n"},
     {"templates": BIGRAM_TEMPLATES},
-    {"templates": BIGRAM_TEMPLATES, "hash_bits": 6},
+    {"templates": BIGRAM_TEMPLATES, "features": TokenFeatures(hash_bits=6)},
     {"templates": BIGRAM_TEMPLATES, "inference": "greedy"},
-    {"templates": BIGRAM_TEMPLATES, "order": 2, "min_count": 2},
+    {"templates": BIGRAM_TEMPLATES, "order": 2, "features": TokenFeatures(min_count=2)},
     {"solver": "perceptron"},
     {"solver": "passive_aggressive"},
     {"solver": LaRank(C=0.3, schedule="adaptive", average=False, max_iter=3)},
@@ -112,11 +112,11 @@ def test_every_configuration_comes_back(tmp_path, params):
 )
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # rows that say nothing of the labels
 def test_every_kind_of_features_comes_back(tmp_path, data, bigrams):
-    model = SequenceLabeler(bigrams=bigrams, random_state=0).fit(data, y)
+    model = SequenceLabeler(features=TokenFeatures(bigrams=bigrams), random_state=0).fit(data, y)
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(data) == model.predict(data)
-    assert loaded.bigrams == bigrams
+    assert loaded.features.bigrams == bigrams
     assert loaded.bigram_names_ == model.bigram_names_
     assert set(model.bigram_names_) == (set() if bigrams is None else set(np.ravel(bigrams).tolist()))
     np.testing.assert_array_equal(loaded.bigram_, model.bigram_)
@@ -207,14 +207,14 @@ def sound(tmp_path_factory):
     """Files of several kinds, and what is in them; the first has a choice of C and the sum of two losses."""
     folder = tmp_path_factory.mktemp("sound")
     found = {}
-    few = Columns.from_sequences(X[:FEW])
+    few, named = Columns.from_sequences(X[:FEW]), TokenFeatures(bigrams=[X[0][0][1], X[1][0][1]])
     for name, params, data in [
         ("columns", {"constraints": "bio", "templates": "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB\n"}, few),
         ("attributes", {"class_weight": {"O": 2.0}, "order": 2, "solver": LaRank(C=0.1, max_iter=2)}, X[:FEW]),
         ("numeric", {"inference": "greedy", "solver": "perceptron"}, dense[:FEW]),
-        ("hashed", {"hash_bits": 6, "C": 1.0, "loss": "hamming", "max_iter": 1}, few),
+        ("hashed", {"features": TokenFeatures(hash_bits=6), "C": 1.0, "loss": "hamming", "max_iter": 1}, few),
         ("bigrams", {"templates": BIGRAM_TEMPLATES, "C": 1.0, "loss": "log", "max_iter": 1}, few),
-        ("named bigrams", {"bigrams": [X[0][0][1], X[1][0][1]], "inference": "greedy", "max_iter": 1}, X[:FEW]),
+        ("named bigrams", {"features": named, "inference": "greedy", "max_iter": 1}, X[:FEW]),
     ]:
         path = folder / name
         SequenceLabeler(**params).fit(data, y[:FEW]).save(path)

@@ -11,7 +11,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.solvers import LaRank
 from structsvm.solvers.run import DualRun
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common.likelihood import StructureCalibration
 from structsvm.tasks.common.training import Job, start
 from structsvm.tasks.sequence.examples import LabeledSequences
@@ -30,11 +30,11 @@ BATCHES = [batch(6) for _ in range(3)]
 
 CASES = {
     "attributes": {},
-    "hashed": {"hash_bits": 12},
+    "hashed": {"features": TokenFeatures(hash_bits=12)},
     "order 2": {"order": 2, "end": True},
     "greedy": {"inference": "greedy"},
     "bigrams of templates": {"templates": TEMPLATES},
-    "hashed templates": {"templates": TEMPLATES, "hash_bits": 8},
+    "hashed templates": {"templates": TEMPLATES, "features": TokenFeatures(hash_bits=8)},
     "log loss": {"loss": "log", "C": 1.0},
     "perceptron": {"solver": "perceptron"},
     "masks": {
@@ -72,7 +72,7 @@ def test_weights_are_those_of_training_on_all_of_them(case, monkeypatch):
 
 
 def test_a_batch_allocates_what_it_needs():
-    model = SequenceLabeler(0.1, loss="hamming", hash_bits=20, random_state=0)
+    model = SequenceLabeler(0.1, loss="hamming", features=TokenFeatures(hash_bits=20), random_state=0)
     (X, y), *others = (batch(1) for _ in range(5))
     model.partial_fit(inputs(X, {}), y, classes=LABELS)
     weights = model.model_.weights
@@ -87,7 +87,7 @@ def test_a_batch_allocates_what_it_needs():
 
 
 def test_only_touched_weights_change():
-    model = SequenceLabeler(0.1, loss="hamming", hash_bits=12, random_state=0)
+    model = SequenceLabeler(0.1, loss="hamming", features=TokenFeatures(hash_bits=12), random_state=0)
     model.partial_fit(*BATCHES[0], classes=LABELS)
     before = model.emission_.copy()
     model.partial_fit([[["one"], ["two"]]], [["D", "C"]])
@@ -105,7 +105,7 @@ def test_a_mapped_file_stays_as_it_was(tmp_path):
 
 
 def test_a_batch_that_fails_changes_nothing(monkeypatch):
-    model = stream({"hash_bits": 12})
+    model = stream({"features": TokenFeatures(hash_bits=12)})
     before = copy.deepcopy(vars(model.model_))
     monkeypatch.setattr(structsvm.tasks.sequence.model.SequenceModel, "finish", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -115,7 +115,7 @@ def test_a_batch_that_fails_changes_nothing(monkeypatch):
 
 
 def test_callbacks_see_all_weights():
-    model = stream({"hash_bits": 12})
+    model = stream({"features": TokenFeatures(hash_bits=12)})
     tokens = model.model_.encode([[["w1"]]])
     examples = LabeledSequences(tokens, np.zeros(1, np.int32), np.zeros((0, len(model.classes_)), dtype=bool))
     job = Job(model.model_, examples, LaRank(), passes=1)
@@ -135,7 +135,7 @@ def test_scores_that_have_grown_are_no_contradiction():
     """With one sentence that is nearly solved, objectives are smaller than the rounding of its scores."""
     X, y = make_sequences(2000, random_state=0)
     X = [[{"w": word, "t": tag} for word, tag in tokens] for tokens in X]
-    stream = SequenceLabeler(hash_bits=8, loss="log", random_state=0)
+    stream = SequenceLabeler(features=TokenFeatures(hash_bits=8), loss="log", random_state=0)
     for i in range(500):
         stream.partial_fit(X[i : i + 1], y[i : i + 1], classes=sorted(set().union(*y)))
         assert stream.result_.gap > -1e-3
@@ -144,7 +144,7 @@ def test_scores_that_have_grown_are_no_contradiction():
 @pytest.mark.parametrize("when", ["training", "calibration"])
 def test_ctrl_c_in_a_batch_keeps_the_temperature(when, monkeypatch):
     X, y = make_sequences(200, random_state=0)
-    stream = SequenceLabeler(hash_bits=12, random_state=0).partial_fit(X, y)
+    stream = SequenceLabeler(features=TokenFeatures(hash_bits=12), random_state=0).partial_fit(X, y)
     before = stream.temperature_
 
     def interrupted(*_, **__):
