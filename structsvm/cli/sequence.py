@@ -256,7 +256,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, examples, solver, vars(settings), describe=out.certificates, draw=picture)
 
 
-DEFAULTS = {"end": False, "class_weight": None} | grouped(
+DEFAULTS = {"class_weight": None} | grouped(
     defaults(command, "partial", "stream", "labels", "batch", "shards", "max_memory", "segment_length"), {}, GROUPS
 )
 TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)

@@ -57,8 +57,6 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         What to do with training labels that violate the constraints: raise an error; with "bio" and "bioes", replace
         them by valid labels for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or
         train on them unchanged, and constrain only predictions.
-    end : bool, default=False
-        Exact inference only: whether the last label has a weight of its own.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
         beside those of tokens. y contains labels in BIO or BIOES, or per sequence a list of spans ``(start, stop,

@@ -61,6 +61,8 @@ class TokenFeatures(ParameterGroup):
         Names of attributes that are conjoined with pairs of neighbouring labels as well as with labels: "word" for
         ``{"word": "the"}``, or for the attribute string "word=the". In templates: lines such as ``B01:%x[0,0]``. Each
         has n_labels^2 weights.
+    end : bool, default=False
+        Exact inference only: whether the last label of a sequence has a weight of its own.
     """
 
     min_count: int = parameter(COUNT, default=1)
@@ -68,6 +70,7 @@ class TokenFeatures(ParameterGroup):
     bigrams: str | Sequence[str] | None = parameter(
         Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
     )
+    end: bool = parameter(FLAG, default=False)
 
 
 @declared
@@ -82,7 +85,6 @@ class SequenceLabelerParameters(Training):
     features: TokenFeatures | None = group_of(TokenFeatures)
     constraints: Any = parameter(Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None)
     broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
-    end: bool = parameter(FLAG, default=False)
     segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
@@ -172,7 +174,7 @@ def make_oracle(
         n_features,
         n_bigrams=encoder.n_bigrams,
         order=order,
-        end=params.end,
+        end=features_of(params).end,
         loss=loss,
         label_costs=costs,
         **masks,
@@ -192,7 +194,7 @@ def warn_of_scheme(params: Any, labels: Sequence[Hashable]) -> None:
 
 def check_greedy(params: Any, loss: str) -> None:
     """Raise ValueError, naming it, for a parameter that needs exact inference."""
-    for name, value, default in (("loss", loss, "hamming"), ("end", params.end, False)):
+    for name, value, default in (("loss", loss, "hamming"), ("end", features_of(params).end, False)):
         if value != default:
             raise ValueError(f"{name}={value!r} needs inference='exact'")
 
@@ -232,7 +234,7 @@ def check_segments(params: Any) -> None:
     for name, value, may in (
         ("inference", params.inference, ("exact",)),
         ("order", params.order, (None, 1)),
-        ("end", params.end, (False,)),
+        ("end", features_of(params).end, (False,)),
         ("bigrams", features_of(params).bigrams, (None,)),
         ("loss", params.loss, ("auto", "hamming", "log")),
         ("broken", params.broken, ("refuse", "repair")),

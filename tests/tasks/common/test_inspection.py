@@ -26,6 +26,7 @@ from structsvm.tasks import (
     SGDQNClassifier,
     SpanFeatures,
     TaxonomyClassifier,
+    TokenFeatures,
 )
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 
@@ -125,7 +126,13 @@ def test_the_names_of_sklearn_crfsuite():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"order": 2}, {"end": True}, {"loss": "log"}, {"templates": "U0:%x[0,0]\nB\nB1:%x[0,0]\n"}],
+    [
+        {},
+        {"order": 2},
+        {"features": TokenFeatures(end=True)},
+        {"loss": "log"},
+        {"templates": "U0:%x[0,0]\nB\nB1:%x[0,0]\n"},
+    ],
     ids=str,
 )
 def test_what_speaks_for_a_labelling(settings):

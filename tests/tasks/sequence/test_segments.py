@@ -237,7 +237,7 @@ def test_broken_labels_are_repaired():
     [
         ({"inference": "greedy"}, "segments=True needs inference to be 'exact'"),
         ({"order": 2}, "segments=True needs order to be None or 1, got 2"),
-        ({"end": True}, "needs end"),
+        ({"features": TokenFeatures(end=True)}, "needs end"),
         ({"features": TokenFeatures(bigrams="word")}, "needs bigrams"),
         ({"loss": "zero_one"}, "needs loss to be 'auto' or 'hamming' or 'log'"),
         ({"broken": "predict"}, "needs broken"),

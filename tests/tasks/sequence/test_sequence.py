@@ -202,7 +202,7 @@ def test_one_label_only():
     [
         {"inference": "exact", "order": 1},
         {"inference": "exact", "order": 2},
-        {"inference": "exact", "end": True},
+        {"inference": "exact", "features": TokenFeatures(end=True)},
         {"inference": "exact", "loss": "zero_one"},
         {"inference": "greedy", "order": 0},
         {"inference": "greedy", "order": 2},
@@ -563,7 +563,7 @@ def test_allowed_says_what_is_wrong():
         model.predict(names(X_test), allowed=[[[]] * len(X_test[0]), *allowed[1:]])
 
 
-@pytest.mark.parametrize("params", [{}, {"order": 2}, {"end": True}, {"constraints": "bio"}])
+@pytest.mark.parametrize("params", [{}, {"order": 2}, {"features": TokenFeatures(end=True)}, {"constraints": "bio"}])
 def test_kbest_and_margins_agree_with_predict(params):
     model = fitted(names(X), max_iter=1, **params)
     predicted = model.predict(names(X_test))
@@ -674,14 +674,15 @@ def test_going_on_with_other_data_or_parameters():
     for params in (
         {"order": 2},
         {"inference": "greedy"},
-        {"end": True},
+        {"features": TokenFeatures(end=True)},
         {"loss": "zero_one"},
         {"constraints": "bio"},
         {"class_weight": {"O": 2.0}},
         {"templates": "crf++"},
     ):
         model.set_params(**params)
-        with pytest.raises(ValueError, match=f"another '{next(iter(params))}'"):
+        what = "end" if "features" in params else next(iter(params))
+        with pytest.raises(ValueError, match=f"another '{what}'"):
             model.fit(names(X), y)
         model.set_params(**{name: getattr(SequenceLabeler(), name) for name in params})
     np.testing.assert_array_equal(model.model_.weights, weights)
@@ -885,8 +886,8 @@ def test_bad_data(X, y, error, message):
             )
         ),
         ({"constraints": "iob"}, "'constraints' parameter"),
-        ({"end": 1}, "'end' parameter"),
-        ({"end": True, "inference": "greedy"}, "end=True needs inference='exact'"),
+        ({"features": TokenFeatures(end=1)}, "'end' parameter of TokenFeatures"),
+        ({"features": TokenFeatures(end=True), "inference": "greedy"}, "end=True needs inference='exact'"),
         ({"loss": "zero_one", "inference": "greedy"}, "loss='zero_one' needs inference='exact'"),
         ({"loss": "f1"}, "'loss' parameter"),
         ({"loss": "zero_one", "class_weight": {"A": 2.0}}, "class_weight has no meaning"),
@@ -1036,7 +1037,8 @@ def test_classes_that_stand_there_twice(tmp_path):
 
 
 def test_numbers_of_numpy_are_stored(tmp_path):
-    model = SequenceLabeler(C=np.float32(0.5), order=np.int64(1), end=np.bool_(True), random_state=0).fit(X, y)
+    end = TokenFeatures(end=np.bool_(True))
+    model = SequenceLabeler(C=np.float32(0.5), order=np.int64(1), features=end, random_state=0).fit(X, y)
     model.save(tmp_path / "model")
     assert structsvm.load(tmp_path / "model").predict(X_test) == model.predict(X_test)
 

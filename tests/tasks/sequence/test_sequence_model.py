@@ -39,7 +39,7 @@ CONFIGURATIONS = [
     {"C": 1.0, "max_iter": 2, "random_state": 7, "n_jobs": 2, "verbose": False, "warm_start": True},
     {"C": np.float64(1.0), "max_iter": np.int64(2)},
     {"tol": 0.5},
-    {"order": 2, "end": True},
+    {"order": 2, "features": TokenFeatures(end=True)},
     {"loss": "zero_one"},
     {"inference": "greedy", "order": 0},
     {"inference": "greedy", "order": 7},

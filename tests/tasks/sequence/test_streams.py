@@ -31,7 +31,7 @@ BATCHES = [batch(6) for _ in range(3)]
 CASES = {
     "attributes": {},
     "hashed": {"features": TokenFeatures(hash_bits=12)},
-    "order 2": {"order": 2, "end": True},
+    "order 2": {"order": 2, "features": TokenFeatures(end=True)},
     "greedy": {"inference": "greedy"},
     "bigrams of templates": {"templates": TEMPLATES},
     "hashed templates": {"templates": TEMPLATES, "features": TokenFeatures(hash_bits=8)},
