@@ -62,7 +62,10 @@ ESTIMATORS = (
 
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
-GROUPS: dict[str, str] = {}
+GROUPS: dict[str, str] = {
+    "Hybrid": "semantics.parameters",
+    "Ospas": "semantics.parameters",
+}
 
 
 def names_of(kind: str) -> list[str]:

@@ -36,6 +36,7 @@ from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
     GraphLabeler,
+    Hybrid,
     LaRankClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
@@ -148,11 +149,11 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
         labels.reshape(6, 2, 2) > 0
     )  # fmt: skip
     yield SemanticParser(method="hybrid", **once), questions, meanings
-    yield SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings
-    yield SemanticParser(method="hybrid", lexicon=lexicon, **once), questions, meanings
-    yield SemanticParser(solver="perceptron", features=["shape", "inside"], **once), questions, meanings
-    yield SemanticParser(solver="larank", **once), questions, meanings
-    yield SemanticParser(solver="larank", loss="f1", **once), questions, meanings
+    yield SemanticParser(method=Hybrid(abstain_below=0.1), grammar=grammar, **once), questions, meanings
+    yield SemanticParser(method=Hybrid(lexicon=lexicon), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="perceptron", features=["shape", "inside"]), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="larank"), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="larank", loss="f1"), **once), questions, meanings
     yield GrammarParser(C=0.1, terminals="both", span_bits=6, **once), tokens, phrases
     yield GrammarParser(C=0.1, loss="log", v=2, terminals="words", span_bits=4, **once), tokens, part_trees
     yield SequenceLabeler(solver=LatentSVM(LaRank(C=0.1, **once), rounds=3)), X, partly
