@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
@@ -115,6 +115,7 @@ N_REPROCESS = Interval(Real, 0.0, 1e6, closed="both")
 PATH = Kind((str, os.PathLike), "a path")
 CHECKPOINT = (Kind((str, os.PathLike), "a path or a Checkpoint"), NONE)
 N_JOBS = (COUNT, Options(None, -1))
+CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
     Interval(Integral, 0, 2**32 - 1, closed="both"),

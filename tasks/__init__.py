@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from structsvm.tasks.registry import ESTIMATORS, GROUPS
 
-_HOMES = {
-    name: f"structsvm.tasks.{module}"
-    for name, module in ({entry.name: entry.module for entry in ESTIMATORS} | GROUPS).items()
-}
+_HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS} | GROUPS
 
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:
+    from structsvm.kernel.parameters import KernelFunction as KernelFunction
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler

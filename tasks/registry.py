@@ -62,9 +62,10 @@ ESTIMATORS = (
 
 
 # The groups of parameters that estimators take as the value of one, and the modules that define them.
-GROUPS: dict[str, str] = {
-    "Hybrid": "semantics.parameters",
-    "Ospas": "semantics.parameters",
+GROUPS = {
+    "Hybrid": "structsvm.tasks.semantics.parameters",
+    "KernelFunction": "structsvm.kernel.parameters",
+    "Ospas": "structsvm.tasks.semantics.parameters",
 }
 
 

@@ -17,7 +17,7 @@ GRID = (0.0003, 0.003)
 NEAR_GRID = (0.03, 0.3)  # around a prior, whose scores are many times larger
 # Parameters that the aligner chooses by itself (benchmarks/defaults.py) are given here.
 GIVEN = {"mode": "semi_global", "prior": None, "random_state": 0}
-NEAR = {"prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
+NEAR = {"prior": ("BLOSUM62", -11.0, -1.0)}
 LEARNERS = {
     "LaRank": {"solver": "larank", "max_iter": 6},
     "CuttingPlane": {"solver": "cutting_plane", "max_iter": 40, "tol": 0.05},

@@ -251,7 +251,7 @@ def alignments(n):
     data = fetch_oxbench()
     X, known = data.X_train[:n], data.y_train[:n]
     whole = [tuple(row.upper() for row in rows) for rows in known]
-    settings = {"mode": "semi_global", "prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
+    settings = {"mode": "semi_global", "prior": ("BLOSUM62", -11.0, -1.0)}
     fit = lambda y: SequenceAligner(  # noqa: E731
         None, solver=LatentSVM(LaRank(C=0.03, max_iter=6, random_state=SEED)), **settings
     ).fit(X, y)

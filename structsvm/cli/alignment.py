@@ -17,7 +17,7 @@ from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
-from structsvm.tasks.alignment.selection import AUTO
+from structsvm.tasks.alignment.selection import AUTO, prior_costs
 from structsvm.tasks.common.solver import make_solver
 
 # Homologues of other examples that are used in place of decoys if a file has none.
@@ -125,6 +125,15 @@ def picture(model: Any) -> Any:
     return figure
 
 
+def with_gaps(prior: Any, given: list[float | None]) -> Any:
+    """A prior with the given scores of gaps in place of its own."""
+    matrix, *own = prior_costs(prior)
+    gaps = [mine if score is None else score for score, mine in zip(given, own, strict=True)]
+    return matrix if gaps == [None, None] else (matrix, *gaps)
+
+
+# The options of the prior's scores of gaps.
+GAPS = ("prior_gap_open", "prior_gap_extend")
 of_aligner = partial(option_of, SequenceAlignerParameters)
 
 
@@ -163,7 +172,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         name = next(name for name, some in zip(file.names, file.decoys, strict=True) if not some)
         raise ValueError(f"{path}, record {name!r}: has no decoys (more records with that first word) to learn from")
     sets = file.decoys if decoys or (decoys is None and file.has_decoys) else None
-    model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
+    model, settings = job.start(
+        AlignmentModel.load, DEFAULTS, {name: value for name, value in params.items() if name not in GAPS}
+    )
     refuse(
         params,
         (settings.prior is None, "prior_gap_open prior_gap_extend", "with --prior none"),
@@ -171,6 +182,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         (sets is not None, "window", "where decoys are learnt from"),
         (sets is not None and settings.loss != "q", "loss", "where decoys are learnt from"),
     )
+    settings.prior = with_gaps(settings.prior, [params.get(name) for name in GAPS])
     solver = make_solver(settings, ALIGNMENT_C)
     file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
     sets = None if sets is None else file.decoys
@@ -193,6 +205,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return status
 
 
-DEFAULTS = defaults(command, "decoys", "matrix")
+DEFAULTS = defaults(command, "decoys", "matrix", *GAPS)
 UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}
 TASK = Task(command, AlignmentModel.load, predict, evaluate, inspect, demo, picture, UNDRAWN)

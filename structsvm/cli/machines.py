@@ -11,11 +11,12 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.training import Number, Training, optional, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
+from structsvm.kernel.parameters import leaves_gamma
 from structsvm.model_file import read_model
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
-from structsvm.tasks.common.solver import AUTO, Settings, is_auto, leaves_gamma
+from structsvm.tasks.common.solver import AUTO, Settings, is_auto
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 from structsvm.tasks.registry import ESTIMATORS

@@ -12,10 +12,11 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm._adapter import as_objects
-from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules
+from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules, kernel_text
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import SHARDS, InShards, Training, count, flag, option_of, refuse, training, with_options
 from structsvm.features.matrices import is_sparse
+from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
 from structsvm.structures.taxonomy import read_taxonomy
@@ -87,7 +88,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         oracle = model.model_.oracle
         click.echo(f"{kind}{oracle.n_features} weights, {oracle.n_full} features with all of them")
     else:
-        click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")
+        click.echo(f"{kind}{len(model.support_)} support patterns, kernel {kernel_text(model.model_.machine.kernel)}")
     out.certificate(model.model_, out.certificates)
     features = model.vectorizer_.get_feature_names_out() if of_texts else range(1, model.n_features_in_ + 1)
     if isinstance(model.attributes, str) and model.kernel is None:
@@ -200,12 +201,16 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         params["class_weight"] = "balanced"
     if "edges" in params:
         params["taxonomy"] = read_taxonomy(params.pop("edges"))
-    if job.warm_start is None:
-        of_kernel = sorted(params.keys() & KERNEL.keys())
-        if of_kernel and "kernel" not in params:
-            raise click.UsageError(f"--{of_kernel[0]} has no meaning without --kernel")
-        if "kernel" in params:
-            refuse(params, *kernel_rules(params["kernel"]), (True, "max_weights", "with --kernel"))
+    before = None if job.warm_start is None else TaxonomyClassifier.load(job.warm_start)
+    of_kernel = {name: params.pop(name) for name in KERNEL if name in params}
+    if of_kernel:
+        own = kernel_params(before).get_params() if before is not None and before.kernel is not None else {}
+        params["kernel"] = KernelFunction(**own | of_kernel)
+    if before is None:
+        if of_kernel and "kernel" not in of_kernel:
+            raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
+        if of_kernel:
+            refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
         X, y = shards(in_shards, of_texts) if in_shards else read_documents(path)
         if not in_shards:
             refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
@@ -215,7 +220,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     elif of_texts:
         raise click.UsageError("--min-count and --ngrams have no meaning with --warm-start: its words stay")
     else:
-        model = TaxonomyClassifier.load(job.warm_start).set_params(**params, warm_start=True)
+        model = before.set_params(**params, warm_start=True)
         X, y = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text")
@@ -228,12 +233,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         text = f"labels in a taxonomy of {len(taxonomy)} nodes and {len(taxonomy.leaves)} leaves"
         text += f" ({absent} without documents)" * (absent > 0)
     job.say(f"{len(X) if in_shards else len(y)} documents, {len(set(y))} {text}")
-    before, interrupted = vars(model).get("model_"), None
+    trained, interrupted = vars(model).get("model_"), None
     with out.brief_warnings(job.quiet):
         try:
             model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
         except KeyboardInterrupt:
-            if vars(model).get("model_") is before:
+            if vars(model).get("model_") is trained:
                 raise
             interrupted = f"{model.n_iter_:.1f} passes"
     model.model_.params |= {"warm_start": False, "verbose": False}

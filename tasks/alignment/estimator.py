@@ -61,15 +61,14 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         Share of the reference's pairs missed, or 1 for any other alignment. Ignored with decoys.
     window : int, default=0
         "q": the distance up to which a reference pair counts as found.
-    prior : str, path-like, SubstitutionMatrix or Biopython's Array, default="auto"
+    prior : str, path-like, SubstitutionMatrix, Biopython's Array or tuple, default="auto"
         A matrix to start from and to stay close to: ``1/2 |w - w0|^2`` is minimised in place of ``1/2 |w|^2``. A name
         such as "BLOSUM62" is looked up in Biopython's package data; without Biopython, in
         `structsvm.datasets.fetch_substitution_matrix`. "auto": of BLOSUM62 and its kin (DNA: NUC.4.4; other letters,
         or without Biopython: equal letters 1, others -1) and the log-odds of the training pairs, the one that aligns
-        the pairs best, in the unit that suits the loss. None: zero.
-    prior_gap_open, prior_gap_extend : float, optional
-        Scores of the first and of each further letter of a gap in w0, in the unit of the matrix. None: those that align
-        the training pairs best.
+        the pairs best, in the unit that suits the loss. None: zero. A tuple ``(matrix, gap_open, gap_extend)`` has the
+        scores of the first and of each further letter of a gap as well, in the unit of the matrix; if they are not
+        given, or None, they are those that align the training pairs best.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional

@@ -23,7 +23,7 @@ from structsvm.structures.gapped import as_rows, as_string, join_rows, split_row
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
-from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
+from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, prior_costs, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.likelihood import with_probabilities
@@ -139,7 +139,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             references = model.trimmed(references)
         if params.prior is not None:
             model.set_costs(selection.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-            if is_auto(params.prior) and y is not None:
+            if is_auto(prior_costs(params.prior)[0]) and y is not None:
                 costs = costs._replace(scale=scaled(model, model.trimmed(weighty) if is_open else weighty))
             model.weights *= costs.scale
             model.costs = costs
@@ -497,14 +497,19 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def stored_params(self) -> Any:
         prior = self.params.get("prior")
-        return self.params if prior is None or is_name(prior) else self.params | {"prior": read_matrix(prior)}
+        matrix, *gaps = prior_costs(prior)
+        if matrix is None or is_name(matrix):
+            return self.params
+        values = read_matrix(matrix)
+        return self.params | {"prior": (values, *gaps) if isinstance(prior, tuple) else values}
 
     @staticmethod
     def suspicion(header: dict[str, Any]) -> str | None:
         prior = header["params"].get("prior")
-        if not isinstance(prior, str) or is_name(prior):
+        matrix = prior[0] if isinstance(prior, list) and prior else prior
+        if not isinstance(matrix, str) or is_name(matrix):
             return None
-        return f"its prior is a substitution matrix in the file {prior!r:.200}, which training would open"
+        return f"its prior is a substitution matrix in the file {matrix!r:.200}, which training would open"
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:

@@ -16,6 +16,19 @@ from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
 
 FINITE = Interval(Real, -np.inf, closed="neither")
+MATRIX = Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a path or a SubstitutionMatrix")
+
+
+class WithGaps:
+    """Accepts a matrix with the scores of a gap's first and of its further letters, one of them None if left open."""
+
+    def accepts(self, value: Any) -> bool:
+        if not isinstance(value, tuple) or len(value) != 3 or not MATRIX.accepts(value[0]):
+            return False
+        return all(score is None or FINITE.accepts(score) for score in value[1:])
+
+    def __str__(self) -> str:
+        return "a tuple of such a matrix, gap_open and gap_extend (finite, or None)"
 
 
 @declared
@@ -33,10 +46,4 @@ class SequenceAlignerParameters(Training):
     band: Any = parameter(Interval(Integral, 0), Kind(tuple, "a pair of them"), NONE, default=None)
     loss: str = parameter(Options("q", "zero_one"), default="q")
     window: int = parameter(Interval(Integral, 0), default=0)
-    prior: Any = parameter(
-        Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a path or a SubstitutionMatrix"),
-        NONE,
-        default=AUTO,
-    )
-    prior_gap_open: float | None = parameter(FINITE, NONE, default=None)
-    prior_gap_extend: float | None = parameter(FINITE, NONE, default=None)
+    prior: Any = parameter(MATRIX, WithGaps(), NONE, default=AUTO)

@@ -79,6 +79,11 @@ class Costs(NamedTuple):
         return f"{self.matrix}, gaps {self.gap_open:.3g}, {self.gap_extend:.3g}, times {self.scale:.3g}; {self.mode}"
 
 
+def prior_costs(prior: Any) -> tuple[Any, float | None, float | None]:
+    """The prior's matrix and scores of a gap's first and further letters; None for what is not given."""
+    return prior if isinstance(prior, tuple) else (prior, None, None)
+
+
 class Selection:
     """The choice for a model.
 
@@ -86,7 +91,7 @@ class Selection:
     ----------
     model : AlignmentModel
         As given by the parameters, in any mode if the mode is to be chosen.
-    params : object with the attributes mode, prior, prior_gap_open, prior_gap_extend
+    params : object with the attributes mode and prior
     references : References
     """
 
@@ -94,8 +99,8 @@ class Selection:
         self.model, self.references = model, references
         self.modes = self._fitting_modes() if params.mode == AUTO else (params.mode,)
         self.is_linear = model.oracle.gaps == "linear"
-        self.given = params.prior_gap_open, params.prior_gap_extend
-        self.matrices = self._matrices(params.prior)
+        matrix, *self.given = prior_costs(params.prior)
+        self.matrices = self._matrices(matrix)
         self.order = np.random.default_rng(0).permutation(len(references))
         self.models: dict[str, Any] = {}
         self.parts: dict[int, Any] = {}
@@ -114,10 +119,10 @@ class Selection:
             return False
         return True
 
-    def _matrices(self, prior: Any) -> dict[str, Any]:
+    def _matrices(self, matrix: Any) -> dict[str, Any]:
         """The matrices to choose from, the usual one first."""
-        if prior is not None and not is_auto(prior):
-            return {"prior": self.model.matrix_of(prior)}
+        if matrix is not None and not is_auto(matrix):
+            return {"prior": self.model.matrix_of(matrix)}
         names, found = MATRICES.get(self.model.encoder.alphabet, ()), {}
         letters = self.model.encoder.letters
         try:

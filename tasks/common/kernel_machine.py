@@ -15,13 +15,13 @@ from scipy.sparse import csr_array
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
+from structsvm.kernel.parameters import WITH_GAMMA, kernel_params
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
-from structsvm.tasks.common.solver import WITH_GAMMA
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class KernelMachine:
     def check_kernel(self, params: Any, X: Any) -> None:
         """Raise ValueError if parameters ask for another kernel; a gamma that is no number stays as it is."""
         wanted, mine = kernel_of(params, X), self.kernel
-        gamma = mine.gamma if isinstance(params.gamma, str) else wanted.gamma
+        gamma = mine.gamma if isinstance(kernel_params(params).gamma, str) else wanted.gamma
         if (wanted.name, gamma, wanted.degree, wanted.coef0) != (mine.name, mine.gamma, mine.degree, mine.coef0):
             raise ValueError(
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
@@ -336,6 +336,7 @@ class KernelMachine:
 
 def kernel_of(params: Any, X: Any) -> Kernel:
     """The `Kernel` that the parameters name; gamma="auto" is that of "scale" until it is chosen."""
+    params = kernel_params(params)
     gamma = params.gamma
     if X.shape[1] == 0:
         raise ValueError("X has no features")

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from structsvm.features.dense import is_filled
 from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
+from structsvm.kernel.parameters import kernel_params, leaves_gamma
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.choice import Choice, ChosenGamma, Row, ranking
 from structsvm.tasks.common.selection.search import Part, Search, half_decades, round_value
-from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
+from structsvm.tasks.common.solver import Settings, leaves_C
 
 if TYPE_CHECKING:
     from structsvm.kernel.problem import KernelProblem
@@ -123,7 +124,7 @@ class MachineModel(TaskModel):
         examples, params = job.examples, Settings(**self.params)
         if not self.is_trained:
             weight = examples.weight
-            if isinstance(params.gamma, str) and weight is not None and weight.any():
+            if isinstance(kernel_params(params).gamma, str) and weight is not None and weight.any():
                 self.machine.kernel = kernel_of(params, examples.rows[weight > 0.0])
             is_left_open = job.choose and job.passes is None and leaves_gamma(params)
             if is_left_open and self.machine.kernel.name == "rbf" and is_filled(examples.rows):

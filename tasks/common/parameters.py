@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
-from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import (
     COUNT,
     FLAG,
     NONE,
     POSITIVE,
     Checkpoints,
-    Interval,
     Jobs,
     Kind,
     Options,
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 # The constraints of parameters that several estimators have.
 OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
-CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
@@ -90,22 +86,6 @@ class Standardize:
 @declared
 class MachineRunning(WarmStart, Jobs, Checkpoints, Probability, Verbose):
     """`Running` of kernel and of linear machines."""
-
-
-@declared
-class KernelShape:
-    """The numbers of a kernel."""
-
-    gamma: str | float = parameter(Options(AUTO, "scale"), POSITIVE, default=AUTO)
-    degree: int = parameter(Interval(Integral, 0, 2**31 - 1), default=3)
-    coef0: float = parameter(Interval(Real, -np.inf, closed="neither"), default=0.0)
-
-
-@declared
-class KernelParameters(KernelShape):
-    """The kernel of a machine."""
-
-    kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
 def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
@@ -181,7 +161,7 @@ def param_to_json(value: Any) -> Any:
     if isinstance(value, SubstitutionMatrix):
         return {"alphabet": value.alphabet, "values": value.values.tolist()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [param_to_json(item) for item in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
@@ -194,20 +174,22 @@ def params_from_json(
     """
     if not isinstance(header, dict):
         raise TypeError(f"parameters {header!r:.80}")
-    params = {}
-    for name, value in header.items():
-        if name == "checkpoint":  # a path: no file names one that `fit` would open or write
-            continue
-        if isinstance(value, list):
-            value = tuple(value)
-        elif isinstance(value, dict) and "solver" in value:
-            value = solver_from_json(value)
-        elif isinstance(value, dict) and "group" in value:
-            kinds = {kind.__name__: kind for kind in groups}
-            value = kinds[value["group"]](**params_from_json(value["params"], {}))
-        elif isinstance(value, dict) and "weights" in value:
-            value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
-        elif isinstance(value, dict) and "alphabet" in value:
-            value = SubstitutionMatrix(value["alphabet"], value["values"])
-        params[name] = value
+    kinds = {kind.__name__: kind for kind in groups}
+    # A checkpoint is a path: no file names one that `fit` would open or write.
+    params = {name: param_from_json(value, kinds) for name, value in header.items() if name != "checkpoint"}
     return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))
+
+
+def param_from_json(value: Any, kinds: dict[str, type[ParameterGroup]]) -> Any:
+    """The inverse of `param_to_json`; `kinds` are the classes of groups by name."""
+    if isinstance(value, list):
+        return tuple(param_from_json(item, kinds) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "solver" in value:
+        return solver_from_json(value)
+    if "group" in value:
+        return kinds[value["group"]](**{name: param_from_json(item, {}) for name, item in value["params"].items()})
+    if "weights" in value:
+        return {label_from_json(label): float(weight) for label, weight in value["weights"]}
+    return SubstitutionMatrix(value["alphabet"], value["values"])

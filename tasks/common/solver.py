@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from structsvm import solvers
+from structsvm.kernel.parameters import leaves_gamma
 from structsvm.parameters import plain
 from structsvm.solvers import (
     ConditionalLikelihood,
@@ -34,8 +35,6 @@ DEFAULT_C = 0.1
 LOG_C = 1.0  # for loss="log"
 # The value of C that has it chosen on the training data.
 AUTO = "auto"
-# Kernels with a gamma.
-WITH_GAMMA = ("rbf", "poly", "sigmoid")
 
 
 class Usual:
@@ -68,11 +67,6 @@ def given_to_solver(params: Any) -> dict[str, Any]:
 def leaves_C(params: Any, solver: Solver) -> bool:  # noqa: N802
     """Whether the C of the solver is chosen on the training data."""
     return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
-
-
-def leaves_gamma(params: Any) -> bool:
-    """Whether a kernel's gamma is chosen on the training data."""
-    return is_auto(params.gamma) and params.kernel in WITH_GAMMA
 
 
 def is_to_choose(params: Any, solver: Solver) -> bool:

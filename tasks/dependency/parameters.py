@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
-from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
+from structsvm.parameters import CALLABLE, COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CALLABLE, OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS

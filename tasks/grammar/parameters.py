@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
-from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
+from structsvm.parameters import CALLABLE, COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
-from structsvm.tasks.common.parameters import CALLABLE, OF_C, Training
+from structsvm.tasks.common.parameters import OF_C, Training
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone, make_solver
 from structsvm.tasks.grammar.templates import default_templates, lines
 from structsvm.tasks.grammar.terminals import KINDS

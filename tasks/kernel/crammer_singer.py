@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from structsvm.kernel.parameters import KernelParameters
 from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
 from structsvm.solvers.kernel.crammer_singer import CrammerSinger, CrammerSingerParameters
-from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.parameters import ClassWeight, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 

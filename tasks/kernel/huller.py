@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from structsvm.kernel.parameters import KernelParameters
 from structsvm.parameters import Seed, declared
 from structsvm.solvers.kernel.huller import Huller, HullerParameters
-from structsvm.tasks.common.parameters import KernelParameters, MachineRunning
+from structsvm.tasks.common.parameters import MachineRunning
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 

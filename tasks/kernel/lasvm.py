@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
+from structsvm.kernel.parameters import KernelParameters
 from structsvm.parameters import POSITIVE, Options, Seed, declared, parameter
 from structsvm.solvers.kernel.lasvm import LaSVM, LaSVMParameters
 from structsvm.tasks.common.estimator import weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
-from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.parameters import ClassWeight, MachineRunning
 from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from structsvm.kernel.parameters import KernelParameters
 from structsvm.parameters import POSITIVE, Options, declared, parameter
 from structsvm.solvers.kernel.weston_watkins import METHODS, WestonWatkins, WestonWatkinsParameters
-from structsvm.tasks.common.parameters import ClassWeight, KernelParameters, MachineRunning
+from structsvm.tasks.common.parameters import ClassWeight, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 

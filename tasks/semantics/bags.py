@@ -140,5 +140,9 @@ class BagModel(TaskModel[MeaningBags]):
 
     @classmethod
     def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
-        kind: type[TaskModel] = cls.methods[method_from_json(header["params"]["method"]).name]
+        params = header["params"]
+        method = method_from_json(params["method"])
+        if beside := method.get_params(deep=False).keys() & params.keys():
+            raise ValueError(f"the parameter {min(beside)!r} is not with its method, as in files of earlier versions")
+        kind: type[TaskModel] = cls.methods[method.name]
         return kind

@@ -139,9 +139,8 @@ class SemanticModel(BagModel, method=Ospas.name):
     """
 
     record = RECORD
-    learnt = ("window", "ngrams", "role_window", "fold_constants", "average")  # features and weights depend on them
-    fixed = (*learnt, "lowercase")
-    followed = (*learnt, "max_meanings", "complete")
+    fixed = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
+    followed = ("window", "ngrams", "role_window", "fold_constants", "average", "max_meanings", "complete")
 
     def __init__(self, params: Any) -> None:
         super().__init__()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from structsvm.parameters import (
+    CALLABLE,
     COUNT,
     FLAG,
     NONE,
@@ -25,7 +26,7 @@ from structsvm.parameters import (
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.meanings import MeaningGrammar
-from structsvm.tasks.common.parameters import CALLABLE, Running, params_from_json
+from structsvm.tasks.common.parameters import Running, param_from_json
 from structsvm.tasks.common.solver import AUTO, SOLVERS
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.features import MAX_WINDOW
@@ -147,9 +148,9 @@ def method_of(method: str | Hybrid | Ospas) -> Any:
 
 def method_from_json(stored: Any) -> Any:
     """The method with its parameters, of a model file; an exception of `unsound` for any other value."""
-    params = SimpleNamespace(**params_from_json({"method": stored}, {}, METHODS.values()))
-    validate(params, {"method": OF_METHOD}, "a model file")
-    return method_of(params.method)
+    method = param_from_json(stored, {kind.__name__: kind for kind in METHODS.values()})
+    validate(SimpleNamespace(method=method), {"method": OF_METHOD}, "a model file")
+    return method_of(method)
 
 
 def checked_features(names: Any) -> tuple[str, ...]:

@@ -94,11 +94,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         difference: `coef_` and `intercept_` are for the columns as given, C and `result_` for the standardised ones.
         The first `fit` or batch fixes means and variances; with fewer than 20 rows, and with a kernel, columns
         are used as given.
-    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, optional
+    kernel : {"linear", "poly", "rbf", "sigmoid"}, KernelFunction or callable, optional
         Compare documents by this instead of having weights for their features: the joint kernel is
         ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
-    gamma, degree, coef0
-        Of the kernel, as for `LaRankClassifier`.
+        ``structsvm.tasks.KernelFunction("poly", degree=2)`` has numbers of its own.
     class_weight : dict or "balanced", optional
         Factor on C by the true class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     vectorizer : scikit-learn vectorizer, optional

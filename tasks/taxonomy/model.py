@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
+from structsvm.kernel.parameters import KernelFunction
 from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, Count, Flag, Part, Record, Stored, Text, TextOr
@@ -81,6 +82,7 @@ class TaxonomyModel(TaskModel):
     """
 
     kind = "taxonomy"
+    groups = (KernelFunction,)
     estimator = "TaxonomyClassifier"
     forms: ClassVar[dict[bool, type[TaxonomyModel]]] = {}
 

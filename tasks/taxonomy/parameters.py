@@ -6,9 +6,10 @@ import collections.abc
 from numbers import Integral
 from typing import Any, Literal
 
-from structsvm.parameters import FLAG, Interval, Options, declared, parameter
+from structsvm.kernel.parameters import KernelFunction
+from structsvm.parameters import CALLABLE, FLAG, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CALLABLE, CLASS_WEIGHT, OF_C, OF_SOLVER, KernelShape, Training
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
 
 
@@ -23,7 +24,7 @@ class AnyMatrix:
 
 
 @declared
-class TaxonomyClassifierParameters(KernelShape, Training):
+class TaxonomyClassifierParameters(Training):
     """The parameters of `TaxonomyClassifier`."""
 
     taxonomy: Any = parameter(default=None, kw_only=False)
@@ -34,8 +35,11 @@ class TaxonomyClassifierParameters(KernelShape, Training):
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
-    kernel: str | collections.abc.Callable[..., Any] | None = parameter(
-        Options("linear", "poly", "rbf", "sigmoid", None), CALLABLE, default=None
+    kernel: str | KernelFunction | collections.abc.Callable[..., Any] | None = parameter(
+        Options("linear", "poly", "rbf", "sigmoid", None),
+        Kind(KernelFunction, "a KernelFunction"),
+        CALLABLE,
+        default=None,
     )
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
     vectorizer: Any = parameter(default=None)

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import structsvm
 from structsvm.datasets import make_taxonomy, write_documents
 from structsvm.metrics import hierarchical_scores, tree_loss
-from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks import KernelFunction, TaxonomyClassifier
 
 SIZE = {"n_leaves": 12, "depth": 2, "n_words": 300}
 
@@ -140,9 +140,9 @@ def test_kernel_machines(data, tmp_path):
     options = ["--taxonomy", "edges.tsv", "--kernel", "rbf", "--gamma", "0.5", "-C", "10", "-m", tmp_path / "m"]
     run(data, "train", "taxonomy", "train.txt", *options)
     out = run(data, "inspect", tmp_path / "m")[0]
-    assert "support patterns, kernel rbf" in out and "kernel='rbf'" in out and "gamma=0.5" in out
+    assert "support patterns, kernel rbf" in out and "kernel=KernelFunction(gamma=0.5)" in out
     X, _, _ = make_taxonomy(60, **SIZE, random_state=1)
-    own = own_model(kernel="rbf", gamma=0.5, C=10.0)
+    own = own_model(kernel=KernelFunction(gamma=0.5), C=10.0)
     assert structsvm.load(tmp_path / "m").predict(X).tolist() == own.predict(X).tolist()
     err = run(data, "train", "taxonomy", "train.txt", "-m", tmp_path / "x", "--gamma", "1", status=2)[1]
     assert "--gamma has no meaning without --kernel" in err and not (tmp_path / "x").exists()

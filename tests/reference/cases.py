@@ -45,6 +45,7 @@ GRAPHS = [(ROWS[3 * k : 3 * k + 3], (PATH, RING)[k % 2]) for k in range(20)]
 NODES = [CLASSES[3 * k : 3 * k + 3] for k in range(20)]
 GRIDS, CELLS = list(ROWS.reshape(10, 2, 3, 4)), list(CLASSES.reshape(10, 2, 3))
 OPEN_TAGS = [[None, *tags[1:]] if k % 3 == 1 else tags for k, tags in enumerate(TAGS)]
+RBF = tasks.KernelFunction("rbf", gamma=0.1)
 
 # They run until a tolerance is met.
 BATCH = (tasks.CrammerSingerClassifier, tasks.PairwiseClassifier, tasks.WestonWatkinsClassifier)
@@ -281,7 +282,11 @@ CHOICES = {
     "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, HOMOLOGUES.X, HOMOLOGUES.y),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, MANY, KINDS),
     "kernel taxonomy": Case(
-        tasks.TaxonomyClassifier, {"kernel": "rbf", "gamma": 0.1, "random_state": 0}, MANY[:90], KINDS[:90], inputs=MANY
+        tasks.TaxonomyClassifier,
+        {"kernel": RBF, "random_state": 0},
+        MANY[:90],
+        KINDS[:90],
+        inputs=MANY,
     ),
     "ambiguous": Case(tasks.AmbiguousClassifier, {"loss": "pairwise", "random_state": 0}, MANY, BAGS),
     "multilabel": Case(tasks.MultilabelClassifier, {"random_state": 0}, MANY, BAGS),

@@ -113,12 +113,12 @@ def test_the_letters_of_a_matrix():
     small, large = (SubstitutionMatrix(letters, 3.0 * np.eye(4) - 1.0) for letters in ("acgt", "ACGT"))
     one, two = (SequenceAligner.from_costs(matrix, -3, -1, alphabet="dna") for matrix in (small, large))
     assert (one.coef_ == two.coef_).all() and one.coef_[0] == 2.0
-    settings = {"alphabet": "dna", "mode": "global", "prior_gap_open": -3.0, "prior_gap_extend": -1.0}
+    settings = {"alphabet": "dna", "mode": "global"}
     for matrix in (SubstitutionMatrix("xyz", np.eye(3)), SubstitutionMatrix("?", [[1.0]])):
         with pytest.raises(ValueError, match="has no scores of 'ACGTN'"):
             SequenceAligner.from_costs(matrix, -3, -1, alphabet="dna")
         with pytest.raises(ValueError, match="has no scores of 'ACGTN'"):
-            SequenceAligner(prior=matrix, **settings).fit([("ACGT", "ACT")], [("ACGT", "AC-T")])
+            SequenceAligner(prior=(matrix, -3.0, -1.0), **settings).fit([("ACGT", "ACT")], [("ACGT", "AC-T")])
 
 
 def test_the_pair_without_rows_is_named():
@@ -161,7 +161,7 @@ def test_homologues_whose_alignments_are_unknown():
     data, test = make_alignment(15, divergence=0.8, random_state=0), make_alignment(40, divergence=0.8, random_state=1)
     plain = SubstitutionMatrix(IDENTITY.alphabet, 0.2 * IDENTITY.values)
     options = {"C": 0.3, "mode": "local", "tol": 1e-3, "random_state": 0}
-    start = {"prior": plain, "prior_gap_open": -0.8, "prior_gap_extend": -0.2}
+    start = {"prior": (plain, -0.8, -0.2)}
     X, decoys = data.X, data.decoys
     given = SequenceAligner.from_costs(plain, -0.8, -0.2, mode="local")
 
@@ -199,7 +199,7 @@ def test_homologues_whose_alignments_are_unknown():
 @pytest.mark.parametrize("mode", ["local", "semi_global"])
 def test_homologues_that_the_prior_does_not_align(mode):
     """They begin with the best alignment that has a pair."""
-    start = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0, "random_state": 0}
+    start = {"prior": (IDENTITY, -4.0, -1.0), "random_state": 0}
     X, decoys = [("AA", "CC"), ("ACDE", "ACDE"), ("AWA", "CCC")], [["DD"], ["FGHI"], ["D"]]
     given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, mode=mode)
     assert given.decision_function(["AA"], [["CC"]])[0][0] <= 0.0
@@ -211,7 +211,7 @@ def test_homologues_that_the_prior_does_not_align(mode):
 def test_some_alignments_are_unknown(C):
     """These pairs are aligned in rounds, the others are as they are given."""
     data = make_alignment(40, divergence=0.3, random_state=0)
-    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    costs = {"prior": (IDENTITY, -4.0, -1.0)}
     y = [rows if k % 2 else None for k, rows in enumerate(data.y)]
     model = SequenceAligner(C, random_state=0, **costs).fit(data.X, y, decoys=data.decoys)
     assert model.result_.n_rounds > 0
@@ -232,7 +232,7 @@ def test_some_alignments_are_unknown(C):
 def test_rounds_that_end_early(event, monkeypatch):
     """An error while the homologues are aligned leaves the old model; Ctrl-C leaves that of the last round."""
     data = make_alignment(8, divergence=0.3, random_state=0)
-    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    costs = {"prior": (IDENTITY, -4.0, -1.0)}
     model = SequenceAligner(C=0.3, max_iter=1, random_state=0, **costs).fit(data.X, data.y)
     before = vars(model).copy()
     rows = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0).predict(data.X)
@@ -283,7 +283,7 @@ def test_solvers_and_formulations(homologues):
 def test_the_prior_is_start_and_centre(homologues):
     data, _ = homologues
     given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0)
-    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    costs = {"prior": (IDENTITY, -4.0, -1.0)}
     near = SequenceAligner(C=1e-9, tol=1e-3, random_state=0, **costs).fit(data.X, data.y)
     assert np.allclose(near.coef_, given.coef_, atol=1e-6)
     assert given.substitution_matrix_["A", "A"] == 2.0 and given.substitution_matrix_["A", "C"] == -1.0
@@ -328,7 +328,7 @@ def test_the_generative_model():
     "options",
     [
         {},
-        {"prior": IDENTITY, "prior_gap_open": -4.0, "mode": "local"},
+        {"prior": (IDENTITY, -4.0, None), "mode": "local"},
         {"solver": "perceptron", "C": None, "prior": None},
     ],
 )
@@ -367,7 +367,7 @@ def test_partial_fit(homologues):
     assert all((a != b).any() for a, b in pairwise(costs))
     assert model.score(test.X, test.y) > SequenceAligner.from_costs(IDENTITY, -4.0, -1.0).score(test.X, test.y)
     # The batch's problem is that of `fit` around the costs so far.
-    (pair, rows), near = (data.X[0], data.y[0]), {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    (pair, rows), near = (data.X[0], data.y[0]), {"prior": (IDENTITY, -4.0, -1.0)}
     given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, C=0.1, random_state=0).partial_fit([pair], [rows])
     assert np.array_equal(
         given.coef_, SequenceAligner(C=0.1, max_iter=1, random_state=0, **near).fit([pair], [rows]).coef_
@@ -555,7 +555,11 @@ def test_costs_that_cannot_be():
         ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
         ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
         ((IDENTITY, np.nan, -1.0), {}, "gap_open must be a finite number, got nan"),
-        ((IDENTITY, -1.0, -1.0), {"prior_gap_open": np.nan}, "The 'prior_gap_open' parameter"),
+        (
+            (IDENTITY, -1.0, -1.0),
+            {"prior": (IDENTITY, np.nan, None)},
+            "The 'prior' parameter .* gap_open",
+        ),
         (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -99,13 +99,14 @@ def test_matrices_both_ways(tmp_path):
     ours = SubstitutionMatrix.published("PAM250")
     assert (np.asarray(ours.to_biopython()) == np.asarray(theirs)).all()
     assert ours.to_biopython()["A", "W"] == theirs["A", "W"]
-    settings = SETTINGS | {"prior_gap_open": -8.0, "prior_gap_extend": -1.0}
-    one, two = (SequenceAligner(**settings | {"prior": prior}).fit(DATA.X, DATA.y) for prior in (theirs, "PAM250"))
+    priors = ((matrix, -8.0, -1.0) for matrix in (theirs, "PAM250"))
+    one, two = (SequenceAligner(**SETTINGS | {"prior": prior}).fit(DATA.X, DATA.y) for prior in priors)
     assert (one.coef_ == two.coef_).all()
     one.save(tmp_path / "a.model")
-    assert (SequenceAligner.load(tmp_path / "a.model").prior.values == ours.values).all()
+    matrix, *gaps = SequenceAligner.load(tmp_path / "a.model").prior
+    assert (matrix.values == ours.values).all() and gaps == [-8.0, -1.0]
     with pytest.raises(ValueError, match="must say which letters"):
-        SequenceAligner(**settings | {"prior": np.eye(20)}).fit(DATA.X, DATA.y)
+        SequenceAligner(**SETTINGS | {"prior": (np.eye(20), -8.0, -1.0)}).fit(DATA.X, DATA.y)
 
 
 def test_rows_of_alignments():

@@ -16,7 +16,7 @@ from structsvm.tasks.alignment.model import AlignmentModel
 from structsvm.tasks.alignment.selection import Costs, Selection
 
 IDENTITY = SubstitutionMatrix("ACDEFGHIKLMNPQRSTVWYX", 3.0 * np.eye(21) - 1.0)
-NEAR = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+NEAR = {"prior": (IDENTITY, -4.0, -1.0)}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_what_was_chosen_is_best_near_by(homologues):
 def test_what_is_given_stays(homologues):
     data, _ = homologues
     options = {"C": 1e-9, "max_iter": 1, "random_state": 0}
-    model = SequenceAligner(prior=IDENTITY, prior_gap_extend=-0.7, mode="global", **options).fit(data.X, data.y)
+    model = SequenceAligner(prior=(IDENTITY, None, -0.7), mode="global", **options).fit(data.X, data.y)
     assert model.prior_[:2] == ("global", "prior") and model.prior_.scale == 1.0
     assert model.gap_extend_ == pytest.approx(-0.7, rel=1e-3) and model.gap_open_ < model.gap_extend_
     near = SequenceAligner(mode="global", **options, **NEAR).fit(data.X, data.y)

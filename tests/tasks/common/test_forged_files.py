@@ -223,19 +223,23 @@ def test_templates_of_a_file_are_text(tmp_path):
     assert loaded.templates == meta["encoder"]["templates"]
 
 
-def test_a_matrix_in_a_file_asks_for_trust(tmp_path):
+@pytest.mark.parametrize("gaps", [[], [-2.0, None]], ids=["alone", "with gaps"])
+def test_a_matrix_in_a_file_asks_for_trust(gaps, tmp_path):
     original = source("alignment")
     matrix = tmp_path / "matrix.txt"
     matrix.write_text("  A C G\nA 2 -1 -1\nC -1 2 -1\nG -1 -1 2\n")
-    params = read_model(original).meta["params"] | {"prior": str(matrix)}
+    params = read_model(original).meta["params"] | {"prior": [str(matrix), *gaps] if gaps else str(matrix)}
     path = forged(tmp_path, original, meta={"params": params})
     with pytest.raises(ModelFileError, match=r"its prior is a substitution matrix in the file .* trusted=True"):
         structsvm.load(path)
-    assert structsvm.load(path, trusted=True).prior == str(matrix)
+    assert structsvm.load(path, trusted=True).prior == ((str(matrix), *gaps) if gaps else str(matrix))
     # Files of `save` need none: the matrix itself is in the file.
-    aligner = SequenceAligner(alphabet="ACG", prior=matrix, max_iter=1).fit([("AC", "AG")], [("AC", "AG")])
+    aligner = SequenceAligner(alphabet="ACG", prior=(matrix, *gaps) if gaps else matrix, max_iter=1).fit(
+        [("AC", "AG")], [("AC", "AG")]
+    )
     aligner.save(tmp_path / "own")
-    assert structsvm.load(tmp_path / "own").prior["A", "A"] == 2.0
+    own = structsvm.load(tmp_path / "own").prior
+    assert (own[0] if gaps else own)["A", "A"] == 2.0 and (not gaps or list(own[1:]) == gaps)
 
 
 def test_names_of_features_fit(tmp_path):

@@ -10,6 +10,7 @@ from structsvm import AdviceWarning, FrankWolfe, LaRank, StructuredSVM
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import (
     GraphLabeler,
+    KernelFunction,
     LaRankClassifier,
     MultivariateClassifier,
     PairwiseClassifier,
@@ -41,7 +42,7 @@ def test_schedules():
         LaRankClassifier(schedule=(10**400, 1)).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.parametrize("params", [{"prior_gap_open": 10**400}, {"band": (10**400, 1)}, {"window": 2**63}], ids=str)
+@pytest.mark.parametrize("params", [{"prior": ("", 10**400, None)}, {"band": (10**400, 1)}, {"window": 2**63}], ids=str)
 def test_aligners(params):
     with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of"):
         SequenceAligner(**params).fit(*PAIRS)
@@ -119,7 +120,11 @@ def test_sizes_at_which_c_is_too_great_for_the_dual():
     ("model", "offset", "words"),
     [
         (TaxonomyClassifier(C=1.0), 1e6, "column 'a' has values that differ by .* others likewise: float32"),
-        (TaxonomyClassifier(C=1.0, kernel="rbf", gamma=0.3), 2e5, "column 'a' has values that differ by"),
+        (
+            TaxonomyClassifier(C=1.0, kernel=KernelFunction("rbf", gamma=0.3)),
+            2e5,
+            "column 'a' has values that differ by",
+        ),
         (LaRankClassifier(), 1e8, "so far from 0.*subtract the means of columns"),
         (PairwiseClassifier(C=1.0, gamma="scale"), 1e8, "so far from 0.*subtract the means of columns"),
     ],

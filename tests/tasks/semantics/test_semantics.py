@@ -201,6 +201,9 @@ def test_files_hold_what_the_model_was_trained_with(tmp_path):
     parser.set_params(method__window=1, method__average=True).save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(house.sentences) == wanted and (loaded.method.window, loaded.method.average) == (0, False)
+    parser.set_params(method="hybrid").save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(house.sentences) == wanted and repr(loaded.method) == "Ospas()"
 
 
 def test_damaged_files(tmp_path):
@@ -211,6 +214,9 @@ def test_damaged_files(tmp_path):
     for meta, arrays in (
         ({"params": {"C": -1.0}}, {}),
         ({"params": None}, {}),
+        ({"params": file.meta["params"] | {"window": 0}}, {}),
+        ({"params": file.meta["params"] | {"method": {"group": "Ospas", "params": {"window": 1.0}}}}, {}),
+        ({"params": file.meta["params"] | {"method": "hybrid"}}, {}),
         ({"symbols": file.meta["symbols"][:-1]}, {}),
         ({"symbols": [["x", None]] * len(file.meta["symbols"])}, {}),
         ({"symbols": [*file.meta["symbols"][:-1], ["x", 99]]}, {}),

@@ -30,7 +30,7 @@ from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks import KernelFunction, TaxonomyClassifier
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, attribute_vectors
 from structsvm.tasks.taxonomy.rows import WeightRows
 
@@ -71,7 +71,7 @@ CHECKS = parametrize_with_checks(
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
         TaxonomyClassifier(random_state=0, C=1.0, max_weights=30),
         TaxonomyClassifier(random_state=0, C=1.0, loss="log"),
-        TaxonomyClassifier(random_state=0, C=1.0, kernel="rbf", gamma="scale"),
+        TaxonomyClassifier(random_state=0, C=1.0, kernel=KernelFunction("rbf", gamma="scale")),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
 )
@@ -316,7 +316,9 @@ def test_a_kernel_against_an_independent_solver(attributes):
     """The factor k of the joint kernel k(x, x') <L(y), L(y')> is made explicit, row by row of its square root."""
     some, names, gamma = X[:14], y[:14], 0.3
     options = {"C": 0.5, "tol": 1e-7, "max_iter": 50_000, "random_state": 0}
-    model = TaxonomyClassifier(PATHS, kernel="rbf", gamma=gamma, attributes=attributes, **options).fit(some, names)
+    model = TaxonomyClassifier(PATHS, kernel=KernelFunction("rbf", gamma=gamma), attributes=attributes, **options).fit(
+        some, names
+    )
     taxonomy, labels = model.taxonomy_, model.classes_.tolist()
     distances = ((some[:, None] - some[None, :]) ** 2).sum(axis=2)
     values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
@@ -386,7 +388,7 @@ def test_what_kernels_do_not_go_with():
         ({"kernel": "rbf", "solver": KernelLaRank(), "C": 2.0}, "The 'C' parameter is set beside a solver object"),
         ({"kernel": "rbf", "solver": KernelLaRank(), "checkpoint": "f"}, "The 'checkpoint' parameter is set beside"),
         ({"kernel": "precomputed"}, "The 'kernel' parameter of TaxonomyClassifier must be 'linear' or 'poly'"),
-        ({"kernel": "rbf", "gamma": -1.0}, "The 'gamma' parameter"),
+        ({"kernel": KernelFunction(gamma=-1.0)}, "The 'gamma' parameter of KernelFunction"),
     ]:
         with pytest.raises(ValueError, match=message):
             TaxonomyClassifier(PATHS, **params).fit(X, y)
@@ -574,7 +576,7 @@ def test_solvers_with_parameters_of_their_own():
     [
         {},
         {"max_weights": 30},
-        {"kernel": "rbf", "gamma": 0.2},
+        {"kernel": KernelFunction(gamma=0.2)},
         {"solver": "passive_aggressive"},
         {"loss": 1.0 - np.eye(5), "leaf_only": True},
         {"loss": sp.csr_array(2.0 - 2.0 * np.eye(5)), "attributes": sp.csr_array(np.eye(5))},
@@ -596,7 +598,7 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
             {"kernel": None if "kernel" in params else "rbf", "solver": "larank"},
             "the model was trained with another 'kernel'; set it back",
         ),
-        *([({"gamma": 2.0}, "training began with another kernel")] if "kernel" in params else []),
+        *([({"kernel__gamma": 2.0}, "training began with another kernel")] if "kernel" in params else []),
     ]:
         before = model.node_scores(X)
         with pytest.raises(ValueError, match=message):
@@ -615,7 +617,8 @@ def clone_of_fitted(model, **params):
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"max_weights": 40}, {"kernel": "rbf", "gamma": 0.2}, {"solver": "perceptron", "standardize": False}]
+    "params",
+    [{}, {"max_weights": 40}, {"kernel": KernelFunction(gamma=0.2)}, {"solver": "perceptron", "standardize": False}],
 )
 def test_partial_fit(params):
     model, duals = TaxonomyClassifier(PATHS, random_state=0, **params), []
@@ -729,8 +732,8 @@ def test_many_classes_and_features_within_the_budget():
         {"loss": "path", "leaf_only": False, "attributes": "normalized"},
         {"loss": 1.0 - np.eye(5), "attributes": np.eye(5), "class_weight": {"mac": 2.0}, "fit_intercept": False},
         {"max_weights": 30, "solver": FrankWolfe(C=2.0, random_state=0)},
-        {"kernel": "rbf", "gamma": 0.2, "leaf_only": False, "loss": "path"},
-        {"kernel": "poly", "attributes": "flat", "degree": 2, "coef0": 1.0},
+        {"kernel": KernelFunction(gamma=0.2), "leaf_only": False, "loss": "path"},
+        {"kernel": KernelFunction("poly", degree=2, coef0=1.0), "attributes": "flat"},
     ],
 )
 def test_files(tmp_path, params):

@@ -1,0 +1,62 @@
+"""The parameters that name a kernel: of machines, or as a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from structsvm.kernel._kernels import KERNELS
+from structsvm.parameters import CALLABLE, POSITIVE, Interval, Options, ParameterGroup, declared, parameter
+
+# The value of gamma that has it chosen on the training data.
+AUTO = "auto"
+# Kernels with a gamma.
+WITH_GAMMA = ("rbf", "poly", "sigmoid")
+
+
+@declared
+class KernelNumbers:
+    """The numbers of a kernel."""
+
+    gamma: str | float = parameter(Options(AUTO, "scale"), POSITIVE, default=AUTO)
+    degree: int = parameter(Interval(Integral, 0, 2**31 - 1), default=3)
+    coef0: float = parameter(Interval(Real, -np.inf, closed="neither"), default=0.0)
+
+
+@declared
+class KernelParameters(KernelNumbers):
+    """The kernel of a machine."""
+
+    kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
+
+
+@declared
+class KernelFunction(KernelNumbers, ParameterGroup):
+    """A kernel with its numbers, where an estimator may do without one.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
+    gamma : {"auto", "scale"} or float, default="auto"
+        As for `LaRankClassifier`, as are the others.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    """
+
+    kernel: str = parameter(Options("rbf", "linear", "poly", "sigmoid"), default="rbf", kw_only=False)
+
+
+def kernel_params(params: Any) -> Any:
+    """What has the kernel and its numbers as attributes: a machine's parameters, or the group of another estimator."""
+    if getattr(params, "gamma", None) is not None:
+        return params
+    return params.kernel if isinstance(params.kernel, KernelFunction) else KernelFunction(params.kernel)
+
+
+def leaves_gamma(params: Any) -> bool:
+    """Whether a kernel's gamma is chosen on the training data."""
+    params = kernel_params(params)
+    return isinstance(params.gamma, str) and params.gamma == AUTO and params.kernel in WITH_GAMMA
