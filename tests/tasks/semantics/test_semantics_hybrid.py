@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive
+from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive, PathSearch
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
@@ -465,6 +465,13 @@ def test_solvers_nest_and_their_own_are_left_out_of_files(tmp_path):
     assert repr(structsvm.load(tmp_path / "m").method) == repr(parser.method)
     SemanticParser(method=Hybrid(solver=OwnLaRank(C=0.5), abstain_below=0.0)).fit(X, y).save(tmp_path / "m")
     assert repr(structsvm.load(tmp_path / "m").method) == "Hybrid(abstain_below=0.0)"
+
+
+def test_a_path_sets_the_c_of_a_solver_in_the_method(tmp_path):
+    X, y = ["anna runs", "bo runs"] * 4, ["run(anna)", "run(bo)"] * 4
+    parser = SemanticParser(method=Hybrid(solver=LaRank(random_state=0)), warm_start=True)
+    search = PathSearch(parser, C_min=0.05, C_max=0.2, checkpoint=tmp_path / "c").fit(X, y)
+    assert 0.05 <= search.best_estimator_.method.solver.C <= 0.2 and (tmp_path / "c").exists()
 
 
 def test_features_are_chosen(tmp_path):
