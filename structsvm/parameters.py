@@ -308,14 +308,30 @@ class ParameterGroup(Parameters):
     """Parameters that belong together, as the value of one parameter of an estimator.
 
     Estimators nest them as they nest solvers: ``GROUP__NAME`` in grids. An estimator's own default is None, which means
-    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them. Groups are equal if their
-    parameters are.
+    the defaults of the group. `structsvm.tasks.registry` lists them; model files store them. A solver within is nested,
+    too: ``GROUP__solver__C``. Groups are equal if their parameters are.
     """
 
     __hash__ = None  # type: ignore[assignment]  # they can be changed
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.get_params(deep=False) == other.get_params(deep=False)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = super().get_params()
+        nested = {name: value for name, value in params.items() if deep and isinstance(value, Parameters)}
+        for name, value in nested.items():
+            params |= {f"{name}__{own}": item for own, item in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        for name, value in params.items():
+            nested, _, own = name.partition("__")
+            if own and isinstance(inner := getattr(self, nested, None), Parameters):
+                inner.set_params(**{own: value})
+            else:
+                super().set_params(**{name: value})
+        return self
 
 
 def group_of(kind: type[ParameterGroup], *others: Any) -> Any:

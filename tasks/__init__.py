@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from structsvm.tasks.ranking.multivariate import MultivariateClassifier as MultivariateClassifier
     from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser
+    from structsvm.tasks.semantics.parameters import Hybrid as Hybrid
+    from structsvm.tasks.semantics.parameters import Ospas as Ospas
     from structsvm.tasks.sequence.estimator import SequenceLabeler as SequenceLabeler
     from structsvm.tasks.sequence.parameters import TokenFeatures as TokenFeatures
     from structsvm.tasks.tagged.estimator import TaggedParser as TaggedParser

@@ -69,6 +69,8 @@ GROUPS = {
     "KernelFunction": "structsvm.kernel.parameters",
     "LaSVMSteps": "structsvm.solvers.kernel.lasvm",
     "TokenFeatures": "structsvm.tasks.sequence.parameters",
+    "Hybrid": "structsvm.tasks.semantics.parameters",
+    "Ospas": "structsvm.tasks.semantics.parameters",
 }
 
 

@@ -15,7 +15,7 @@ from structsvm.datasets import fetch_geoquery
 from structsvm.metrics import meaning_scores
 from structsvm.oracles._hybrid import Learner
 from structsvm.structures.meanings import format_meaning, parse_meaning
-from structsvm.tasks import SemanticParser
+from structsvm.tasks import Hybrid, SemanticParser
 from structsvm.tasks.semantics.hybrid import CONSIDERED
 from structsvm.tasks.semantics.likelihood import PENALTY, USUAL, BagLikelihood, HybridProblem, first_weights, paces
 
@@ -126,8 +126,8 @@ def choices(title, quick):
             if "parent" in way:
                 y = [[format_meaning(with_parents(parse_meaning(meaning))) for meaning in bag] for bag in y]
             with Clock() as training:
-                parser = SemanticParser(grammar=geo.grammar if grammar == "given" else None, random_state=0, **params)
-                parser.fit(X, y)
+                given = {"grammar": geo.grammar if grammar == "given" else None, "random_state": 0}
+                parser = SemanticParser(method=Hybrid(**params), **given).fit(X, y)
             with Clock() as predicting:
                 found = parser.predict(test[0])
             found = [[re.sub(r"~\w+", "", meaning) for meaning in meanings] for meanings in found]

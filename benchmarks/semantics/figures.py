@@ -7,7 +7,7 @@ import numpy as np
 from common.report import Table, notes
 from structsvm.datasets import make_ambig_house
 from structsvm.metrics import alignment_error
-from structsvm.tasks import SemanticParser
+from structsvm.tasks import Ospas, SemanticParser
 
 SEEDS, QUICK_SEEDS = 10, 1
 N_TRAIN, N_TEST, STEP = 2000, 500, 100
@@ -48,7 +48,7 @@ def errors(level, seed, **params):
     """Percentages of test sentences with a wrong symbol, after each STEP of the N_TRAIN sentences."""
     house = make_ambig_house(N_TRAIN, level, random_state=seed)
     test = make_ambig_house(N_TEST, 0, random_state=1000 + seed)
-    parser, found = SemanticParser(method="ospas", C=0.1, random_state=seed, **params), []
+    parser, found = SemanticParser(method=Ospas(**params), C=0.1, random_state=seed), []
     for a in range(0, N_TRAIN, STEP):
         parser.partial_fit(house.sentences[a : a + STEP], house.bags[a : a + STEP])
         symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]

@@ -11,7 +11,7 @@ from common.measure import Clock
 from common.report import Table, notes
 from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
-from structsvm.tasks import SemanticParser
+from structsvm.tasks import Ospas, SemanticParser
 from structsvm.tasks.semantics.trees import symbols_in
 
 SPLITS, QUICK_SPLITS = 10, 2
@@ -45,8 +45,9 @@ def run(options):
 
 def trained(X, y, X_test, y_test, **params):
     """Scores and CPU seconds of a parser, and the fraction of sentences with all symbols, as an array."""
+    own = {name: params.pop(name) for name in Ospas.parameter_names() if name in params}
     with Clock() as training:
-        parser = SemanticParser(method="ospas", **params).fit(X, y)
+        parser = SemanticParser(method=Ospas(**own), **params).fit(X, y)
     with Clock() as predicting:
         predicted = parser.predict(X_test)
     scores = meaning_scores(y_test, predicted, grammar=parser.model_.grammar)

@@ -14,18 +14,25 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
+from structsvm.cli.training import Training, defaults, grouped, option_of, optional, refuse, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
-from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, make_learner
+from structsvm.tasks.semantics.hybrid import HybridModel, make_learner
 from structsvm.tasks.semantics.hybrid import describe as describe_tree
 from structsvm.tasks.semantics.likelihood import FEATURES, USUAL
 from structsvm.tasks.semantics.model import SemanticModel
-from structsvm.tasks.semantics.parameters import SemanticParserParameters
+from structsvm.tasks.semantics.parameters import (
+    METHODS,
+    Hybrid,
+    Ospas,
+    SemanticParserParameters,
+    checked_features,
+    method_of,
+)
 from structsvm.tasks.semantics.solver import make_ospas
 
 
@@ -102,7 +109,7 @@ def demo(seed: int) -> Any:
     axes = figure.add_subplot(xlabel="training sentences", ylabel="sentences with a wrong alignment (%)")
     for level, colour in ((0, "#0072B2"), (1, "#009E73"), (3, "#D55E00")):
         house = make_ambig_house(2000, level=level, random_state=seed)
-        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed})
+        settings = SimpleNamespace(**DEFAULTS | {"method": Ospas.name, "random_state": seed})
         model, solver = SemanticModel(settings), make_ospas(settings)
         examples = model.read(house.sentences, house.bags)
         words = model.tokens_of(test.sentences)
@@ -117,6 +124,7 @@ def demo(seed: int) -> Any:
         axes.plot(ends, errors, color=colour, label=f"level {level}")
     axes.legend()
     house = make_ambig_house(300, level=1, random_state=seed)
+    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed})
     parser = HybridModel(settings)
     raise_if_interrupted(train(Job(parser, parser.read(house.sentences, house.bags), make_learner(settings))))
     scores = meaning_scores(test.meanings[:100], parser.parse(words[:100]))
@@ -127,26 +135,26 @@ def demo(seed: int) -> Any:
     return figure
 
 
-of_parser = partial(option_of, SemanticParserParameters)
+of_parser, of_hybrid, of_ospas = (partial(option_of, kind) for kind in (SemanticParserParameters, Hybrid, Ospas))
 
 
 @training(metavar="BAGS", solvers=(), role_of_C="Longest step; auto: 0.1 for ospas, 0.2 or 0.05 for hybrid.")
 @of_parser("method", "Hybrid trees trained by likelihood, or taggers trained online.")
-@of_parser("solver", "Likelihood of bags, averaged perceptron, or a margin (hybrid).")
-@of_parser("loss", "margin: wrong units, or one less their F1 (hybrid).")
+@of_hybrid("solver", "Likelihood of bags, averaged perceptron, or a margin (hybrid).")
+@of_hybrid("loss", "margin: wrong units, or one less their F1 (hybrid).")
 @optional("--features", str, f"Commas between some of {', '.join(FEATURES)} (hybrid).  [default: {','.join(USUAL)}]")
-@of_parser("strategy", "Which word is trained next.")
-@of_parser("average", "Predict with the average of the weights.")
-@of_parser("refine", "Times to choose the best meaning of each bag and train again.")
-@of_parser("window", "Neighbouring words as features.")
-@of_parser("ngrams", "Longest n-gram as a feature.")
-@of_parser("role_window", "Neighbouring words of an argument.")
+@of_ospas("strategy", "Which word is trained next.")
+@of_ospas("average", "Predict with the average of the weights.")
+@of_ospas("refine", "Times to choose the best meaning of each bag and train again.")
+@of_ospas("window", "Neighbouring words as features.")
+@of_ospas("ngrams", "Longest n-gram as a feature.")
+@of_ospas("role_window", "Neighbouring words of an argument.")
 @optional("--grammar", out.FILE, "Grammar of the valid meanings.")
 @optional("--lexicon", out.FILE, "Lines of a phrase, a tab and its name (hybrid).")
-@of_parser("max_meanings", "Maximum number of meanings per sentence.")
-@of_parser("complete", "Make one word a relation if that completes a meaning.")
-@of_parser("fold_constants", "A relation of constants alone is one symbol.")
-@of_parser("abstain_below", "Least probability of a meaning (hybrid).")
+@of_ospas("max_meanings", "Maximum number of meanings per sentence.")
+@of_ospas("complete", "Make one word a relation if that completes a meaning.")
+@of_ospas("fold_constants", "A relation of constants alone is one symbol.")
+@of_hybrid("abstain_below", "Least probability of a meaning (hybrid).")
 @of_parser("lowercase")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
@@ -159,16 +167,16 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         params["lexicon"] = read_lexicon(params["lexicon"])
     if "features" in params:
         params["features"] = checked_features([*filter(None, params["features"].split(","))])
+    given = {name: params.pop(name) for name in OPTIONS & params.keys()}
     model, settings = job.start(BagModel.load, DEFAULTS, params)
-    hybrid = settings.method == HybridModel.method
-    of_ospas = "strategy average refine window ngrams role_window max_meanings complete fold_constants"
-    refuse(params, (hybrid, of_ospas, "with --method hybrid"), (not hybrid, "features", "with --method ospas"))
-    solver = make_learner(settings) if hybrid else make_ospas(settings)
+    settings.method = method_with(given, settings.method, None if model is None else model.params["method"])
+    method = method_of(settings.method).name
+    solver = make_learner(settings) if method == Hybrid.name else make_ospas(settings)
     solver.validate()
     lines = read_bags(path)
-    if model is not None and model.method != settings.method:
+    if model is not None and model.method != method:
         raise ValueError("the model was trained with another '--method'")
-    model = model or BagModel.methods[settings.method](settings)
+    model = model or BagModel.methods[method](settings)
     model.follow(settings)
     examples = model.read(lines.sentences, lines.bags, lines.places)
     job.announce(
@@ -178,6 +186,16 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, examples, solver, vars(settings), describe=describe)
 
 
+def method_with(given: dict[str, Any], method: Any, before: Any) -> Any:
+    """A method with the given options, and otherwise with the parameters that the method before had, if it is this."""
+    kind = type(method_of(method))
+    others = " ".join(name for other in METHODS.values() if other is not kind for name in other.parameter_names())
+    refuse(given, (True, others, f"with --method {kind.name}"))
+    if before is not None and type(method_of(before)) is kind:
+        method = before
+    return grouped({"method": method}, given, {"method": kind})["method"]
+
+
 def describe(model: Any) -> str:
     """Symbols or units, and certificate."""
     if isinstance(model, HybridModel):
@@ -185,6 +203,7 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"max_iter": None, "executor": None, "features": USUAL}
+OPTIONS = {*Hybrid.parameter_names(), *Ospas.parameter_names()}
+DEFAULTS = {name: value for name, value in defaults(command).items() if name not in OPTIONS}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -234,10 +234,11 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
         self._set(estimator, C, tol)
         if file is None:
             return estimator.fit(X, y)
-        name = next((name for name in ("solver__checkpoint", "checkpoint") if name in estimator.get_params()), None)
+        names = estimator.get_params()
+        name = next((name for name in (f"{prefix_in(names)}checkpoint", "checkpoint") if name in names), None)
         if name is None:
             raise ValueError(f"The 'checkpoint' parameter of PathSearch has no meaning for {estimator!r:.120}")
-        own = estimator.get_params()[name]
+        own = names[name]
         try:
             return estimator.set_params(**{name: file}).fit(X, y)
         finally:
@@ -246,7 +247,7 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
     def _set(self, estimator: Any, C: Any, tol: float | None) -> Any:
         """Give C and tol to the estimator, or to its solver."""
         names = estimator.get_params()
-        prefix = "solver__" if "solver__C" in names else ""
+        prefix = prefix_in(names)
         if f"{prefix}C" not in names or names.get(f"{prefix}penalty", "linear") != "linear":
             raise ValueError(
                 "PathSearch needs an estimator, or a solver in it, with a C and penalty='linear'; "
@@ -281,6 +282,12 @@ def part(data: Any, indices: Any) -> Any:
 
 # The trainings of a search: one per C of the path, and the last one.
 WALK, REFIT = "walk", "refit"
+
+
+def prefix_in(names: Any) -> str:
+    """Prefix of the parameters of the solver in an estimator, or in a group of its parameters; empty without one."""
+    found = (name.removesuffix("C") for name in names if name.endswith("solver__C"))
+    return next((prefix for prefix in found if prefix.count("solver__") == 1), "")
 
 
 class PathCheckpoint(CheckpointWriter):

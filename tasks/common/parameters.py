@@ -168,8 +168,7 @@ def param_to_json(value: Any) -> Any:
     if isinstance(value, Solver):
         return solver_to_json(value)
     if isinstance(value, ParameterGroup):
-        stored = {name: param_to_json(item) for name, item in value.get_params(deep=False).items()}
-        return {"group": type(value).__name__, "params": stored}
+        return {"group": type(value).__name__, "params": params_to_json(value.get_params(deep=False))[0]}
     if isinstance(value, dict):
         labels = [label.item() if isinstance(label, np.generic) else label for label in value]
         return {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}

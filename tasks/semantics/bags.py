@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from structsvm.features.sources import load_text
-from structsvm.stored_values import Array, Field, Value
+from structsvm.stored_values import Array, Field, Flag, Record, Value
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.parameters import check_settled, is_same
 from structsvm.tasks.semantics.features import split_sentence
+from structsvm.tasks.semantics.parameters import METHODS, Hybrid, Ospas, method_from_json, method_of
 
 
 def as_grammar(grammar: Any) -> Any:
@@ -28,8 +29,11 @@ def as_grammar(grammar: Any) -> Any:
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
 
 
-# The grammar, in the files of both models.
-GRAMMAR: dict[str, Field | Array] = {"grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True)}
+# The parameters that both models read from their files, and the grammar.
+SETTINGS: dict[str, Field | Array] = {
+    "params": Record({"lowercase": Flag(), "method": Value(method_from_json)}, written=False),
+    "grammar": Value(MeaningGrammar, lambda grammar: grammar.text, null=True),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +58,12 @@ class BagModel(TaskModel[MeaningBags]):
     methods : dict
         The models by the names of their methods.
     followed, fixed : tuple of str
-        Parameters that the model follows, and those of them that must stay the same once it is trained.
+        Parameters of its method that the model follows; parameters that must stay the same once it is trained.
     """
 
     kind = "semantics"
     estimator = "SemanticParser"
+    groups = (Hybrid, Ospas)
     methods: ClassVar[dict[str, Any]] = {}
     method: ClassVar[str]
     followed: ClassVar[tuple[str, ...]]
@@ -73,7 +78,9 @@ class BagModel(TaskModel[MeaningBags]):
 
     def follow(self, params: Any) -> None:
         """Set the settings to those of parameters; ValueError if a trained model has others that must stay."""
-        settings = SimpleNamespace(**{name: getattr(params, name) for name in self.followed})
+        method = method_of(params.method)
+        followed = {name: getattr(method, name) for name in self.followed}
+        settings = SimpleNamespace(lowercase=params.lowercase, **followed)
         if self.result is not None:
             check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)
         self.settings, self.grammar = settings, as_grammar(params.grammar)
@@ -116,15 +123,26 @@ class BagModel(TaskModel[MeaningBags]):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self) -> Any:
-        kept = self.params | vars(self.settings)
-        return {name: value for name, value in kept.items() if name not in ("grammar", "executor", "lexicon")}
+    def stored_params(self) -> dict[str, Any]:
+        """The parameters but the grammar; those that the model follows as they were in training."""
+        kept = {name: value for name, value in self.params.items() if name != "grammar"}
+        return kept | {"lowercase": self.settings.lowercase, "method": self.stored_method()}
 
-    def restored_params(self, params: Any) -> Any:
-        lexicon = getattr(self.settings, "lexicon", None)
-        return params | {"grammar": self.grammar, "executor": None, "lexicon": lexicon, "method": self.method}
+    def stored_method(self) -> str | Hybrid | Ospas:
+        """The method, by its name if that says all."""
+        given, kind = self.params["method"], METHODS[self.method]
+        own = method_of(given).get_params(deep=False) if method_of(given).name == self.method else {}
+        method = kind(**own | {name: getattr(self.settings, name) for name in self.followed})
+        return self.method if isinstance(given, str) and is_same(method, kind()) else method
+
+    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return params | {"grammar": self.grammar}
 
     @classmethod
     def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
-        kind: type[TaskModel] = cls.methods[header["params"]["method"]]
+        params = header["params"]
+        method = method_from_json(params["method"])
+        if beside := method.get_params(deep=False).keys() & params.keys():
+            raise ValueError(f"the parameter {min(beside)!r} is not with its method, as in files of earlier versions")
+        kind: type[TaskModel] = cls.methods[method.name]
         return kind

@@ -14,8 +14,9 @@ from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.bags import BagModel
-from structsvm.tasks.semantics.hybrid import HybridModel, checked_features, describe, make_learner
-from structsvm.tasks.semantics.parameters import SemanticParserParameters
+from structsvm.tasks.semantics.hybrid import HybridModel, describe, make_learner
+from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.parameters import Hybrid, SemanticParserParameters, method_of
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
@@ -34,7 +35,8 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
     With ``method="ospas"``, an online learner of flat meanings: a first tagger gives each word the symbol that it
     means, a relation or a constant, or none; for each relation found, a second one gives the other words their
     roles as its arguments. Both are linear and are trained with algorithm 24 of the thesis, with the mean pairwise
-    hinge, on the contents of the bags; the data do not say which word means which symbol.
+    hinge, on the contents of the bags; the data do not say which word means which symbol. What only one of the methods
+    asks for are the parameters of `Hybrid` and of `Ospas`.
 
     Parameters
     ----------
@@ -42,54 +44,12 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         Longest step. "auto": 0.1 for OSPAS; for hybrid trees 0.2, or the better of 0.2 and 0.05 if there are at least
         300 sentences and some bags contain several meanings: the one with more predictions for a held-out fifth in
         their bags.
-    method : {"hybrid", "ospas"}, default="hybrid"
-    solver : {"likelihood", "perceptron", "larank", "cutting_plane", "frank_wolfe", "passive_aggressive"} or Solver
-        For hybrid trees. "likelihood" (the default): log p(bag), summed over derivations. "perceptron": the averaged
-        perceptron, with steps for the best derivations instead. The others, names or objects, maximise a margin of
-        the units that are wrong in their place (`structsvm.oracles.hybrid`), in a `structsvm.LatentSVM` that completes
-        derivations and bags; an object has its own C, `max_iter`, `random_state` and `checkpoint`. By name: C = 3,
-        completed after each of at most 20 passes, until no completion changes (`max_iter`: passes before each).
-    loss : {"hamming", "f1"}, default="hamming"
-        Of solvers of the dual, inside inference: the number of units that are wrong in their place, or one less the F1
-        of the units; and a part for words that belong to another unit than they should.
-    features : sequence of {"affixes", "shape", "bigrams", "borders", "inside"}, optional
-        For hybrid trees, beside those of a unit with its words, with words anywhere, and of slots with what fills them:
-        beginnings and ends of words; their shape (``dx``); pairs of words; words at and beyond the borders of spans;
-        all words of a unit's span, including those of its arguments, and the span's length. Default: affixes, bigrams
-        and borders.
-    strategy : {"order_free", "random", "left_right"}, default="order_free"
-        For OSPAS: which word is labelled next in training: the one with the surest symbol, any, or the next. Random is
-        the thesis's default; order-free learns faster.
+    method : {"hybrid", "ospas"}, `Hybrid` or `Ospas`, default="hybrid"
+        A name means the defaults of the object, whose parameters nest: ``method__window``.
     max_iter : int, optional
         Passes over the data, by default 10; for OSPAS 1, and as many again per refinement.
-    average : bool, default=False
-        For OSPAS: predict with the average of the weights over all words tried; useful with several passes.
-    refine : int, default=0
-        For OSPAS: times that `fit` chooses the best meaning of each bag and trains again on these alone. If many
-        bags lack the right meaning: 1, with strategy="random", max_iter=5, average=True.
-    window : int, default=0
-        For OSPAS: words to the left and to the right that the symbol of a word may depend on.
-    ngrams : int, default=1
-        For OSPAS: greatest length of n-grams ending with the word that are features: 2 distinguishes "purple 9" from
-        "pink 9".
-    role_window : int, default=2
-        For OSPAS: words to the left and to the right that a role may depend on, beside the symbols around.
     grammar : MeaningGrammar, str or path, optional
         Only meanings that it accepts are predicted. A str is the grammar's text if it has an arrow ``->``, else a path.
-    max_meanings : int, optional
-        For OSPAS: maximum number of meanings to predict for a sentence.
-    complete : bool, default=True
-        For OSPAS: if the best symbols leave words unused, or form no complete meaning, try to make one word a relation.
-    fold_constants : bool, default=False
-        For OSPAS: whether a relation between constants alone, ``stateid('texas')``, is one symbol.
-    abstain_below : float, optional
-        For hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
-    lexicon : dict, optional
-        For hybrid trees: from phrases of a sentence to names of the meaning language (``{"big apple":
-        "cityid('new york')"}``), known ones or similar ones.
-    executor : callable, optional
-        For hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model
-        files. When C is chosen, `fit` also calls it, on the predictions for held-out sentences.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
@@ -183,7 +143,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
     def _make_solver(self, before: Any = None) -> Solver:
-        return make_learner(self) if self.method == HybridModel.method else make_ospas(self)
+        return make_learner(self) if method_of(self.method).name == Hybrid.name else make_ospas(self)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: BagModel | None
@@ -191,19 +151,20 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:
             raise ValueError("there are no sentences to train on")
-        checked_features(self.features)
+        method = method_of(self.method).name
         if before is not None:
-            check_settled([("method", self.method, before.method)])
-        model = BagModel.methods[self.method](self) if before is None else before
+            check_settled([("method", method, before.method)])
+        model = BagModel.methods[method](self) if before is None else before
         model.follow(self)
         examples = model.read(X, y, weight=sample_weight)
-        return model, examples.of_weight() if isinstance(model, HybridModel) else examples  # 0 teaches no phrases
+        return model, examples if isinstance(model, SemanticModel) else examples.of_weight()  # 0 teaches no phrases
 
     def _fitted(self) -> Any:
         """The model, with the parameters as they are now that prediction alone asks for."""
         model = super()._fitted()
-        if isinstance(model, HybridModel):
-            model.executor, model.settings.abstain_below = self.executor, self.abstain_below
+        method = method_of(self.method)
+        if method.name == model.method == Hybrid.name:
+            model.settings.executor, model.settings.abstain_below = method.executor, method.abstain_below
         return model
 
     # ---- prediction -----------------------------------------------------------------------------

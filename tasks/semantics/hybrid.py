@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.solvers import LatentSVM, Solver
-from structsvm.solvers.base import DualSolver
-from structsvm.stored_values import Array, Flag, Names, Number, OneOf, Record, Stored, Value
+from structsvm.stored_values import Array, Names, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
@@ -24,10 +23,9 @@ from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Held, Search
 from structsvm.tasks.common.solver import AUTO, SOLVERS, check_alone
-from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
+from structsvm.tasks.semantics.bags import SETTINGS, BagModel, MeaningBags
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import (
-    FEATURES,
     LEARNERS,
     SLOWER,
     STEP,
@@ -36,9 +34,9 @@ from structsvm.tasks.semantics.likelihood import (
     HybridProblem,
     first_weights,
     hybrid_trees,
-    make_likelihood,
     warn_of_left_out,
 )
+from structsvm.tasks.semantics.parameters import LOSSES, Hybrid, Ospas, checked_features, method_of
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
@@ -56,17 +54,14 @@ CONSIDERED, MOST_PARTIAL = 4, 2000
 # Ways to fill a slot are not followed if they are worth less than this to the best.
 LEAST_WORTH = 1e-6
 
-DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
 # C of named solvers of the dual; the best of 0.03 to 3 on a third of GeoQuery's training questions.
 MARGIN_C = 3.0
-LOSSES = "hamming", "f1"
 # Temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
 RECORD = Record({
-    "params": Record({"lowercase": Flag(), "abstain_below": Number(0.0, 1.0, null=True)}, written=False),
-    "method": OneOf(("hybrid",)),
-    **GRAMMAR,
+    "method": OneOf((Hybrid.name,)),
+    **SETTINGS,
     "meanings": Names(of=lambda model: map(format_meaning, model.meanings)),
     "lexicon": Value(dict, of="settings.lexicon", null=True),
     "features": Names(of="settings.features"),
@@ -87,7 +82,7 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class HybridModel(BagModel, method="hybrid"):
+class HybridModel(BagModel, method=Hybrid.name):
     """Units, lexicon, features and their weights.
 
     Attributes
@@ -100,7 +95,7 @@ class HybridModel(BagModel, method="hybrid"):
     record = RECORD
     has_temperature = True
     fixed = ("lowercase", "lexicon", "features")
-    followed = (*fixed, "abstain_below")
+    followed = ("lexicon", "features", "abstain_below", "executor")
     weights: Any = None
     hybrid: HybridTrees
     meanings: list[Any]
@@ -109,10 +104,6 @@ class HybridModel(BagModel, method="hybrid"):
     def __init__(self, params: Any) -> None:
         super().__init__()
         self.follow(params)
-
-    def follow(self, params: Any) -> None:
-        super().follow(params)
-        self.executor = params.executor
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -143,8 +134,12 @@ class HybridModel(BagModel, method="hybrid"):
             return HybridProblem(self.hybrid, tokens, bags), weight
         if not self.is_trained:
             self.weights = first_weights(self.hybrid, tokens, bags)
-        self.hybrid.loss_name = self.params["loss"]
+        self.hybrid.loss_name = method_of(self.params["method"]).loss
         return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
+
+    def settle(self, job: Job) -> None:
+        """A solver object has its own C."""
+        job.choose = job.choose and isinstance(method_of(self.params["method"]).solver, str)
 
     def adapted(self, solver: Any, examples: MeaningBags) -> Solver:
         """Derivations are hidden: a solver of the dual completes them."""
@@ -244,7 +239,8 @@ class HybridModel(BagModel, method="hybrid"):
         meaning = self.order.sorted(meaning)
         if self.grammar is not None and not self.grammar.accepts(meaning):
             return False
-        return self.executor is None or bool(self.executor(format_meaning(meaning)))
+        executor = self.settings.executor
+        return executor is None or bool(executor(format_meaning(meaning)))
 
     def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
@@ -312,11 +308,21 @@ class HybridModel(BagModel, method="hybrid"):
 
     # ---- model files ----------------------------------------------------------------------------
 
+    def stored_method(self) -> str | Hybrid | Ospas:
+        """The method without its lexicon, which stands elsewhere in the file."""
+        method = super().stored_method()
+        return method.set_params(lexicon=None) if isinstance(method, Hybrid) else method
+
+    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(params["method"], Hybrid):
+            params["method"].set_params(lexicon=self.settings.lexicon)
+        return super().restored_params(params)
+
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         features = checked_features(stored.features)
-        settings = {**stored.params, "lexicon": stored.lexicon, "features": features}
-        model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
+        stored.params.method.set_params(lexicon=stored.lexicon, features=features)
+        model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
         model.order = ArgumentOrder(model.meanings)
@@ -358,25 +364,18 @@ def make_learner(params: Any) -> Solver:
     """The solver of hybrid trees that parameters, read as attributes, ask for."""
     named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
     given = {name: value for name, value in named.items() if value not in (None, AUTO)}
-    if params.solver in LEARNERS:
-        if params.loss != LOSSES[0]:
-            raise ValueError(f"The 'loss' parameter belongs to solvers of the dual. Got {params.loss!r:.80}.")
-        return make_likelihood(params)
-    if isinstance(params.solver, Solver):
-        check_alone(params.solver, given)
-        if params.solver.inner.is_likelihood:
-            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {params.solver!r:.80}.")
-        return params.solver
+    method = method_of(params.method)
+    if method.solver in LEARNERS:
+        if method.loss != LOSSES[0]:
+            raise ValueError(f"The 'loss' parameter belongs to solvers of the dual. Got {method.loss!r:.80}.")
+        return LEARNERS[method.solver](**given)
+    if isinstance(method.solver, Solver):
+        check_alone(method.solver, given)
+        if method.solver.inner.is_likelihood:
+            raise ValueError(f"The log loss of hybrid trees is solver='likelihood'. Got {method.solver!r:.80}.")
+        return method.solver
     usual = {"C": MARGIN_C, "max_iter": 1, "n_jobs": params.n_jobs}
-    return LatentSVM(SOLVERS[params.solver](**usual | given))
-
-
-def checked_features(names: Any) -> tuple[str, ...]:
-    """Names of optional features; ValueError, naming it, for another."""
-    for name in names:
-        if name not in FEATURES:
-            raise ValueError(f"features may be {', '.join(FEATURES)}. Got {name!r:.80}")
-    return tuple(names)
+    return LatentSVM(SOLVERS[method.solver](**usual | given))
 
 
 def margin_problem(

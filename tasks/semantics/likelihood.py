@@ -44,7 +44,6 @@ from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, p
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import MeaningUnits
-from structsvm.tasks.common.solver import AUTO
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats
@@ -436,13 +435,3 @@ class BagPerceptron(BagLikelihood):
 
 
 LEARNERS = {"likelihood": BagLikelihood, "perceptron": BagPerceptron}
-
-
-def make_likelihood(params: Any) -> BagLikelihood:
-    """The solver that parameters, read as attributes, ask for by its name."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter") if getattr(params, name) not in (AUTO, None)}
-    return LEARNERS[params.solver](
-        **given,
-        random_state=params.random_state,
-        checkpoint=params.checkpoint,
-    )

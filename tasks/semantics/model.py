@@ -17,11 +17,12 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Record, Stored, Value, checked_arrays, strings
+from structsvm.stored_values import Array, Group, OneOf, Record, Stored, Value, checked_arrays, strings
 from structsvm.structures.meanings import Symbol
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.bags import GRAMMAR, BagModel, MeaningBags
-from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, symbol_attributes
+from structsvm.tasks.semantics.bags import SETTINGS, BagModel, MeaningBags
+from structsvm.tasks.semantics.features import Encoder, role_attributes, symbol_attributes
+from structsvm.tasks.semantics.parameters import Ospas
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
@@ -47,13 +48,6 @@ MAX_ARITY = 12
 # Relations that are tried for a sentence whose symbols make no whole.
 MAX_CHANGES = 20
 
-# Parameters that features and weights depend on: training is resumed only with the same values.
-WINDOWS = {"window": 0, "ngrams": 1, "role_window": 0}  # and the least that they may be
-FLAGS = ("lowercase", "fold_constants", "average", "complete")
-FIXED = (*WINDOWS, *FLAGS[:3])
-# All parameters of `SemanticParser` that the model follows, beside its grammar.
-SETTINGS = (*FIXED, "max_meanings", "complete")
-
 
 def symbols_from(stored: Any) -> list[Symbol]:
     """The symbols of a header; ValueError for what they cannot be."""
@@ -73,15 +67,7 @@ def roles_from(stored: Any) -> list[tuple[int, ...]]:
 
 
 RECORD = Record({
-    "params": Record(
-        {
-            **{name: Flag() for name in FLAGS},
-            **{name: Count(low, MAX_WINDOW) for name, low in WINDOWS.items()},
-            "max_meanings": Count(1, null=True),
-        },
-        written=False,
-    ),
-    **GRAMMAR,
+    **SETTINGS,
     "symbols": Value(symbols_from, lambda symbols: [list(symbol) for symbol in symbols], of="symbols.labels"),
     "roles": Value(roles_from, lambda roles: [list(role) for role in roles], of="roles.labels"),
     "relation_roles": Value(
@@ -133,12 +119,12 @@ class Tagger:
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
 
 
-class SemanticModel(BagModel, method="ospas"):
+class SemanticModel(BagModel, method=Ospas.name):
     """Symbol tagger, role tagger, grammar.
 
     Parameters
     ----------
-    params : object with the attributes `SETTINGS` and `grammar`
+    params : object with the attributes `method`, `lowercase` and `grammar`
         See `SemanticParser`.
 
     Attributes
@@ -153,8 +139,8 @@ class SemanticModel(BagModel, method="ospas"):
     """
 
     record = RECORD
-    fixed = FIXED
-    followed = SETTINGS
+    fixed = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
+    followed = ("window", "ngrams", "role_window", "fold_constants", "average", "max_meanings", "complete")
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -316,7 +302,7 @@ class SemanticModel(BagModel, method="ospas"):
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
-        model, average = cls(SimpleNamespace(**stored.params, grammar=None)), stored.params.average
+        model, average = cls(SimpleNamespace(**stored.params, grammar=None)), stored.params.method.average
         model.grammar, model.nested, roles = stored.grammar, stored.nested, stored.roles
         model.symbols = restored(stored.symbols, EMPTY, under(stored.taggers, "symbols."), average)
         model.roles = restored(roles, NO_ROLE, under(stored.taggers, "roles."), average)

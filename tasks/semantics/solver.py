@@ -28,6 +28,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.run import WeightRun
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
+from structsvm.tasks.semantics.parameters import method_of
 from structsvm.tasks.semantics.problem import SemanticProblem
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class OspasRun(WeightRun):
 
 
 @declared
-class Ospas(Seed, Checkpoints, Solver):
+class OspasSolver(Seed, Checkpoints, Solver):
     """OSPAS (thesis, algorithm 24): symbols for words and roles for symbols, from bags; it claims no objective.
 
     Parameters
@@ -157,9 +158,7 @@ class Ospas(Seed, Checkpoints, Solver):
 
 def make_ospas(params: Any) -> Solver:
     """The solver that parameters, read as attributes, ask for."""
-    others = dict.fromkeys(("abstain_below", "lexicon", "executor"))
-    for name, usual in ({"solver": "likelihood", "loss": "hamming"} | others).items():
-        if getattr(params, name) != usual:
-            raise ValueError(f"The {name!r} parameter belongs to method='hybrid'. Got {getattr(params, name)!r:.80}.")
-    given = {name: getattr(params, name) for name in Ospas().get_params()}
-    return Ospas(**{name: value for name, value in given.items() if value not in (AUTO, None)})
+    method = method_of(params.method)
+    own = {name: getattr(method, name) for name in ("strategy", "average", "refine")}
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
+    return OspasSolver(**own, **{name: value for name, value in given.items() if value not in (AUTO, None)})

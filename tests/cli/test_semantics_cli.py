@@ -100,7 +100,8 @@ def test_options(data, tmp_path):
         "ngrams": 2,
         "complete": False,
     }
-    assert given.items() <= parser.get_params().items()
+    found = parser.get_params() | parser.method.get_params()
+    assert given.items() <= found.items()
     assert parser.grammar.start == "S" and parser.n_iter_ == 4  # two, and two refined
 
 
@@ -185,13 +186,13 @@ def test_solvers_losses_and_features(data, tmp_path):
     out, _ = run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", *options)
     assert "units; " in out
     bags = read_bags(tmp_path / "t.jsonl")
-    options = {"solver": "passive_aggressive", "loss": "f1", "features": ("bigrams", "shape")}
-    parser = structsvm.tasks.SemanticParser(random_state=0, **options).fit(bags.sentences, bags.bags)
+    method = structsvm.tasks.Hybrid(solver="passive_aggressive", loss="f1", features=("bigrams", "shape"))
+    parser = structsvm.tasks.SemanticParser(random_state=0, method=method).fit(bags.sentences, bags.bags)
     loaded = structsvm.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.model_.weights, parser.model_.weights)
-    assert options.items() <= {**loaded.get_params(), "features": tuple(loaded.features)}.items()
+    assert loaded.method.get_params() == method.get_params()
     run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", "--features", "", "--max-iter", "1")
-    assert not structsvm.load(tmp_path / "m").features
+    assert not structsvm.load(tmp_path / "m").method.features
 
 
 def test_a_lexicon_of_phrases(tmp_path):
@@ -225,9 +226,12 @@ def test_what_there_is_not(data, tmp_path):
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "pcfg", status=2)
     assert "'pcfg' is not one of" in err
     for option, message in (
-        (("--method", "ospas", "-C", "0"), "-C of Ospas must be a float in the range (0.0, inf). Got 0.0 instead."),
-        (("--method", "ospas", "--solver", "larank"), "--solver belongs to method='hybrid'"),
-        (("--method", "ospas", "--abstain-below", "0.5"), "--abstain-below belongs to method='hybrid'"),
+        (
+            ("--method", "ospas", "-C", "0"),
+            "-C of OspasSolver must be a float in the range (0.0, inf). Got 0.0 instead.",
+        ),
+        (("--method", "ospas", "--solver", "larank"), "--solver has no effect with --method ospas"),
+        (("--method", "ospas", "--abstain-below", "0.5"), "--abstain-below has no effect with --method ospas"),
         (("--method", "ospas", "--features", "shape"), "--features has no effect with --method ospas"),
         (("--loss", "f1"), "--loss belongs to solvers of the dual. Got 'f1'"),
         (("--features", "bigrams,words"), "--features may be affixes, shape, bigrams, borders, inside. Got 'words'"),

@@ -49,6 +49,7 @@ from structsvm.tasks import (
     GraphLabeler,
     MultilabelClassifier,
     MultivariateClassifier,
+    Ospas,
     Ranker,
     SemanticParser,
     SequenceLabeler,
@@ -92,7 +93,7 @@ TRAINEES = {
     ).fit(*CHAINS),
     "frank-wolfe": lambda c: labeler(C=1.0, solver="frank_wolfe", tol=None, max_iter=15, checkpoint=c),
     "perceptron": lambda c: labeler(solver="perceptron", max_iter=25, checkpoint=c),
-    "ospas": lambda c: SemanticParser(method="ospas", max_iter=6, refine=1, random_state=0, checkpoint=c).fit(
+    "ospas": lambda c: SemanticParser(method=Ospas(refine=1), max_iter=6, random_state=0, checkpoint=c).fit(
         HOUSE.sentences, HOUSE.bags
     ),
     "concepts": lambda c: ConceptLabeler(max_iter=6, random_state=0, checkpoint=c).fit(SCENES, CONCEPTS),

@@ -37,6 +37,7 @@ from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
     GraphLabeler,
+    Hybrid,
     LaRankClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
@@ -155,11 +156,11 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
         labels.reshape(6, 2, 2) > 0
     )  # fmt: skip
     yield SemanticParser(method="hybrid", **once), questions, meanings
-    yield SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings
-    yield SemanticParser(method="hybrid", lexicon=lexicon, **once), questions, meanings
-    yield SemanticParser(solver="perceptron", features=["shape", "inside"], **once), questions, meanings
-    yield SemanticParser(solver="larank", **once), questions, meanings
-    yield SemanticParser(solver="larank", loss="f1", **once), questions, meanings
+    yield SemanticParser(method=Hybrid(abstain_below=0.1), grammar=grammar, **once), questions, meanings
+    yield SemanticParser(method=Hybrid(lexicon=lexicon), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="perceptron", features=["shape", "inside"]), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="larank"), **once), questions, meanings
+    yield SemanticParser(method=Hybrid(solver="larank", loss="f1"), **once), questions, meanings
     yield GrammarParser(C=0.1, terminals="both", features=SpanFeatures(bits=6), **once), tokens, phrases
     annotated = {"grammar": TreebankGrammar(v=2), "features": SpanFeatures(bits=4)}
     yield GrammarParser(C=0.1, loss="log", terminals="words", **annotated, **once), tokens, part_trees

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from structsvm import DocumentShards, ModelFileError, SequenceShards
 from structsvm.shards.base import DTYPES, INDEX
-from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier, TokenFeatures
 
 WORDS = [["the", "dog", "sees"], ["a", "cat"], ["runs"], ["the", "cat", "sees", "a", "dog"]]
 LABELS = [["D", "N", "V"], ["D", "N"], ["V"], ["D", "N", "V", "D", "N"]]
@@ -60,7 +60,9 @@ def folders() -> list[Folder]:
     found = []
     for kind, source, given, asked in sources:
         is_sequence = kind is SequenceShards
-        estimator = SequenceLabeler(**how, **given) if is_sequence else TaxonomyClassifier(" > ", **how)
+        features = TokenFeatures(hash_bits=given.get("hash_bits"))
+        labeler = SequenceLabeler(**how, templates=TEMPLATES, features=features)
+        estimator = labeler if is_sequence else TaxonomyClassifier(" > ", **how)
         with scratch() as folder:
             made = kind.make(source, folder / "new", **given, max_memory=90)
             index = model_files.original("shards", made.folder / INDEX, None, (None, None, None), None)

@@ -205,9 +205,9 @@ CASES = {
         for loss in ("mean", "max", "log")
     },
     "semantics": meanings(20, max_iter=3),
-    "perceptron of meanings": meanings(8, solver="perceptron"),
-    "open meanings": meanings(8, solver="larank"),
-    "ospas": meanings(None, method="ospas"),
+    "perceptron of meanings": meanings(8, method=tasks.Hybrid(solver="perceptron")),
+    "open meanings": meanings(8, method=tasks.Hybrid(solver="larank")),
+    "ospas": meanings(None, method=tasks.Ospas()),
     "concepts": concepts(CONCEPTS),
     "bags of concepts": concepts(list(map(Counter, CONCEPTS))),
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),

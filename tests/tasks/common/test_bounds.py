@@ -63,9 +63,7 @@ NUMBERS = {
     "abstain_below": ([0.0, 0.5, 1.0], [-TINY, math.nextafter(1.0, 2.0)]),
 }
 OF_ONE = {"PathSearch.tol": SHARE, "LatentSVM.tol": NOT_NEGATIVE}
-OF_ONE |= {"SemanticParser.ngrams": whole(1, 1000)} | dict.fromkeys(
-    ["SemanticParser.role_window", "SemanticParser.window"], whole(0, 1000)
-)
+OF_ONE |= {"Ospas.ngrams": whole(1, 1000)} | dict.fromkeys(["Ospas.role_window", "Ospas.window"], whole(0, 1000))
 OF_ONE |= {"ConceptLabeler.window": whole(0, 2**10)}
 OF_ONE["DependencyParser.order"] = whole(1, 2)
 OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))

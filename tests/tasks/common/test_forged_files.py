@@ -170,7 +170,7 @@ def test_offsets_that_fall(case, tmp_path):
         ("tracking", ("params", "n_reprocess")),
         ("sequence", ("oracle", "n_token_features")),
         ("templates", ("params", "features", "params", "min_count")),
-        ("ospas", ("params", "window")),
+        ("ospas", ("params", "method", "params", "window")),
         ("taxonomy", ("n_features",)),
     ],
 )

@@ -21,7 +21,8 @@ def holders(group):
     for entry in ESTIMATORS:
         kind = getattr(tasks, entry.name)
         for name, constraints in vars(kind).get("_constraints", {}).items():
-            if any(getattr(constraint, "kind", None) is group for constraint in constraints):
+            accepted = [getattr(constraint, "kind", None) for constraint in constraints]
+            if any(group in (kinds if isinstance(kinds, tuple) else (kinds,)) for kinds in accepted):
                 yield kind, name
 
 

@@ -16,6 +16,7 @@ from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
     GraphLabeler,
+    Hybrid,
     LaRankClassifier,
     MultilabelClassifier,
     MultivariateClassifier,
@@ -276,8 +277,8 @@ def test_what_speaks_for_the_first_row_of_a_query(form):
 def test_what_speaks_for_a_meaning():
     """The margin is the log of the ratio of probabilities; what a weight adds is its own derivative times itself."""
     house = make_ambig_house(40, level=1, random_state=0)
-    settings = {"max_iter": 2, "random_state": 0, "features": ("affixes", "borders", "inside")}
-    parser = SemanticParser(**settings).fit(house.sentences, house.bags)
+    method = Hybrid(features=("affixes", "borders", "inside"))
+    parser = SemanticParser(method=method, max_iter=2, random_state=0).fit(house.sentences, house.bags)
     sentence = house.sentences[0]
 
     def margin():

@@ -3,7 +3,6 @@
 import os
 import pickle
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from types import SimpleNamespace
 
@@ -19,12 +18,17 @@ from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_w
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.meanings import MeaningGrammar, parse_meaning
-from structsvm.tasks import SemanticParser
+from structsvm.tasks import Hybrid, Ospas, SemanticParser
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import folded, relations_in, symbols_in
 
-OspasParser = partial(SemanticParser, method="ospas")
+
+def OspasParser(*args, **params):
+    """A `SemanticParser` with the parameters of its method among its own."""
+    own = {name: params.pop(name) for name in Ospas.parameter_names() if name in params}
+    return SemanticParser(*args, method=Ospas(**own), **params)
+
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -182,8 +186,8 @@ def test_files(tmp_path):
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert isinstance(loaded, SemanticParser) and loaded.grammar.text == grammar
-    assert {k: v for k, v in loaded.get_params().items() if k != "grammar"} == {
-        k: v for k, v in parser.get_params().items() if k != "grammar"
+    assert {k: v for k, v in loaded.get_params().items() if k not in ("grammar", "method")} == {
+        k: v for k, v in parser.get_params().items() if k not in ("grammar", "method")
     }
     assert loaded.predict(house.sentences) == parser.predict(house.sentences)
     assert loaded.result_.n_argmax == parser.result_.n_argmax
@@ -194,9 +198,12 @@ def test_files_hold_what_the_model_was_trained_with(tmp_path):
     house = make_ambig_house(60, random_state=0)
     parser = OspasParser().fit(house.sentences, house.bags)
     wanted = parser.predict(house.sentences)
-    parser.set_params(window=1, average=True).save(tmp_path / "m")
+    parser.set_params(method__window=1, method__average=True).save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    assert loaded.predict(house.sentences) == wanted and (loaded.window, loaded.average) == (0, False)
+    assert loaded.predict(house.sentences) == wanted and (loaded.method.window, loaded.method.average) == (0, False)
+    parser.set_params(method="hybrid").save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(house.sentences) == wanted and loaded.method == "ospas"
 
 
 def test_damaged_files(tmp_path):
@@ -207,6 +214,9 @@ def test_damaged_files(tmp_path):
     for meta, arrays in (
         ({"params": {"C": -1.0}}, {}),
         ({"params": None}, {}),
+        ({"params": file.meta["params"] | {"window": 0}}, {}),
+        ({"params": file.meta["params"] | {"method": {"group": "Ospas", "params": {"window": 1.0}}}}, {}),
+        ({"params": file.meta["params"] | {"method": "hybrid"}}, {}),
         ({"symbols": file.meta["symbols"][:-1]}, {}),
         ({"symbols": [["x", None]] * len(file.meta["symbols"])}, {}),
         ({"symbols": [*file.meta["symbols"][:-1], ["x", 99]]}, {}),
@@ -235,6 +245,38 @@ def test_as_an_estimator():
     assert repr(SemanticParser(C=0.5)) == "SemanticParser(C=0.5)"
     parser.fit(house.sentences, house.bags)
     assert pickle.loads(pickle.dumps(parser.set_params(verbose=False))).symbols_ == parser.symbols_
+
+
+def test_parameters_of_the_method_nest(tmp_path):
+    house = make_ambig_house(60, 0, random_state=0)
+    grid = {"method__refine": [0, 1], "method__window": [0]}
+    search = GridSearchCV(SemanticParser(method=Ospas(window=1), random_state=0), grid, cv=2)
+    best = search.fit(house.sentences, house.meanings).best_estimator_
+    assert best.method.window == 0 and best.method is not search.estimator.method
+    best.set_params(method__ngrams=2).fit(house.sentences, house.meanings).save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.method.get_params() == Ospas(ngrams=2, refine=best.method.refine).get_params()
+    with pytest.raises(ValueError, match="The 'refine' parameter of Ospas must be an int in the range"):
+        best.set_params(method__refine=-1).fit(house.sentences, house.meanings)
+    with pytest.raises(ValueError, match="Ospas has no parameter 'features'"):
+        best.set_params(method__features=())
+    with pytest.raises(ValueError, match="The 'method' parameter of SemanticParser must be 'hybrid' or 'ospas' or"):
+        SemanticParser(method="krisp").fit(house.sentences, house.meanings)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("hybrid", Hybrid), ("ospas", Ospas)])
+def test_a_name_means_the_defaults(name, kind, tmp_path):
+    """For warm starts, too; files store what the user wrote."""
+    house = make_ambig_house(20, 0, random_state=0)
+    parsers = [SemanticParser(method=method, max_iter=1, warm_start=True, random_state=0) for method in (name, kind())]
+    for parser, other in zip(parsers, parsers[::-1], strict=True):
+        method = parser.method
+        parser.fit(house.sentences, house.meanings).set_params(method=other.method)
+        parser.fit(house.sentences, house.meanings).save(tmp_path / "m")
+        stored = structsvm.load(tmp_path / "m").method
+        assert stored == name if isinstance(other.method, str) else repr(stored) == repr(kind())
+        parser.set_params(method=method)
+    assert parsers[0].predict(house.sentences) == parsers[1].predict(house.sentences)
 
 
 # ---- going on, Ctrl-C, errors --------------------------------------------------------------------
@@ -274,7 +316,7 @@ def test_ctrl_c_at_any_time_leaves_a_whole_model(tmp_path, call, when):
     """Two passes of forty sentences, and again to refine: the model predicts, is saved, and goes on."""
     house = make_ambig_house(40, 1, random_state=0)
     parser = OspasParser(max_iter=2, refine=1, random_state=0)
-    whole = clone(parser).set_params(refine=0).fit(house.sentences, house.bags)
+    whole = clone(parser).set_params(method__refine=0).fit(house.sentences, house.bags)
     with (
         stop_at(call, KeyboardInterrupt, when),
         pytest.raises(KeyboardInterrupt, match="holds the model as it was then"),
@@ -330,10 +372,12 @@ def test_other_features_are_refused(change):
     house = make_ambig_house(30, random_state=0)
     parser = OspasParser(warm_start=True).fit(house.sentences, house.bags)
     (name,) = change
-    for train in (parser.set_params(**change).fit, parser.partial_fit):
+    place = name if name == "lowercase" else f"method__{name}"
+    for train in (parser.set_params(**{place: change[name]}).fit, parser.partial_fit):
         with pytest.raises(ValueError, match=f"another '{name}'; set it back, or train afresh"):
             train(house.sentences, house.bags)
-    parser.set_params(**{name: OspasParser().get_params()[name]}, C=0.2, max_meanings=1, strategy="random")
+    parser.set_params(**{place: OspasParser().get_params()[place]}, C=0.2)
+    parser.set_params(method__max_meanings=1, method__strategy="random")
     assert parser.fit(house.sentences, house.bags).model_.settings.max_meanings == 1
 
 
@@ -356,7 +400,7 @@ def test_checkpoints(tmp_path, params, call):
     # The last checkpoint is of pass 5; Ctrl-C after it leaves what the refinement before has learnt.
     with stop_at(5, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         parser.fit(house.sentences, house.bags)
-    same(parser, clone(parser).set_params(refine=1, checkpoint=None).fit(house.sentences, house.bags))
+    same(parser, clone(parser).set_params(method__refine=1, checkpoint=None).fit(house.sentences, house.bags))
     assert parser.n_iter_ == 4
     with pytest.raises(ModelFileError, match="of another solver"):
         parser.set_params(C=0.5).fit(house.sentences, house.bags)
@@ -486,7 +530,8 @@ def test_odd_but_sound_data():
 )  # fmt: skip
 def test_parameters(params):
     (name,) = params
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of SemanticParser must be"):
+    owner = "Ospas" if name in Ospas.parameter_names() else "SemanticParser"
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {owner} must be"):
         OspasParser(**params).fit(["a"], ["f(a)"])
 
 

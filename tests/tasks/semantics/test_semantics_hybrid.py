@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive
+from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive, PathSearch
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
@@ -19,7 +19,7 @@ from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
-from structsvm.tasks import SemanticParser
+from structsvm.tasks import Hybrid, SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
 from structsvm.tasks.semantics.likelihood import (
@@ -58,7 +58,7 @@ def questions():
 def parser():
     X, y = questions()
     kept = [k for k, x in enumerate(X) if "people live in maine" not in x and "capital of south" not in x]
-    return SemanticParser(method="hybrid", random_state=0).fit([X[k] for k in kept], [y[k] for k in kept])
+    return SemanticParser(method=Hybrid(), random_state=0).fit([X[k] for k in kept], [y[k] for k in kept])
 
 
 def test_relations_without_words_and_names_of_two(parser):
@@ -78,7 +78,7 @@ def test_confidence(parser):
         probabilities = [p for _, p in best]
         assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1.0 + 1e-9
         assert best[0][0] == meaning and probabilities[0] > 0.5 and len({m for m, _ in best}) == len(best)
-    sure = copy.deepcopy(parser).set_params(abstain_below=1.0)
+    sure = copy.deepcopy(parser).set_params(method__abstain_below=1.0)
     sure.model_.follow(sure)
     assert sure.predict(["capital people rivers ?"]) == [[]] and sure.predict_derivation(["people"]) == [None]
     with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
@@ -96,21 +96,21 @@ def test_derivations_say_which_words(parser):
 
 def test_an_executor_has_the_last_word(parser, tmp_path):
     X, y = questions()
-    refusing = copy.deepcopy(parser).set_params(executor=lambda meaning: "capital" not in meaning)
+    refusing = copy.deepcopy(parser).set_params(method__executor=lambda meaning: "capital" not in meaning)
     (best,) = refusing.predict_kbest(X[:1], 3)
     assert y[0] not in [meaning for meaning, _ in best] and refusing.predict(X[:1]) != [[y[0]]]
     refusing.save(tmp_path / "m")  # without it
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.predict(X[:1]) == parser.predict(X[:1])
-    assert loaded.set_params(executor=lambda meaning: False).predict(X[:1]) == [[]]
-    with pytest.raises(ValueError, match="'executor' parameter of SemanticParser must be a callable"):
-        SemanticParser(executor=3).fit(X, y)
+    assert loaded.set_params(method__executor=lambda meaning: False).predict(X[:1]) == [[]]
+    with pytest.raises(ValueError, match="'executor' parameter of Hybrid must be a callable"):
+        SemanticParser(method=Hybrid(executor=3)).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["likelihood", "perceptron", "larank"])
 def test_sentences_of_no_weight_teach_nothing(solver):
     X, y = ["a b", "c d"] * 3, ["f(a)", "g(d)"] * 3
-    made = SemanticParser(solver=solver, random_state=0)
+    made = SemanticParser(method=Hybrid(solver=solver), random_state=0)
     without = made.fit(X, y).predict_kbest(["zorks blarg", "a b"])
     weight = [1.0] * len(X) + [0.0]
     assert (
@@ -121,11 +121,11 @@ def test_sentences_of_no_weight_teach_nothing(solver):
 
 def test_what_prediction_asks_for_may_change(parser, tmp_path):
     X, _ = questions()
-    silent = copy.deepcopy(parser).set_params(abstain_below=1.0)
+    silent = copy.deepcopy(parser).set_params(method__abstain_below=1.0)
     assert silent.predict(X) == [[]] * len(X)
     silent.save(tmp_path / "m")
-    assert structsvm.load(tmp_path / "m").abstain_below == 1.0
-    assert silent.set_params(abstain_below=None).predict(X) == parser.predict(X)
+    assert structsvm.load(tmp_path / "m").method.abstain_below == 1.0
+    assert silent.set_params(method__abstain_below=None).predict(X) == parser.predict(X)
 
 
 def test_files_and_copies(parser, tmp_path):
@@ -133,7 +133,7 @@ def test_files_and_copies(parser, tmp_path):
     said = parser.predict_kbest(X, 2)
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    assert isinstance(loaded, SemanticParser) and loaded.get_params() == parser.get_params()
+    assert isinstance(loaded, SemanticParser) and repr(loaded) == repr(parser)
     for other in (loaded, pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser), parser.set_params(n_jobs=2)):
         assert other.predict_kbest(X, 2) == said
     parser.set_params(n_jobs=None)
@@ -146,7 +146,22 @@ def test_files_and_copies(parser, tmp_path):
         ({"always": [0]}, {}),
         ({"calls": {"of": [10**6]}}, {}),
         ({"attributes": ["a", "a"]}, {}),
-        ({"params": file.meta["params"] | {"abstain_below": 2.0}}, {}),
+        *(
+            ({"params": file.meta["params"] | {"method": method}}, {})
+            for method in (
+                {"group": "Hybrid", "params": {"abstain_below": 2.0}},
+                {"group": "Hybrid", "params": {"executor": "print"}},
+                {"group": "Hybrid", "params": {"features": ["size"]}},
+                {"group": "Hybrid", "params": {"window": 1}},
+                {"group": "Hybrid"},
+                {"group": "Ospas", "params": {}},
+                {"group": "Solver", "params": {}},
+                {"solver": "LaRank", "params": {}},
+                "ospas",
+                ["hybrid"],
+                None,
+            )
+        ),
         ({}, {"features": file.arrays["features"] + 10**7}),
         ({}, {"weights": file.arrays["weights"] * np.nan}),
     ):
@@ -318,8 +333,8 @@ def test_what_cannot_be_parsed(parser):
         SemanticParser().fit(["a", "b"], ["f(a)", []])
     with pytest.raises(ValueError, match="predict_kbest is for models of method='hybrid', this is one of 'ospas'"):
         SemanticParser(method="ospas").fit(["anna runs"], ["run(anna)"]).predict_kbest(["anna runs"])
-    with pytest.raises(ValueError, match="The 'abstain_below' parameter of SemanticParser must be"):
-        SemanticParser(method="hybrid", abstain_below=2.0).fit(["a"], ["f(a)"])
+    with pytest.raises(ValueError, match="The 'abstain_below' parameter of Hybrid must be"):
+        SemanticParser(method=Hybrid(abstain_below=2.0)).fit(["a"], ["f(a)"])
 
 
 def test_equal_arguments_and_relations_without_any():
@@ -341,7 +356,7 @@ def test_solvers_for_the_best_derivations(solver, tmp_path):
     X, y = questions()
     left_out = [x for x in X if "live in maine" in x or "capital of south" in x]
     kept = [k for k, x in enumerate(X) if x not in left_out]
-    found = SemanticParser(solver=solver, random_state=0 if isinstance(solver, str) else None)
+    found = SemanticParser(method=Hybrid(solver=solver), random_state=0 if isinstance(solver, str) else None)
     found.fit([X[k] for k in kept], [y[k] for k in kept])
     assert found.score(X, y) == 1.0
     found.save(tmp_path / "m")
@@ -361,7 +376,7 @@ def test_solvers_for_the_best_derivations(solver, tmp_path):
 def test_bags_by_the_best_derivations(solver):
     """Bags complete to their best member; with several there is no objective to compare."""
     house, test = make_ambig_house(60, level=1, random_state=0), make_ambig_house(20, level=0, random_state=1)
-    found = SemanticParser(solver=solver, random_state=0).fit(house.sentences, house.bags)
+    found = SemanticParser(method=Hybrid(solver=solver), random_state=0).fit(house.sentences, house.bags)
     assert found.score(test.sentences, test.meanings) > 0.8
     assert np.isnan(found.result_.primal)
 
@@ -369,7 +384,8 @@ def test_bags_by_the_best_derivations(solver):
 def test_probabilities_of_scores_that_are_no_logarithms(tmp_path):
     """After calibration what is predicted is right as often as its probability says, on sentences it has not met."""
     house, held, test = (make_ambig_house(n, level=0, random_state=k) for k, n in enumerate((60, 40, 60)))
-    found = SemanticParser(solver="larank", loss="f1", random_state=0).fit(house.sentences, house.meanings)
+    method = Hybrid(solver="larank", loss="f1")
+    found = SemanticParser(method=method, random_state=0).fit(house.sentences, house.meanings)
     assert found.temperature_ is None and found.model_.hybrid.loss_name == "f1"
 
     def off():
@@ -421,33 +437,47 @@ def test_a_step_of_the_perceptron():
 def test_solvers_and_features_that_are_refused(parser):
     X, y = ["anna runs", "bo runs"], ["run(anna)", "run(bo)"]
     for params, said in (
-        ({"solver": "sgd"}, "The 'solver' parameter of SemanticParser must be"),
-        ({"solver": LaRank(), "C": 1.0}, "The 'C' parameter is set beside a solver object"),
+        ({"solver": "sgd"}, "The 'solver' parameter of Hybrid must be"),
         ({"solver": LatentSVM(ConditionalLikelihood())}, "The log loss of hybrid trees is solver='likelihood'"),
-        ({"solver": "larank", "method": "ospas"}, "The 'solver' parameter belongs to method='hybrid'"),
-        ({"loss": "f1", "method": "ospas"}, "The 'loss' parameter belongs to method='hybrid'"),
-        (
-            {"abstain_below": 1.0, "method": "ospas"},
-            "The 'abstain_below' parameter belongs to method='hybrid'. Got 1.0",
-        ),
-        ({"lexicon": {"a": "b"}, "method": "ospas"}, "The 'lexicon' parameter belongs to method='hybrid'"),
-        ({"executor": bool, "method": "ospas"}, "The 'executor' parameter belongs to method='hybrid'"),
         ({"loss": "f1"}, "The 'loss' parameter belongs to solvers of the dual. Got 'f1'"),
-        ({"loss": "log", "solver": "larank"}, "The 'loss' parameter of SemanticParser must be"),
+        ({"loss": "log", "solver": "larank"}, "The 'loss' parameter of Hybrid must be"),
         ({"features": ["shapes"]}, "features may be affixes, shape, bigrams, borders, inside. Got 'shapes'"),
-        ({"features": "shape"}, "The 'features' parameter of SemanticParser must be"),
+        ({"features": "shape"}, "The 'features' parameter of Hybrid must be"),
         ({"solver": LaRank(rescaling="slack")}, "rescaling='slack' needs loss-augmented inference"),
     ):
         with pytest.raises(ValueError, match=said):
-            SemanticParser(**params).fit(X, y)
+            SemanticParser(method=Hybrid(**params)).fit(X, y)
+    with pytest.raises(ValueError, match="The 'C' parameter is set beside a solver object"):
+        SemanticParser(1.0, method=Hybrid(solver=LaRank())).fit(X, y)
     with pytest.raises(ValueError, match="another 'features'"):
-        copy.deepcopy(parser).set_params(warm_start=True, features=("shape",)).fit(*questions())
+        copy.deepcopy(parser).set_params(warm_start=True, method__features=("shape",)).fit(*questions())
+
+
+class OwnLaRank(LaRank):
+    """A solver of a user."""
+
+
+def test_solvers_nest_and_their_own_are_left_out_of_files(tmp_path):
+    X, y = ["anna runs", "bo runs"], ["run(anna)", "run(bo)"]
+    parser = SemanticParser(method=Hybrid(solver=LaRank(C=0.5), abstain_below=0.0)).set_params(method__solver__C=0.25)
+    assert parser.get_params()["method__solver__C"] == 0.25 and parser.fit(X, y).C_ == 0.25
+    parser.save(tmp_path / "m")
+    assert repr(structsvm.load(tmp_path / "m").method) == repr(parser.method)
+    SemanticParser(method=Hybrid(solver=OwnLaRank(C=0.5), abstain_below=0.0)).fit(X, y).save(tmp_path / "m")
+    assert repr(structsvm.load(tmp_path / "m").method) == "Hybrid(abstain_below=0.0)"
+
+
+def test_a_path_sets_the_c_of_a_solver_in_the_method(tmp_path):
+    X, y = ["anna runs", "bo runs"] * 4, ["run(anna)", "run(bo)"] * 4
+    parser = SemanticParser(method=Hybrid(solver=LaRank(random_state=0)), warm_start=True)
+    search = PathSearch(parser, C_min=0.05, C_max=0.2, checkpoint=tmp_path / "c").fit(X, y)
+    assert 0.05 <= search.best_estimator_.method.solver.C <= 0.2 and (tmp_path / "c").exists()
 
 
 def test_features_are_chosen(tmp_path):
     X, y = ["anna flies 727", "bo flies 33"] * 2, ["fly(anna,n(727))", "fly(bo,n(33))"] * 2
     for features in ([], ["shape"], ["affixes"], ["bigrams"], ["borders"], ["inside"]):
-        found = SemanticParser(features=features, max_iter=3, random_state=0).fit(X, y)
+        found = SemanticParser(method=Hybrid(features=features), max_iter=3, random_state=0).fit(X, y)
         hybrid = found.model_.hybrid
         starts = {name[:2] for name in hybrid.attributes} - {"w:"}
         assert starts == {start for name in features for start in FEATURES[name]}
@@ -455,7 +485,7 @@ def test_features_are_chosen(tmp_path):
         assert (len(hybrid.borders) > 0, hybrid.inside) == (features == ["borders"], features == ["inside"])
         found.save(tmp_path / "m")
         loaded = structsvm.load(tmp_path / "m")
-        assert [*loaded.features] == features and loaded.predict_kbest(X, 2) == found.predict_kbest(X, 2)
+        assert [*loaded.method.features] == features and loaded.predict_kbest(X, 2) == found.predict_kbest(X, 2)
         if features == ["inside"]:
             block = found.model_.weights[hybrid.layout.inside :].reshape(-1, hybrid.layout.n_inside)
             assert block[:, :-1].any() and block[:, -1].any()
@@ -469,7 +499,7 @@ def test_features_are_chosen(tmp_path):
 
 def test_sentences_that_no_margin_can_be_had_for_are_left_out():
     with pytest.warns(AdviceWarning, match="50 % of the sentences were left out"):
-        found = SemanticParser(solver="larank", random_state=0).fit(
+        found = SemanticParser(method=Hybrid(solver="larank"), random_state=0).fit(
             ["anna runs", "x"], ["run(anna)", "f(" * 12 + "a" + ")" * 12], sample_weight=[1.0, 2.0]
         )
     assert found.result_.n_support <= 1
@@ -524,14 +554,15 @@ def test_a_lexicon_of_the_user(tmp_path):
     lexicon = {"the boss": "name(zoe)", "Big Apple": "name(ny)", "chief": "name(anna)"}
     X_new = ["show me the jobs of the boss", "show me the jobs of big apple", "show me the jobs of chief"]
     y_new = [[f"answer(job(name({name})))"] for name in ("zoe", "ny", "anna")]
-    parser = SemanticParser(random_state=0, lexicon=lexicon).fit(X, y)
+    parser = SemanticParser(random_state=0, method=Hybrid(lexicon=lexicon)).fit(X, y)
     assert parser.predict(X_new) == y_new and parser.predict(X) == [[meaning] for meaning in y]
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    assert loaded.get_params() == parser.get_params() and loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
+    assert loaded.method.get_params() == parser.method.get_params() and parser.method.lexicon == lexicon
+    assert loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
     # Entries that match all sentences do not make it say them.
     everywhere = {"the": "name(anna)", "show": "name(bo)", "jobs": "name(someone)"}
-    assert SemanticParser(random_state=0, lexicon=everywhere).fit(X, y).score(X, y) == 1.0
+    assert SemanticParser(random_state=0, method=Hybrid(lexicon=everywhere)).fit(X, y).score(X, y) == 1.0
     for wrong, said in (
         ({"": "name(a)"}, "the lexicon must be from phrases to texts of names, got '': 'name"),
         ({"a": ("name", "a")}, "the lexicon must be from phrases to texts of names"),
@@ -539,9 +570,9 @@ def test_a_lexicon_of_the_user(tmp_path):
         ({"x": "town(z)"}, r"the lexicon says town\(z\) for 'x', which is like no name in the meanings"),
     ):
         with pytest.raises(ValueError, match=said):
-            SemanticParser(lexicon=wrong).fit(X, y)
+            SemanticParser(method=Hybrid(lexicon=wrong)).fit(X, y)
     with pytest.raises(ValueError, match="another 'lexicon'"):
-        parser.set_params(warm_start=True, lexicon=None).fit(X, y)
+        parser.set_params(warm_start=True, method__lexicon=None).fit(X, y)
 
 
 def test_arguments_that_may_stand_in_any_order():
