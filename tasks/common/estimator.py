@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
@@ -303,10 +304,16 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
         with unsound(path, model.kind):
-            known = cls().get_params()
+            known = cls().get_params(deep=False).keys()
             self = cls(**{name: value for name, value in snapshot(model.params).items() if name in known} | given)
             self._check_params()
             self._adopt(model)
+        if others := sorted(model.params.keys() - known):
+            warn(
+                f"{path}: of another version, whose {cls.__name__} had the parameters {', '.join(others):.300}; the "
+                "model predicts as it did, and a training from nothing has the defaults of what replaced them",
+                AdviceWarning,
+            )
         return self
 
 

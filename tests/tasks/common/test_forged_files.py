@@ -229,6 +229,17 @@ def test_templates_of_a_file_are_text(tmp_path):
     assert loaded.templates == meta["encoder"]["templates"]
 
 
+def test_parameters_of_another_version_are_named(tmp_path):
+    original = source("sequence")
+    params = read_model(original).meta["params"] | {"segment_length": None, "hash_bits": 3}
+    path = forged(tmp_path, original, meta={"params": params})
+    with pytest.warns(
+        structsvm.AdviceWarning, match="whose SequenceLabeler had the parameters hash_bits, segment_length;"
+    ):
+        model = structsvm.load(path)
+    assert model.get_params() == structsvm.load(original).get_params()
+
+
 @pytest.mark.parametrize("gaps", [[], [-2.0, None]], ids=["alone", "with gaps"])
 def test_a_matrix_in_a_file_asks_for_trust(gaps, tmp_path):
     original = source("alignment")
