@@ -46,14 +46,14 @@ def rows() -> Iterator[dict[str, str]]:
 
 
 def for_readme() -> str:
-    """What there is; links lead from the folder above."""
+    """Structures and estimators; links lead from the folder above."""
     lines = [f"| [{row['for']}]({row['page']}.md) | {row['estimators']} | {row['with']} |" for row in rows()]
     text = "\n".join(["| for | estimators in `structsvm.tasks` | with |", "| --- | --- | --- |", *lines])
     return re.sub(r"\]\((\.\./)?", lambda found: "](" if found[1] else "](docs/", text)
 
 
 def for_choosing() -> str:
-    """What to choose."""
+    """Outputs, inputs and estimators, to choose by."""
     lines = [f"| {row['predicted']} | {row['from']} | [{row['estimators']}]({row['page']}.md) |" for row in rows()]
     return "\n".join(["| what is predicted | from what | estimator |", "| --- | --- | --- |", *lines])
 

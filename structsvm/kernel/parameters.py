@@ -57,7 +57,7 @@ class KernelFunction(KernelNumbers, ParameterGroup):
 
 
 def kernel_params(params: Any) -> Any:
-    """What has the kernel and its numbers as attributes: a machine's parameters, or the group of another estimator."""
+    """The object with the kernel and its numbers as attributes: a machine's parameters, or another estimator's group."""
     if getattr(params, "gamma", None) is not None:
         return params
     return params.kernel if isinstance(params.kernel, KernelFunction) else KernelFunction(params.kernel)

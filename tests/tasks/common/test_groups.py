@@ -12,7 +12,7 @@ from structsvm.tasks.common.parameters import check_settled, params_from_json, p
 from structsvm.tasks.registry import ESTIMATORS, GROUPS
 
 GROUP = [getattr(tasks, name) for name in GROUPS]
-# What nobody needs to choose among is a group: issues to come have room.
+# More belong into groups: issues to come need room.
 MOST_PARAMETERS = 20
 
 
