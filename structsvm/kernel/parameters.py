@@ -57,7 +57,7 @@ class KernelFunction(KernelNumbers, ParameterGroup):
 
 
 def kernel_params(params: Any) -> Any:
-    """The object with the kernel and its numbers as attributes: a machine's parameters, or another estimator's group."""
+    """The object that has the kernel and its numbers: parameters of a machine, or the group of another estimator."""
     if getattr(params, "gamma", None) is not None:
         return params
     return params.kernel if isinstance(params.kernel, KernelFunction) else KernelFunction(params.kernel)
