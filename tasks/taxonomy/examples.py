@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     # Texts, or rows of numbers.
     DocumentsLike: TypeAlias = "MatrixLike | DocumentShards"
-    # A label per document; labels of which it has one, or their weights; or levels of labels.
-    KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | AbstractSet[Hashable] | Mapping[Any, float]]"
+    # Per document a label, labels of which it has one, a dict of their weights, or the levels of a label.
+    KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | Collection[Hashable]]"
     # Ids of labels, one of which is a document's, or their weights.
     IdSet: TypeAlias = "Integers | dict[int, float]"
 
