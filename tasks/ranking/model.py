@@ -271,7 +271,7 @@ class RankerModel(GroupModel):
 def prepare(
     params: RankerParameters | Settings,
     X: Matrix,
-    grades: Weights,
+    grades: NDArray[np.float64],
     bounds: NDArray[np.int64],
     before: RankerModel | None = None,
     weight: Weights | None = None,
