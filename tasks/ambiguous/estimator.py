@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -161,7 +161,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         self,
         X: MatrixLike,
         y: Candidates,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current weights w0.
@@ -193,7 +193,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         sample_weight: ArrayLike | None,
         before: AmbiguousModel | None,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[AmbiguousModel, BaggedRows]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
@@ -216,7 +216,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         model = before
         if model is None:
             check_scale(X)
-            loss: Any = self.loss
+            loss: str = self.loss
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
             has_intercept = bool(self.fit_intercept)

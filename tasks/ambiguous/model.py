@@ -268,7 +268,7 @@ def possible_losses(params: dict[str, Any], *, weighted: bool = False) -> list[s
     return found
 
 
-def patient(solver: Any) -> Any:
+def patient(solver: Any) -> Solver:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if solver.is_likelihood:

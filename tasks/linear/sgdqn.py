@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -88,7 +89,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
         self,
         X: MatrixLike,
         y: ArrayLike,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch of new examples, from the current weights, gains and rescaling.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -151,7 +152,7 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
         self,
         X: MatrixLike,
         y: ArrayLike,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Follow the stream: one pass over its next examples.

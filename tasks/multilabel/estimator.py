@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -137,7 +138,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         self,
         X: MatrixLike,
         y: SetsLike,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current weights w0.
@@ -158,7 +159,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         sample_weight: ArrayLike | None,
         before: MultilabelModel | None,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[MultilabelModel, LabelSets]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         labels, form, Y = read_sets(y, None if before is None else before.labels, classes)

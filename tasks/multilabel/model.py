@@ -273,7 +273,7 @@ class MultilabelModel(TaskModel[LabelSets]):
 
 
 def read_sets(
-    y: Any, labels: list[Hashable] | None = None, classes: ArrayLike | None = None
+    y: Any, labels: list[Hashable] | None = None, classes: Iterable[Hashable] | None = None
 ) -> tuple[list[Any], str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 

@@ -5,6 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -218,7 +219,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         self,
         X: MatrixLike,
         y: KnownLabels,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current model.
@@ -250,7 +251,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return solver
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: ArrayLike | None = None
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Iterable[Hashable] | None = None
     ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy

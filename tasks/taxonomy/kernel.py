@@ -11,13 +11,12 @@ and F are the scores of a multiclass kernel machine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import Kernel
@@ -61,7 +60,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         X: Matrix,
         y: LabelArray,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         before: KernelTaxonomyModel | None = None,
         weight: Weights | None = None,
     ) -> tuple[KernelTaxonomyModel, KernelRows]:

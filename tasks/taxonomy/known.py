@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
@@ -30,7 +29,7 @@ SETS = (set, frozenset, dict)
 
 
 def known_labels(
-    params: SimpleNamespace, y: LabelArray, classes: ArrayLike | None = None
+    params: SimpleNamespace, y: LabelArray, classes: Iterable[Hashable] | None = None
 ) -> tuple[list[Hashable], Integers, list[IdSet]]:
     """Return ``(labels, ids, sets)``: the labels, sorted; of each document the id; the ids of the labels of each set.
 
@@ -97,7 +96,7 @@ def _below(taxonomy: Taxonomy, labels: list[Hashable]) -> dict[Hashable, list[in
     return found
 
 
-def _means_unlabelled(taxonomy: Taxonomy | None, y: LabelArray, classes: ArrayLike | None) -> bool:
+def _means_unlabelled(taxonomy: Taxonomy | None, y: LabelArray, classes: Iterable[Hashable] | None) -> bool:
     """Whether -1 stands for what is not known: where it is not a node of the taxonomy, else as `has_unlabelled`."""
     if y.dtype.kind not in "iO" or (taxonomy is not None and -1 in taxonomy):
         return False

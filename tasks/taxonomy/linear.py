@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -118,7 +118,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         X: Matrix | DocumentShards,
         y: LabelArray,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         before: LinearTaxonomyModel | None = None,
         weight: Weights | None = None,
     ) -> tuple[LinearTaxonomyModel, Documents]:

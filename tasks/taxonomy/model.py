@@ -149,20 +149,20 @@ class TaxonomyModel(TaskModel):
 
     # ---- what a subclass scores -----------------------------------------------------------------
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Matrix) -> Any:
         """A matrix of documents as the subclass takes them."""
         return X
 
     @abstractmethod
-    def blocks(self, documents: Any) -> Any:
+    def blocks(self, documents: Any) -> Sequence[Any]:
         """Encoded documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
 
     @abstractmethod
-    def best(self, block: Any) -> Any:
+    def best(self, block: Any) -> Integers:
         """Ids of the labels of highest score."""
 
     @abstractmethod
-    def scores_of(self, block: Any) -> Any:
+    def scores_of(self, block: Any) -> Floats:
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
 
     # ---- choosing C -----------------------------------------------------------------------------
