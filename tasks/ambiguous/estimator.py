@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -32,7 +33,9 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS
 from structsvm.tasks.common.units import Units, check_scale
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.ambiguous.model import Candidates
+    from structsvm.tasks.common.arrays import Floats, LabelArray, MatrixLike
+    from structsvm.tasks.common.model import TaskModel
 
 
 @declared
@@ -124,7 +127,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: Candidates, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows and their candidate labels.
 
         Parameters
@@ -154,7 +157,13 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: Candidates,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch, starting from the current weights w0.
 
         The first call fixes the labels (`classes` names those that come later). The batch's own problem is solved
@@ -162,7 +171,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         params = self.get_params(deep=False)
         if self.loss != "auto":
             return solver_of(params, self.loss)
@@ -177,7 +186,15 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
             solvers["max"] = softly(solvers["max"])
         return max(solver.n_passes for solver in solvers.values())
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self,
+        X: Any,
+        y: Candidates,
+        sample_weight: ArrayLike | None,
+        before: AmbiguousModel | None,
+        *,
+        classes: Iterable[Hashable] | None = None,
+    ) -> tuple[AmbiguousModel, BaggedRows]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
             check_classes(classes, before.labels)
@@ -185,7 +202,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
                 raise ValueError("the model was trained with another 'fit_intercept'; set it back, or train afresh")
             if self.loss not in ("auto", before.loss):
                 raise ValueError(f"the model was trained with loss={before.loss!r}; set it back, or train afresh")
-            known = before.labels
+            known: Sequence[Hashable] | None = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))
         labels, bags = encode_bags(y, known)
@@ -199,7 +216,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         model = before
         if model is None:
             check_scale(X)
-            loss: Any = self.loss
+            loss: str = self.loss
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
             has_intercept = bool(self.fit_intercept)
@@ -215,24 +232,24 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         return self._fitted().loss
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().table[: self.n_features_in_].T
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         model = self._fitted()
         return model.table[self.n_features_in_] if model.has_intercept else np.zeros(len(model.labels))
 
-    def _scores(self, model: Any, X: Any) -> Floats:
+    def _scores(self, model: AmbiguousModel, X: MatrixLike) -> Floats:
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
         return model.scores(X)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Return the labels' scores: array (n_samples, n_classes); with two labels (n_samples,), their difference."""
         scores = self._scores(self._fitted(), X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Return the labels' probabilities, array (n_samples, n_classes).
 
         A softmax over the scores at the temperature `temperature_`.
@@ -240,17 +257,17 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         model = self._fitted()
         return class_probabilities(model, self._scores(model, X))
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> LabelArray:
         """Return the label of the highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return label_array(model.labels)[self._scores(model, X).argmax(axis=1)]
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: Candidates, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy."""
         predicted, (_, bags) = self.predict(X).tolist(), as_bags(y, self._fitted().labels)
         if len(predicted) != len(bags):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
@@ -34,7 +35,12 @@ if TYPE_CHECKING:
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ambiguous import AmbiguousProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
+
+    # Per row a label, labels that it may have, or a dict of their weights; or a matrix of weights.
+    Candidates: TypeAlias = MatrixLike | Iterable[Hashable | Collection[Hashable]]
+    # Candidates of a row by their ids, or weights of these.
+    Bag: TypeAlias = set[int] | dict[int, float]
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
@@ -70,8 +76,8 @@ class BaggedRows(Examples):
         Label ids, or their weights; see `encode_bags`.
     """
 
-    rows: Any
-    bags: list[Any]
+    rows: DenseRows | SparseRows
+    bags: list[Bag]
 
 
 class PatientLikelihood(PatientRun, LikelihoodRun):
@@ -89,7 +95,7 @@ class PatientMarginal(PatientRun, MarginalRun):
 class BagCalibration(LabelCalibration):
     """Calibration of labels learnt from bags."""
 
-    def resumes(self, model: Any) -> bool:
+    def resumes(self, model: TaskModel) -> bool:
         """Not with "log" and "max": one pass does not undo the influence of the removed examples."""
         return model.loss not in ("log", "max")
 
@@ -142,7 +148,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
         return bool(self.params.get("loss") == "max")
 
     @property
-    def table(self) -> Any:
+    def table(self) -> Floats:
         """The weights of columns as given, by feature and label: array (n_features + has_intercept, n_labels)."""
         weights = self.weights.reshape(-1, len(self.labels))
         return undone(self.units, weights)
@@ -151,7 +157,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
         names = self.name_columns(self.columns["n_features_in_"])
         return WeightTable(names, list(self.labels), self.table[: len(names)])
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: MatrixLike) -> Explanation:
         known = self.weight_table()
         intercepts = self.table[len(known.features) :].sum(axis=0)
         return Explanation.of_row(x, known, intercepts, known.labels)
@@ -162,7 +168,9 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def class_scores(self, X: DenseRows | SparseRows) -> Floats:
         return self.oracle.scores(X, self.weights)
 
-    def examples_of(self, problem: AmbiguousProblem, chosen: Integers) -> tuple[Any, Any]:
+    def examples_of(
+        self, problem: AmbiguousProblem, chosen: Integers
+    ) -> tuple[DenseRows | SparseRows, NDArray[np.bool_]]:
         indptr, labels = problem.bags[:2]
         return problem.rows.take(chosen), membership(indptr, labels, len(self.labels))[chosen]
 
@@ -171,12 +179,12 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def solver_of_loss(self, loss: str) -> Solver:
         return solver_of(self.params, loss)
 
-    def losses_to_compare(self, examples: BaggedRows) -> Any:
+    def losses_to_compare(self, examples: BaggedRows) -> Sequence[str]:
         if self.params.get("loss") != AUTO or self.is_trained:
             return ()
         return possible_losses(self.params, weighted=is_weighted(examples.bags))
 
-    def adopt_loss(self, other: Any) -> None:
+    def adopt_loss(self, other: Self) -> None:
         self.oracle = other.oracle
 
     def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
@@ -217,15 +225,15 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def scale(self, examples: BaggedRows) -> float:
         return 2.0 * total_variance(examples.rows)
 
-    def scores(self, X: Any) -> Floats:
+    def scores(self, X: Matrix) -> Floats:
         """Scores of all labels: array (n_samples, n_labels)."""
         return self.class_scores(self.rows(X))
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Matrix) -> DenseRows | SparseRows:
         """The rows of a matrix as the oracle takes them."""
         return rows_in(self.units, X, self.has_intercept)
 
-    def stored_params(self) -> Any:
+    def stored_params(self) -> dict[str, Any]:
         return self.params | {"fit_intercept": self.has_intercept}
 
     @classmethod
@@ -236,7 +244,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
         return cls(stored.labels, n_features, weights=weights, **about)
 
 
-def solver_of(params: Any, loss: str) -> Solver:
+def solver_of(params: dict[str, Any], loss: str) -> Solver:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it does not minimise that loss."""
     solver = solver_of_loss(params, loss)
     if solver.completes and loss != "max":
@@ -246,7 +254,7 @@ def solver_of(params: Any, loss: str) -> Solver:
     return solver
 
 
-def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
+def possible_losses(params: dict[str, Any], *, weighted: bool = False) -> list[str]:
     """The losses that "auto" compares: those that the solver minimises, and with weights of candidates knows."""
     found, error = [], None
     for loss in WEIGHTED if weighted else LOSSES:
@@ -260,7 +268,7 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
     return found
 
 
-def patient(solver: Any) -> Any:
+def patient(solver: Any) -> Solver:
     """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
     solver = copy.copy(solver)
     if solver.is_likelihood:
@@ -268,17 +276,17 @@ def patient(solver: Any) -> Any:
     return solver
 
 
-def softly(solver: Any) -> Any:
+def softly(solver: Any) -> Solver:
     """The solver of "max", in a `LatentSVM`: its start knows no best candidate, as there is none at first."""
     return solver if solver.completes else LatentSVM(solver, start="soft")
 
 
-def is_weighted(bags: Any) -> bool:
+def is_weighted(bags: Iterable[Bag]) -> bool:
     """Whether candidates of encoded bags have weights."""
     return any(isinstance(bag, dict) for bag in bags)
 
 
-def as_bag(candidates: Any) -> Any:
+def as_bag(candidates: Any) -> list[Hashable] | dict[Hashable, float] | None:
     """The candidates of one row as a list, or as a dict of their weights; None if nothing is known.
 
     What is no collection is one candidate.
@@ -292,12 +300,14 @@ def as_bag(candidates: Any) -> Any:
     return [plain(label) for label in (candidates if isinstance(candidates, COLLECTIONS) else [candidates])]
 
 
-def plain(label: Any) -> str:
+def plain(label: Any) -> Hashable:
     """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label
 
 
-def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
+def as_bags(
+    y: Any, labels: Sequence[Hashable] | None = None
+) -> tuple[list[Hashable], Sequence[list[Hashable] | dict[Hashable, float] | None]]:
     """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
@@ -321,13 +331,13 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     return list(found), bags
 
 
-def is_indicator(y: Any) -> bool:
+def is_indicator(y: NDArray[Any]) -> bool:
     """Whether an array of integers says which columns are candidates, rather than their labels: 0 and 1 alone."""
     is_binary = y.dtype.kind in "iu" and y.shape[1] > 1 and y.size > 0 and y.min() >= 0 and y.max() <= 1
     return bool(is_binary and y.any(axis=1).all())
 
 
-def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
+def encode_bags(y: Candidates, labels: Sequence[Hashable] | None = None) -> tuple[Sequence[Hashable], list[Bag]]:
     """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as label ids.
 
     A bag is a set of these, or a dict from them to weights. `labels` are the labels known already: ValueError for
@@ -356,7 +366,7 @@ def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     return labels, [encoded(bag, number) for bag in bags]
 
 
-def encoded(bag: Any, number: Any) -> Any:
+def encoded(bag: list[Hashable] | dict[Hashable, float] | None, number: dict[Hashable, int]) -> Bag:
     """A bag by label ids; one about which nothing is known holds all labels, one of equal weights is a set."""
     if bag is None:
         return set(number.values())
@@ -365,7 +375,7 @@ def encoded(bag: Any, number: Any) -> Any:
     return {number[label] for label in bag}
 
 
-def membership(indptr: Integers, labels: Any, n_labels: int) -> Any:
+def membership(indptr: Integers, labels: Integers, n_labels: int) -> Any:
     """Return whether each label is a candidate of each example: bool array (n_samples, n_labels)."""
     known = np.zeros((len(indptr) - 1, n_labels), dtype=bool)
     known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True

@@ -23,8 +23,10 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_pla
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
+    from structsvm.solvers.linear.sgdqn import GradientRun
+    from structsvm.solvers.linear.tracking import TrackingRun
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, State, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -58,7 +60,7 @@ class LinearModel(TaskModel[LabeledRows]):
     calibrates = False  # unless asked to
     units: Units | None = None
 
-    def __init__(self, labels: Any) -> None:
+    def __init__(self, labels: LabelArray) -> None:
         super().__init__()
         self.labels = labels
 
@@ -70,7 +72,7 @@ class LinearModel(TaskModel[LabeledRows]):
         labels = self.labels.tolist()
         return WeightTable(self.name_columns(self.n_features), labels[-len(self.coef) :], self.coef.T)
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: MatrixLike) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     def settle(self, job: Job[LabeledRows]) -> None:
@@ -91,10 +93,12 @@ class LinearModel(TaskModel[LabeledRows]):
             X = rows_in(self.units, X, has_intercept=False).values
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[BoundProblem, Weights | None, Any]:
         return problem, sample_weight, self.state
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: GradientRun | TrackingRun) -> None:
         if not np.isfinite(run.weights).all():
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
@@ -107,26 +111,26 @@ class LinearModel(TaskModel[LabeledRows]):
     def state_of(self, run: Run, passes: int | None) -> State | None:
         return run.get_state() if passes is None else run.batch_state()
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Matrix) -> Floats:
         """Scores: array (n_samples, n_machines)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
-    def class_scores(self, X: Any) -> Floats:
+    def class_scores(self, X: Matrix) -> Floats:
         scores = self.decision_function(X)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
-    def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
+    def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Matrix, NDArray[np.bool_]]:
         X = problem.rows.data[chosen]
         if self.units is not None:
             X = self.units.left(X)
         return X, one_hot(problem.y[chosen], len(self.labels))
 
-    def predict_ids(self, X: Any) -> NDArray[np.int64]:
+    def predict_ids(self, X: Matrix) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""
         scores = self.decision_function(X)
         return (scores[:, 0] > 0.0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Matrix) -> LabelArray:
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 

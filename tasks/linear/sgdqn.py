@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,9 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Standardize
 from structsvm.tasks.linear.model import LinearModel
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike
 
 
 @declared
@@ -81,7 +85,13 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
     _solver_class = SGDQN
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch of new examples, from the current weights, gains and rescaling.
 
         t0, unless given, is chosen on the first batch. With ``average`` the weights are averaged over the
@@ -97,17 +107,17 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Any, labels: Any, before: LinearModel | None) -> tuple[LinearModel, Any]:
+    def _start(self, X: Matrix, labels: Any, before: LinearModel | None) -> tuple[LinearModel, Matrix]:
         return (LinearModel(labels), X) if before is None else (before, X.astype(before.coef.dtype, copy=False))
 
     # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().coef
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self._fitted().intercept
 
     @property

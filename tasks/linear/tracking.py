@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,9 +21,11 @@ from structsvm.tasks.common.parameters import MachineRunning, Standardize
 from structsvm.tasks.linear.model import RECORD, LinearModel
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
-    from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.solvers.linear.sgdqn import GradientRun
+    from structsvm.solvers.linear.tracking import TrackingRun
+    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
 
 STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),
@@ -51,14 +54,16 @@ class TrackingModel(LinearModel):
         """Whether the state has its weight."""
         return self.state is not None and np.shape(self.state.get("weights", ()))[1:] > (self.n_features,)
 
-    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
         if self.units is None:
             X = examples.rows
             examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
         return super().bind(examples, solver)
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: Any, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[LinearProblem, Weights | None, Any]:
         """The problem of the examples so far and the others behind them."""
         X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
         if sample_weight is not None:
@@ -66,7 +71,7 @@ class TrackingModel(LinearModel):
         problem = LinearProblem(Rows(np.concatenate(X)), np.concatenate(label_ids), problem.n_labels)
         return problem, sample_weight, self.state
 
-    def set_weights_from(self, run: Run) -> None:
+    def set_weights_from(self, run: GradientRun | TrackingRun) -> None:
         super().set_weights_from(run)
         n = run.state.n_seen
         self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
@@ -143,7 +148,13 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
     _is_binary = True
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Follow the stream: one pass over its next examples.
 
         Parameters
@@ -155,7 +166,7 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Any, labels: Any, before: TrackingModel | None) -> tuple[TrackingModel, Any]:
+    def _start(self, X: Matrix, labels: Any, before: TrackingModel | None) -> tuple[TrackingModel, Matrix]:
         return TrackingModel(labels) if before is None else before, X
 
     def _make_solver(self, before: Any = None) -> Solver:
@@ -181,9 +192,9 @@ class TrackingClassifier(TrackingParameters, Standardize, Seed, MachineRunning, 
         return len(self._fitted().examples)
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().coef
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self._fitted().intercept

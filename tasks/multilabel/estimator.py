@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -20,7 +21,8 @@ from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike
+    from structsvm.tasks.multilabel.model import SetsLike
 
 
 @declared
@@ -105,7 +107,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: SetsLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows and their sets of labels.
 
         Parameters
@@ -132,7 +134,13 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: SetsLike,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch, starting from the current weights w0.
 
         The first call fixes the labels (`classes` names those that come later) and their tree. The batch's own problem
@@ -140,12 +148,18 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: MatrixLike, y: SetsLike) -> Self:
         """Fit `temperature_` to labelled rows that the model was not trained on, by their likelihood."""
         return self._calibrated(self._checked(X), y)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: MultilabelModel | None, *, classes: Any = None
+        self,
+        X: Any,
+        y: SetsLike,
+        sample_weight: ArrayLike | None,
+        before: MultilabelModel | None,
+        *,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[MultilabelModel, LabelSets]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
@@ -184,12 +198,12 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     # ---- what was learnt ------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         model = self._fitted()
         return model.table[: model.columns["n_features_in_"]].T
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         model = self._fitted()
         return model.table[-1] if model.has_intercept else np.zeros(len(model.labels))
 
@@ -204,17 +218,17 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def _checked(self, X: Any) -> Floats:
+    def _checked(self, X: MatrixLike) -> Matrix:
         return self._validated(X, before=self._fitted(), accept_sparse="csr", dtype=np.float64)[0]
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Return per label the score of the best set with it minus that of the best one without.
 
         Array (n_samples, n_classes): positive where `predict` includes the label.
         """
         return self._fitted().margins(self._checked(X), self._threads)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Return the probability of each label: array (n_samples, n_classes).
 
         The sum over the sets that contain it, each with a probability proportional to the exponential of its score over
@@ -228,11 +242,11 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._fitted().proba(self._checked(X), self._threads)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """Return the set of highest score per row, in the form of y: a matrix, or a list of tuples."""
         return self._fitted().predict(self._checked(X), self._threads)
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: SetsLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose whole set is right, the subset accuracy.
 
         Labels that y does not know are left out, and so are rows about which nothing is known.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +35,14 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
     from structsvm.features.dense import DenseRows
+    from structsvm.features.sparse import SparseRows
+    from structsvm.oracles._label_sets import LabelSetProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.selection.search import Search
+
+    # A matrix of 0, 1 and -1, or collections of labels, None for what is not known.
+    SetsLike: TypeAlias = MatrixLike | Sequence[Collection[Hashable] | None]
 
 INTERACTIONS = ("auto", "none", "tree", "full")
 LOSSES = ("hamming", "subset", "f1", "log")
@@ -67,7 +73,7 @@ class LabelSets(Examples):
         0, 1, and -1 for what is not known.
     """
 
-    rows: Any
+    rows: DenseRows | SparseRows
     Y: NDArray[np.int8]
 
     @property
@@ -81,7 +87,14 @@ class LabelSets(Examples):
 class SetCalibration(StructureCalibration):
     """Calibration of sets; of labels, by their margins alone, where there are no sums over sets."""
 
-    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(
+        self,
+        model: Any,
+        turns: Sequence[tuple[MultilabelModel, Integers]],
+        problem: LabelSetProblem,
+        weight: Weights | None,
+        **search: float,
+    ) -> float | None:
         if model.oracle.can_sum:
             return super().temperature(model, turns, problem, weight, **search)
         _, rows, Y, known = problem.examples(0, problem.n_samples)
@@ -121,7 +134,14 @@ class MultilabelModel(TaskModel[LabelSets]):
     sums_over_known = True
 
     def __init__(
-        self, labels: Any, n_features: int, edges: Any, loss: str, *, has_intercept: bool = True, form: str = FORMS[0]
+        self,
+        labels: list[Hashable],
+        n_features: int,
+        edges: ArrayLike,
+        loss: str,
+        *,
+        has_intercept: bool = True,
+        form: str = FORMS[0],
     ) -> None:
         super().__init__()
         self.labels, self.form, self.has_intercept = labels, form, has_intercept
@@ -131,12 +151,12 @@ class MultilabelModel(TaskModel[LabelSets]):
         self.columns = {"n_features_in_": n_features}
         self.temperature = temperature_of_loss(self.oracle)
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Matrix) -> DenseRows | SparseRows:
         """A matrix as rows in units, with an intercept if there is one."""
         return rows_in(self.units, X, self.has_intercept)
 
     @property
-    def table(self) -> Any:
+    def table(self) -> Floats:
         """Weights of columns as given, that of an intercept last, by label: array (n_rows, n_labels)."""
         L = len(self.labels)
         weights = self.weights[: L * self.oracle.n_input_features].reshape(-1, L)
@@ -174,13 +194,13 @@ class MultilabelModel(TaskModel[LabelSets]):
 
     # ---- probabilities ----------------------------------------------------------------------------
 
-    def calibrate(self, X: Any, y: Any) -> None:
+    def calibrate(self, X: Matrix, y: SetsLike) -> None:
         """Fit the temperature to rows that the model was not trained on."""
         Y = read_sets(y, self.labels)[2]
         check_evidence((Y >= 0).any())
         calibrate_on(self, self.oracle.bind(self.rows(X), Y, rescaling=None))
 
-    def proba(self, X: Any, n_threads: int = 1) -> Any:
+    def proba(self, X: Matrix, n_threads: int = 1) -> Floats:
         """The probability of each label: array (n_samples, n_labels)."""
         weights, rows = probable_weights(self, "predict_proba"), self.rows(X)
         if not self.oracle.can_sum:
@@ -189,21 +209,21 @@ class MultilabelModel(TaskModel[LabelSets]):
 
     # ---- prediction -------------------------------------------------------------------------------
 
-    def unknown(self, rows: DenseRows) -> Any:
+    def unknown(self, rows: DenseRows | SparseRows) -> LabelSetProblem:
         """A problem of rows of which no label is known."""
         return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8), rescaling=None)
 
-    def margins(self, X: Any, n_threads: int = 1) -> Any:
+    def margins(self, X: Matrix, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
         rows = self.rows(X)
         return parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
 
-    def indicators(self, X: Any, n_threads: int = 1) -> Any:
+    def indicators(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int8]:
         """Sets as an int8 array (n_samples, n_labels)."""
         rows = self.rows(X)
         return parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
 
-    def predict(self, X: Any, n_threads: int = 1) -> Any:
+    def predict(self, X: Matrix, n_threads: int = 1) -> Any:
         """Sets in the form of y."""
         found = self.indicators(X, n_threads)
         if self.form == "sets":
@@ -214,7 +234,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         names = self.name_columns(self.columns["n_features_in_"])
         return WeightTable(names, list(self.labels), self.table[: len(names)])
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: MatrixLike) -> Explanation:
         """The runner-up is the best set that differs in the label that is decided most narrowly."""
         known = self.weight_table()
         row = one_row(x, len(known.features))
@@ -252,7 +272,9 @@ class MultilabelModel(TaskModel[LabelSets]):
         return model
 
 
-def read_sets(y: Any, labels: Any = None, classes: ArrayLike | None = None) -> tuple[Any, str, Any]:
+def read_sets(
+    y: Any, labels: list[Hashable] | None = None, classes: Iterable[Hashable] | None = None
+) -> tuple[list[Any], str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 
     Parameters
@@ -327,7 +349,7 @@ def read_sets(y: Any, labels: Any = None, classes: ArrayLike | None = None) -> t
     return known, "sets", Y
 
 
-def sort_free(names: Any) -> list[Any]:
+def sort_free(names: Iterable[Hashable]) -> list[Any]:
     """Names of columns as labels; ValueError if one stands there twice."""
     labels = [name.item() if isinstance(name, np.generic) else name for name in names]
     if len(set(labels)) < len(labels):

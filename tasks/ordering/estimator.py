@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
 from structsvm.oracles.ordering import known_orders
@@ -17,6 +18,10 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.ordering.model import LOSSES, OrderedSets, OrderingModel, distance, read_orders
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.ordering.model import Items, Order
 
 
 @declared
@@ -105,7 +110,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Iterable[Items], y: Iterable[Order], sample_weight: ArrayLike | None = None) -> Self:
         """Train on sets of items and their orders.
 
         Parameters
@@ -129,7 +134,13 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Iterable[Items],
+        y: Iterable[Order],
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch of sets, starting from the current weights; arguments are those of `fit`.
 
         The first call fixes the scales of features. The batch's problem is solved around the current weights w0:
@@ -138,11 +149,17 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         check_no_classes(classes, "orders have no labels")
         return self._train(X, y, sample_weight, passes=1)
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Iterable[Items], y: Iterable[Order]) -> Self:
         """Fit `temperature_` to ordered sets that the model was not trained on, by their likelihood."""
         return self._calibrated(as_list(X, "sets of items"), as_list(y, "orders", "y"))
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self,
+        X: Iterable[Items],
+        y: Iterable[Order],
+        sample_weight: ArrayLike | None,
+        before: OrderingModel | None,
+    ) -> tuple[OrderingModel, OrderedSets]:
         X, model = as_list(X, "sets of items"), before
         if not X:
             raise ValueError("X has no sets of items")
@@ -168,7 +185,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, known: Any = None) -> Any:
+    def predict(self, X: Iterable[Items], *, known: Iterable[Order] | None = None) -> list[NDArray[np.int32]]:
         """Return per set its items in the best order, an int array (n_items,).
 
         Exact for up to 10 items; with more the order of a local search.
@@ -183,7 +200,9 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         known = None if known is None else as_list(known, "orders", "known")
         return model.predict(as_list(X, "sets of items"), known, self._threads)
 
-    def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
+    def predict_kbest(
+        self, X: Iterable[Items], k: int, *, probabilities: bool = False
+    ) -> list[list[tuple[NDArray[np.int32], float]]]:
         """Return per set its k best orders: a list of ``(order, score)``, best first.
 
         Fewer if fewer exist. With `probabilities` the order's probability replaces its score.
@@ -195,7 +214,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         """
         return self._fitted().predict_kbest(as_list(X, "sets of items"), k, probabilities=probabilities)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Iterable[Items]) -> list[NDArray[np.float64]]:
         """Return per set an array (n_items, n_items): the probability that the row's item comes before the column's.
 
         An order's probability is proportional to the exponential of its score over `temperature_`; sums over all orders
@@ -209,13 +228,13 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         """
         return self._fitted().proba(as_list(X, "sets of items"))
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Iterable[Items]) -> list[NDArray[np.float64]]:
         """Return per set an array (n_items, n_items): what an order's score loses if the row's item stands right before
         the column's, and the two are exchanged.
         """
         return self._fitted().preferences(as_list(X, "sets of items"))
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Iterable[Items], y: Iterable[Order], sample_weight: ArrayLike | None = None) -> float:
         """Return 1 minus the mean normalised Kendall distance: the share of pairs in the right order, a mean over sets.
 
         Where y is known in part, the share of its precedences. Sets of which nothing is known, or of one item, are left
@@ -233,17 +252,17 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         model = self._fitted()
         return model.coef[: model.oracle.n_item_features]
 
     @property
-    def pair_coef_(self) -> Any:
+    def pair_coef_(self) -> Floats:
         model = self._fitted()
         return model.coef[model.oracle.n_item_features :]
 
 
-def widths(x: Any) -> tuple[int, int]:
+def widths(x: Items) -> tuple[int, int]:
     """The numbers of features of items and of pairs; ValueError for what is no set of items."""
     rows, pairs = x if isinstance(x, tuple) and len(x) == 2 else (x, None)
     shapes = [np.shape(part) for part in (rows, *([] if pairs is None else [pairs]))]

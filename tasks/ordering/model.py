@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from structsvm.dual._rounds import log_losses
@@ -30,6 +31,17 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, Held, first_scale
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, undone, units_of
+
+if TYPE_CHECKING:
+    from structsvm.oracles._ordering import OrderingProblem
+    from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import Floats, Integers, MatrixLike, Weights
+    from structsvm.tasks.common.selection.search import Search
+
+    # The items of a set as rows; or rows, and the features of their pairs.
+    Items: TypeAlias = MatrixLike | tuple[MatrixLike, ArrayLike]
+    # Items in their order, or pairs of items; None: nothing is known.
+    Order: TypeAlias = ArrayLike | None
 
 LOSSES = ("kendall", "zero_one", "log")
 
@@ -55,7 +67,7 @@ class OrderedSets(Examples):
     """
 
     sets: ItemSets
-    orders: list[NDArray[np.integer[Any]]]
+    orders: list[Integers]
 
     @property
     def has_unknown(self) -> bool:
@@ -129,7 +141,7 @@ class OrderingModel(TaskModel):
             pairs = pairs / self.pair_units.scale
         return ItemSets(rows, sets.bounds, pairs)
 
-    def as_given(self, weights: Any) -> NDArray[np.float64]:
+    def as_given(self, weights: Floats) -> NDArray[np.float64]:
         """Weights of features as given, from those in units."""
         d = self.oracle.n_item_features
         parts = ((self.units, weights[:d]), (self.pair_units, weights[d:]))
@@ -142,10 +154,10 @@ class OrderingModel(TaskModel):
 
     # ---- training ---------------------------------------------------------------------------------
 
-    def bind(self, examples: OrderedSets, solver: Any) -> tuple[Any, Any]:
+    def bind(self, examples: OrderedSets, solver: Solver) -> tuple[OrderingProblem, Weights | None]:
         return self.oracle.bind(examples.sets, examples.orders, **solver.formulation()), examples.weight
 
-    def search_of_loss(self, examples: OrderedSets, solver: Any) -> Any:
+    def search_of_loss(self, examples: OrderedSets, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         if is_log(self.loss):
             search.longest = LONGEST_OF_LOG
@@ -169,12 +181,12 @@ class OrderingModel(TaskModel):
 
     # ---- probabilities ----------------------------------------------------------------------------
 
-    def calibrate(self, X: Any, y: Any) -> None:
+    def calibrate(self, X: Sequence[Items], y: Sequence[Order]) -> None:
         """Fit the temperature to sets that the model was not trained on."""
         sets = self.in_units(self.oracle.item_sets(X))
         calibrate_on(self, self.oracle.bind(sets, read_orders(y, len(sets)), rescaling=None))
 
-    def proba(self, X: Any) -> list[NDArray[np.float64]]:
+    def proba(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set the probability that one item, the row, comes before another, the column."""
         weights = self.as_given(probable_weights(self, "predict_proba"))
         sets = self.oracle.item_sets(X)
@@ -184,7 +196,9 @@ class OrderingModel(TaskModel):
 
     # ---- prediction -------------------------------------------------------------------------------
 
-    def predict(self, X: Any, known: Any = None, n_threads: int = 1) -> list[NDArray[np.int32]]:
+    def predict(
+        self, X: Sequence[Items], known: Sequence[Order] | None = None, n_threads: int = 1
+    ) -> list[NDArray[np.int32]]:
         """Per set the best order found."""
         sets, coef = self.oracle.item_sets(X), self.coef
         known = None if known is None else read_orders(known, len(sets), "known")
@@ -194,7 +208,9 @@ class OrderingModel(TaskModel):
             n_threads,
         )
 
-    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[list[tuple[NDArray[Any], float]]]:
+    def predict_kbest(
+        self, X: Iterable[Items], k: int, *, probabilities: bool = False
+    ) -> list[list[tuple[NDArray[np.int32], float]]]:
         """Per set its k best orders, as ``(order, score)``; see `ItemOrderer.predict_kbest`."""
         k, found = checked_k(k), []
         weights = self.as_given(ranking_weights(self, probabilities=probabilities))
@@ -208,7 +224,7 @@ class OrderingModel(TaskModel):
             found.append(ranked)
         return found
 
-    def preferences(self, X: Any) -> list[NDArray[np.float64]]:
+    def preferences(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set what exchanging two neighbours costs, the item of the row before that of the column."""
         sets, coef, d = self.oracle.item_sets(X), self.coef, self.oracle.n_item_features
         scores, of_pairs, found = matrix(sets) @ coef[:d], sets.pairs @ coef[d:], []
@@ -229,14 +245,14 @@ class OrderingModel(TaskModel):
         names += [f"pair feature {k}" for k in range(self.oracle.n_pair_features)]
         return WeightTable(names, [None], self.coef[:, np.newaxis])
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: Items) -> Explanation:
         """The runner-up is the second best order."""
         (found,), known = self.predict_kbest([x], 2), self.weight_table()
         alone = "the set has one item only, and two orders are compared"
         ranked = [(order.tolist(), self.joint_feature(x, order)) for order, _ in found]
         return Explanation.of_best(ranked, self.coef, lambda k: (known.features[k], ""), alone)
 
-    def joint_feature(self, x: Any, order: Any) -> NDArray[np.float64]:
+    def joint_feature(self, x: Items, order: Integers) -> NDArray[np.float64]:
         """As a vector with an entry for each weight."""
         columns, values = self.decoder.joint_feature(x, order)
         psi = np.zeros(self.oracle.n_features)
@@ -262,7 +278,7 @@ def matrix(sets: ItemSets) -> csr_array:
     return csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), rows.n_features))
 
 
-def read_orders(y: Any, n_sets: int, name: str = "y") -> list[NDArray[np.integer[Any]]]:
+def read_orders(y: Sequence[Order], n_sets: int, name: str = "y") -> list[Integers]:
     """Orders or precedences as arrays; None and an empty list are no precedences.
 
     Raises
@@ -282,7 +298,7 @@ def read_orders(y: Any, n_sets: int, name: str = "y") -> list[NDArray[np.integer
     return found
 
 
-def distance(y: NDArray[np.integer[Any]], order: NDArray[np.integer[Any]]) -> float:
+def distance(y: Integers, order: Integers) -> float:
     """The share of the pairs that y orders, or of its precedences, that an order has the other way round; NaN: none."""
     place = np.argsort(order)
     first, second = y.T if y.ndim == 2 else y[np.array(np.triu_indices(len(y), 1))]

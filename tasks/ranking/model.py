@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
@@ -27,9 +28,14 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, und
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.features.sparse import SparseRows
+    from structsvm.oracles._ranking import GroupProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
+    from structsvm.tasks.common.selection.search import Part
+    from structsvm.tasks.common.solver import Settings
+    from structsvm.tasks.ranking.parameters import RankerParameters
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -70,7 +76,7 @@ class SampleSearch(Search):
     """The choice of C, and of the threshold on the held-out rows."""
 
     @property
-    def loss(self) -> Any:
+    def loss(self) -> str:
         return self.model.bound
 
     def keep(self) -> None:
@@ -82,7 +88,7 @@ class SampleSearch(Search):
         return replace(super().choice_of(C), threshold=self.threshold)
 
 
-def judged_rows(parts: Any) -> Any:
+def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
     """``(scores, labels, weights)`` of held-out rows; None: a model's weights are 0.
 
     Scores are above the mean of the rows of training, over the norm of the weights: a threshold of one model's is then
@@ -100,7 +106,7 @@ def judged_rows(parts: Any) -> Any:
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
-def threshold_of(scores: Any, positive: Any, weights: Any, *, by_f1: bool) -> float:
+def threshold_of(scores: Floats, positive: NDArray[np.bool_], weights: Weights, *, by_f1: bool) -> float:
     """Where as many rows are found as are positive, or F1 is best: between two rows, 1/2 below the last of all."""
     order = np.argsort(-scores, kind="stable")
     ranked, n_found = scores[order], np.cumsum(weights[order])
@@ -128,7 +134,7 @@ class GroupModel(TaskModel):
     weights : ndarray of shape (n_features + has_intercept,), float64
     """
 
-    def __init__(self, n_features: int, loss: str, k: Any = None, *, has_intercept: bool = False) -> None:
+    def __init__(self, n_features: int, loss: str, k: int | None = None, *, has_intercept: bool = False) -> None:
         super().__init__()
         self.loss, self.k, self.has_intercept = loss, k, has_intercept
         self.bound = loss
@@ -158,27 +164,27 @@ class GroupModel(TaskModel):
     def intercept(self) -> float:
         return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
-    def search_of_loss(self, examples: Any, solver: Solver) -> Any:
+    def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         search.lowest = LOWEST_OF_RANKING
         return search
 
-    def oracle(self, k: Any) -> RankingOracle:
+    def oracle(self, k: int | None) -> RankingOracle:
         return RankingOracle(len(self.weights), self.bound, k)
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Matrix) -> SparseRows | DenseRows:
         """A matrix as rows in units, with an intercept if there is one."""
         return rows_in(self.units, X, self.has_intercept)
 
-    def set_units(self, X: Any, weight: Weights | None = None) -> None:
+    def set_units(self, X: Matrix, weight: Weights | None = None) -> None:
         """Standardise dense columns."""
         self.units = Units.of_matrix(X, self.has_intercept, weight)
 
-    def scores(self, X: Any) -> Floats:
+    def scores(self, X: Matrix) -> Floats:
         """Scores of the rows of a matrix."""
         return np.asarray(X @ self.coef) + self.intercept
 
-    def scores_of(self, rows: Any) -> Floats:
+    def scores_of(self, rows: SparseRows | DenseRows) -> Floats:
         """Scores of encoded rows, without a threshold."""
         if isinstance(rows, DenseRows):
             d = rows.values.shape[1]
@@ -239,7 +245,7 @@ class RankerModel(GroupModel):
         name = {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[self.loss]
         return Held(name, np.where(says, values, 0.0), 1.0 * says)
 
-    def metric(self, grades: Any, scores: Floats) -> float:
+    def metric(self, grades: Floats, scores: Floats) -> float:
         """The score of one query's ranking, 1 minus the loss; NaN if all its grades are equal."""
         if (grades == grades[0]).all():
             return np.nan
@@ -247,7 +253,7 @@ class RankerModel(GroupModel):
             return ordered_pairs(grades, scores)
         return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)
 
-    def metrics(self, grades: Any, scores: Floats, bounds: Integers) -> Floats:
+    def metrics(self, grades: Floats, scores: Floats, bounds: Integers) -> Floats:
         """`metric` by query: array (n_queries,)."""
         return np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
 
@@ -263,7 +269,12 @@ class RankerModel(GroupModel):
 
 
 def prepare(
-    params: Any, X: Any, grades: Any, bounds: NDArray[np.int64], before: RankerModel | None = None, weight: Any = None
+    params: RankerParameters | Settings,
+    X: Matrix,
+    grades: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    before: RankerModel | None = None,
+    weight: Weights | None = None,
 ) -> tuple[RankerModel, Queries]:
     """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
 
@@ -325,7 +336,9 @@ class SampleModel(GroupModel):
         "threshold": Array("f8", (1,), of=lambda model: np.array([model.threshold])),
     }
 
-    def __init__(self, n_features: int, loss: str, k: Any = None, *, labels: Any, fit_intercept: bool = True) -> None:
+    def __init__(
+        self, n_features: int, loss: str, k: int | None = None, *, labels: LabelArray, fit_intercept: bool = True
+    ) -> None:
         super().__init__(n_features, loss, k, has_intercept=fit_intercept and loss in WITH_INTERCEPT)
         self.labels, self.fit_intercept = labels, fit_intercept
         self.threshold = self.share = 0.0
@@ -361,7 +374,7 @@ class SampleModel(GroupModel):
         """Return the number of rows to find among n with "prec_at_k"; None with other losses."""
         return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
 
-    def mean_score(self, problem: Any) -> float:
+    def mean_score(self, problem: GroupProblem) -> float:
         """Return the mean score of the rows of a problem, without the threshold."""
         return float(self.scores_of(problem.data.rows).mean())
 
@@ -382,7 +395,7 @@ class SampleModel(GroupModel):
             first = len(scores) - int(run.problem.grades.sum())  # rank, upwards, of the lowest row to find
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
 
-    def search(self, examples: LabeledRows, solver: Any) -> Any:
+    def search(self, examples: LabeledRows, solver: Solver) -> Search | LossSearch:
         """C by cutting planes: passes over one example know nothing of its next ones.
 
         A loss that hardly any weights bound below 1 has the hinge of the ROC area beside its own.
@@ -405,7 +418,7 @@ class SampleModel(GroupModel):
         if choice.loss is not None:
             self.bound = choice.loss.name
 
-    def adopt_loss(self, other: Any) -> None:
+    def adopt_loss(self, other: Self) -> None:
         self.bound = other.bound
 
     def held_out_scores(self, examples: LabeledRows) -> Held:
@@ -436,15 +449,15 @@ class SampleModel(GroupModel):
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
         return variance * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Matrix) -> Floats:
         """Scores, > 0 for the second label: array (n_samples, 1)."""
         return self.scores(X)[:, np.newaxis]
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Matrix) -> LabelArray:
         """Labels."""
         return self.labels[(self.scores(X) > 0.0).astype(np.int64)]
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: ArrayLike) -> Explanation:
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     @classmethod

@@ -20,7 +20,9 @@ from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
+    from structsvm.tasks.common.examples import LabeledRows
+    from structsvm.tasks.common.model import TaskModel
 
 
 @declared
@@ -105,10 +107,10 @@ class MultivariateClassifier(Training, Classifier):
     _is_binary = True
     probability = False
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return make_solver(self)
 
-    def _start(self, X: Any, labels: Any, before: SampleModel | None) -> tuple[SampleModel, Any]:
+    def _start(self, X: Matrix, labels: Any, before: SampleModel | None) -> tuple[SampleModel, Matrix]:
         model = before
         if model is None:
             model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
@@ -116,7 +118,15 @@ class MultivariateClassifier(Training, Classifier):
             check_unchanged(self, model, ("loss", "k", "fit_intercept"))
         return model, X
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any]:
+    def _prepare(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        before: TaskModel | None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> tuple[SampleModel, LabeledRows]:
         if (self.loss == "prec_at_k") != (self.k is not None):
             raise ValueError(
                 f"The 'k' parameter belongs to loss='prec_at_k', which needs it. Got k={self.k!r}, loss={self.loss!r}."
@@ -141,15 +151,15 @@ class MultivariateClassifier(Training, Classifier):
     # ---- what was learnt ------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         model = self._fitted()
         return model.coef[np.newaxis]
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return np.array([self._fitted().intercept])
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the loss's own metric: F1, accuracy, precision among the k best, break-even point, or ROC area.
 
         Raises

@@ -19,6 +19,8 @@ from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
 if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import Floats, MatrixLike
+    from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.ranking.model import Queries
 
 
@@ -82,7 +84,13 @@ class Ranker(RankerParameters, TaskEstimator):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, group: Any = None, qid: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        group: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
     ) -> Self:
         """Train on rows, their grades, and their queries.
 
@@ -116,20 +124,27 @@ class Ranker(RankerParameters, TaskEstimator):
     @with_callbacks
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         classes: None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        group: Any = None,
-        qid: Any = None,
+        group: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch of queries, starting from the current weights; arguments are those of `fit`."""
         check_no_classes(classes, "grades are numbers")
         return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: RankerModel | None, *, group: Any = None, qid: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: RankerModel | None,
+        *,
+        group: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
     ) -> tuple[RankerModel, Queries]:
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
         grades = np.asarray(y, dtype=np.float64)
@@ -148,15 +163,15 @@ class Ranker(RankerParameters, TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().coef
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Floats:
         """Return scores, array (n_rows,): the rows of a query are ranked from the highest to the lowest."""
         model = self._fitted()
         return model.scores(self._validated(X, before=model, **ACCEPTED)[0])
 
-    def explain(self, x: Any) -> Any:
+    def explain(self, x: MatrixLike) -> Explanation:
         """Why one row of a query is ranked first and not the next one: an `Explanation` of their numbers, to print.
 
         x is the matrix of the query's rows; ValueError if there is one only.
@@ -165,7 +180,13 @@ class Ranker(RankerParameters, TaskEstimator):
         return model.explain(self._validated(x, before=model, **ACCEPTED)[0])
 
     def score(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, group: Any = None, qid: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        group: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
     ) -> float:
         """Return the mean over queries of what the loss is of: ordered pairs, average precision, or NDCG.
 

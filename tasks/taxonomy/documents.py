@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from structsvm.features.sources import (
     BLOCK,
@@ -18,6 +19,11 @@ from structsvm.features.sources import (
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    Source: TypeAlias = str | os.PathLike[str] | BinaryIO
+
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
 
 
@@ -28,7 +34,7 @@ class DocumentFileError(ValueError):
     """A file of documents that cannot be read; the message names file and line."""
 
 
-def read_documents(source: Any, *, texts: Any = None) -> Any:
+def read_documents(source: Source, *, texts: bool | None = None) -> tuple[list[str] | csr_array, list[str] | None]:
     """Read documents.
 
     Parameters
@@ -71,7 +77,7 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
     return found, None
 
 
-def document_pieces(source: Any) -> Iterator[tuple[Any, list[str]]]:
+def document_pieces(source: Source) -> Iterator[tuple[list[str] | csr_array, list[str]]]:
     """The labelled documents of a path or binary file of any size, about a megabyte at a time: as `read_documents`."""
     name, line, texts = name_of(source), 1, None
     for data in _whole_lines(source, name):
@@ -98,7 +104,7 @@ def _stripped(line: str, name: str, k: int) -> str:
     return line
 
 
-def _whole_lines(source: Any, name: str) -> Iterator[bytes]:
+def _whole_lines(source: Source, name: str) -> Iterator[bytes]:
     """The bytes of a source in pieces that end with lines."""
     held = bytearray()
     for block, most in stream_bytes(source):
@@ -118,14 +124,14 @@ def _are_texts(first: list[str]) -> bool:
     return not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
 
 
-def _svmlight(rows: Any, name: str) -> tuple[Any, list[str]]:
+def _svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[csr_array, list[str]]:
     try:
         return parse_svmlight(rows, name)
     except SvmlightFileError as error:
         raise DocumentFileError(str(error)) from None
 
 
-def _labelled_texts(rows: Any, name: Any) -> tuple[Any, Any]:
+def _labelled_texts(rows: Iterable[tuple[int, str]], name: str) -> tuple[list[str], list[str]]:
     labels, texts = [], []
     seen: dict[str, str] = {}  # equal labels are one string
     for k, line in rows:

@@ -5,6 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,12 +38,20 @@ from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
+
+    from structsvm.result import Result
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.structures.taxonomy import Taxonomy
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
+    from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.kernel_machine import KernelMachine
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.taxonomy.examples import DocumentsLike, KnownLabels
 
 
-def as_texts(X: Any) -> Any:
+def as_texts(X: MatrixLike) -> MatrixLike:
     """Return X; ValueError if it is one text or a matrix."""
     if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
         raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
@@ -166,7 +175,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: DocumentsLike, y: KnownLabels | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled documents.
 
         Parameters
@@ -206,7 +215,13 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: KnownLabels,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch, starting from the current model.
 
         The first call fixes labels (`classes` names those that come later), the vectorizer's words, and, beyond
@@ -225,7 +240,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
@@ -236,8 +251,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return solver
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Any = None
-    ) -> tuple[Any, Any]:
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Iterable[Hashable] | None = None
+    ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
         params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
@@ -277,7 +292,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             model.columns, model.vectorizer = columns, vectorizer
         return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
 
-    def _check_float32(self, given: Floats, X: Any, columns: Any) -> None:
+    def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
         is_small = max(X.max(), -X.min()) < SMALLEST
         if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
@@ -288,12 +303,12 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> LabelArray:
         """Return the best node for each document: array (n_documents,)."""
         model = self._fitted()
         return model.predict(self._documents(model, X), n_jobs=self._threads)
 
-    def predict_levels(self, X: Any) -> Any:
+    def predict_levels(self, X: MatrixLike) -> NDArray[np.object_]:
         """Return the levels of each predicted node, object array (n_documents, n_levels), ended by "".
 
         The form of a y with columns of levels; if names are not whole paths, the nodes on the path to it.
@@ -305,7 +320,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             row[: len(levels[name])] = levels[name]
         return found
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: MatrixLike, y: KnownLabels, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of documents whose node is right; y as in `fit`.
 
         Right is each node that y admits: one of a set, and with leaf_only=True a leaf below an inner node. Documents of
@@ -321,7 +336,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         )
         return share_of(right, says, sample_weight)
 
-    def predict_path(self, X: Any) -> list[Any]:
+    def predict_path(self, X: MatrixLike) -> list[list[Any]]:
         """Return per document the nodes on the path from the root (excluded) to the predicted node.
 
         A list of lists of names; a shortest path if a node has several parents.
@@ -330,7 +345,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         paths = {name: self.taxonomy_.path(name) for name in set(predicted)}
         return [list(paths[name]) for name in predicted]
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Return scores, float64 array (n_documents, n_classes), columns as `classes_`.
 
         For two classes (n_documents,): the second one's minus the first one's. If inner nodes are predicted
@@ -345,12 +360,12 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             scores = model.of_classes(model.scores(X, n_jobs=self._threads), model.nodes, -np.inf)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def node_scores(self, X: Any) -> Any:
+    def node_scores(self, X: MatrixLike) -> Floats:
         """Return the scores of all `nodes_`, float64 array (n_documents, n_nodes)."""
         model = self._fitted()
         return model.scores(self._documents(model, X), n_jobs=self._threads)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Return the probability that each class is the label, array (n_documents, n_classes), columns as `classes_`.
 
         A softmax over the labels' scores at the temperature `temperature_`. A node that is not a label has 0;
@@ -360,12 +375,12 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         proba = self._label_proba(model, X)
         return proba if model.leaf_only else model.of_classes(proba, model.labels.tolist(), 0.0)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def node_proba(self, X: Any) -> Any:
+    def node_proba(self, X: MatrixLike) -> Floats:
         """Return the probability that the label is each node or lies below it, for the nodes of the taxonomy.
 
         Array (n_documents, n_nodes), columns as ``taxonomy_.nodes``; 1 for the root, 0 for nodes without documents.
@@ -377,7 +392,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         found[:, [whole.number(node) for node in part.nodes]] = np.minimum(proba, 1.0)
         return found
 
-    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
+    def predict_kbest(self, X: MatrixLike, k: int) -> list[list[tuple[Any, float]]]:
         """Return per document its k most probable labels and their probabilities, best first."""
         k = checked_k(k)
         model = self._fitted()
@@ -386,10 +401,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         labels = model.labels.tolist()
         return [[(labels[y], float(p[y])) for y in best] for p, best in zip(proba, order.tolist(), strict=True)]
 
-    def _label_proba(self, model: Any, X: Any) -> Floats:
+    def _label_proba(self, model: TaxonomyModel, X: MatrixLike) -> Floats:
         return class_probabilities(model, model.label_scores(self._documents(model, X), n_jobs=self._threads))
 
-    def _documents(self, model: Any, X: Any) -> Floats:
+    def _documents(self, model: TaxonomyModel, X: MatrixLike) -> Matrix:
         if model.vectorizer is not None:
             X = model.vectorizer.transform(as_texts(X))
             if hasattr(X, "indptr"):
@@ -399,29 +414,29 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     # ---- views ---------------------------------------------------------------------------
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> LabelArray:
         return self._fitted().classes
 
     @property
-    def vectorizer_(self) -> Any:
+    def vectorizer_(self) -> BaseEstimator:
         vectorizer = self._fitted().vectorizer
         if vectorizer is None:
             raise AttributeError("there is no vectorizer: the model was trained on a matrix")
         return vectorizer
 
     @property
-    def taxonomy_(self) -> Any:
+    def taxonomy_(self) -> Taxonomy:
         return self._fitted().taxonomy
 
     @property
-    def nodes_(self) -> Any:
+    def nodes_(self) -> NDArray[np.object_]:
         nodes = self._fitted().nodes
         array = np.empty(len(nodes), dtype=object)
         array[:] = nodes
         return array
 
     @property
-    def results_(self) -> dict[str, Any]:
+    def results_(self) -> dict[str, Result]:
         return self._fitted().results
 
     @property
@@ -434,11 +449,11 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return self._machine.support
 
     @property
-    def support_vectors_(self) -> Floats:
+    def support_vectors_(self) -> Matrix:
         return self._machine.vectors
 
     @property
-    def dual_coef_(self) -> Any:
+    def dual_coef_(self) -> csr_array:
         return self._machine.coef
 
     @property
@@ -456,7 +471,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return model
 
     @property
-    def coef_(self) -> Floats:
+    def coef_(self) -> Floats | csr_array:
         model = self._weighted
         matrix = model.weight_matrix()
         return matrix[:, :-1] if model.intercept else matrix

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,20 @@ from structsvm.oracles.taxonomy import Candidates
 from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Integers, MatrixLike
+    from structsvm.tasks.taxonomy.shards import DocumentShards
+
+    # Texts, or rows of numbers.
+    DocumentsLike: TypeAlias = "MatrixLike | DocumentShards"
+    # Per document a label, labels of which it has one, a dict of their weights, or the levels of a label.
+    KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | Collection[Hashable]]"
+    # Ids of labels, one of which is a document's, or their weights.
+    IdSet: TypeAlias = "Integers | dict[int, float]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +44,7 @@ class Documents(LabeledRows):
     """
 
     n_labels: int = field(metadata=SHARED)
-    sets: Sequence[Any] = field(default=(), metadata=SHARED)
+    sets: Sequence[IdSet] = field(default=(), metadata=SHARED)
 
     @property
     def is_stored(self) -> bool:
@@ -49,7 +63,7 @@ class Documents(LabeledRows):
         return self.take(np.flatnonzero(self.label_ids < self.n_labels)) if self.has_unknown else self
 
     @property
-    def known(self) -> Any:
+    def known(self) -> Integers | Candidates:
         """Labels as the oracle takes them: ids, or `Candidates` where some are sets."""
         if not self.has_unknown:
             return self.label_ids
@@ -63,7 +77,7 @@ class Documents(LabeledRows):
         return replace(self.take(places), weight=np.array([weight for _, weight in chosen]))
 
 
-def bytes_of(documents: Any) -> list[bytes]:
+def bytes_of(documents: Tokens | DenseRows) -> list[bytes]:
     """For each document, bytes in which equal ones are equal: indices and values of what is not zero."""
     if isinstance(documents, DenseRows):
         if documents.values.all():

@@ -11,13 +11,12 @@ and F are the scores of a multiclass kernel machine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import Kernel
@@ -30,9 +29,15 @@ from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from structsvm.oracles._taxonomy import OutputAttributes
     from structsvm.oracles.taxonomy import TaxonomyOutputs
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.structures.taxonomy import Taxonomy
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
+    from structsvm.tasks.common.solver import Usual
+    from structsvm.tasks.taxonomy.model import Structure
 
 
 class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
@@ -40,7 +45,9 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
 
     record = TAXONOMY | {"machine": MACHINE}
 
-    def __init__(self, taxonomy: Any, labels: Sequence[Hashable], kernel: Kernel, **structure: Any) -> None:
+    def __init__(
+        self, taxonomy: Taxonomy, labels: Sequence[Hashable], kernel: Kernel, **structure: Unpack[Structure]
+    ) -> None:
         super().__init__(taxonomy, labels, **structure)
         self._positions, self._outputs = attribute_vectors(self.targets.attributes)
         losses = None if self.targets.loss_name == "zero_one" else partial(label_losses, self.targets)
@@ -49,13 +56,13 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
     @classmethod
     def prepare(
         cls,
-        params: Any,
-        X: Any,
-        y: Any,
+        params: SimpleNamespace,
+        X: Matrix,
+        y: LabelArray,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
         before: KernelTaxonomyModel | None = None,
-        weight: Any = None,
+        weight: Weights | None = None,
     ) -> tuple[KernelTaxonomyModel, KernelRows]:
         """Return ``(model, examples)``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
@@ -83,13 +90,13 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def blocks(self, X: Any) -> list[Any]:
+    def blocks(self, X: Matrix) -> list[Matrix]:
         return [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
 
-    def best(self, block: Any) -> Integers:
+    def best(self, block: Matrix) -> Integers:
         return self._of_labels(self.scores_of(block)).argmax(axis=1)
 
-    def scores_of(self, block: Any) -> Floats:
+    def scores_of(self, block: Matrix) -> Floats:
         return self.machine.decision_function(block) @ self._outputs @ self._positions.T
 
     # ---- model files ----------------------------------------------------------------------------
@@ -101,7 +108,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
 
     @classmethod
     def from_parts(
-        cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored
+        cls, taxonomy: Taxonomy, labels: Sequence[Hashable], structure: dict[str, Any], stored: Stored
     ) -> KernelTaxonomyModel:
         model = cls(taxonomy, labels, Kernel(**stored.machine.kernel), **structure)
         model.machine.set_from_record(stored.machine)
@@ -113,7 +120,7 @@ def label_losses(targets: TaxonomyOutputs) -> Floats:
     return np.stack([targets.losses(k) for k in range(targets.attributes.n_outputs)])
 
 
-def attribute_vectors(attributes: Any) -> tuple[csr_array, csr_array]:
+def attribute_vectors(attributes: OutputAttributes) -> tuple[csr_array, csr_array]:
     """L of all positions and L of the outputs, each a CSR array with a row for each and a column per attribute."""
     base, first, attribute, value, scale, position = attributes.arrays
     value = value if len(value) else np.ones(len(attribute), dtype=np.float32)
@@ -131,7 +138,7 @@ def attribute_vectors(attributes: Any) -> tuple[csr_array, csr_array]:
     return positions, positions[position]
 
 
-def make_kernel_solver(params: Any) -> Solver:
+def make_kernel_solver(params: Usual) -> Solver:
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
     given = given_to_solver(params)
     check_alone(params.solver, given)

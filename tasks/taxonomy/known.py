@@ -7,10 +7,10 @@ labels and that of its set.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
@@ -18,10 +18,19 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
 
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from structsvm.structures.taxonomy import Taxonomy
+    from structsvm.tasks.common.arrays import Integers, LabelArray
+    from structsvm.tasks.taxonomy.examples import IdSet
+
 SETS = (set, frozenset, dict)
 
 
-def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple[Any, Any, list[Any]]:
+def known_labels(
+    params: SimpleNamespace, y: LabelArray, classes: Iterable[Hashable] | None = None
+) -> tuple[list[Hashable], Integers, list[IdSet]]:
     """Return ``(labels, ids, sets)``: the labels, sorted; of each document the id; the ids of the labels of each set.
 
     A set is an array, or a dict from ids to weights. The labels are `classes`, or the leaves that y names, alone or in
@@ -35,10 +44,10 @@ def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple
     """
     leaves = None if params.taxonomy is None or not params.leaf_only else set(params.taxonomy.leaves)
 
-    def is_inner(label: Any) -> bool:
+    def is_inner(label: object) -> bool:
         return leaves is not None and is_hashable(label) and label not in leaves and label in params.taxonomy
 
-    def set_of(label: Any) -> Any:
+    def set_of(label: object) -> Any:
         if isinstance(label, SETS):
             return label
         if label is None or (is_unlabelled and label == -1):
@@ -63,7 +72,7 @@ def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple
         labels = distinct(listed(classes), "classes")
     names = labels.tolist()
     below = _below(params.taxonomy, names) if leaves is not None else {}
-    ids, numbers, sets = np.empty(len(y), dtype=np.int32), dict[Any, int](), list[Any]()
+    ids, numbers, sets = np.empty(len(y), dtype=np.int32), dict[Hashable, int](), list[Any]()
     ids[~is_open] = label_ids_of(alone, labels)
     place = {name: k for k, name in enumerate(names)}
     for i in np.flatnonzero(is_open).tolist():
@@ -78,16 +87,16 @@ def known_labels(params: Any, y: Any, classes: ArrayLike | None = None) -> tuple
     return names, np.array([whole.get(k, k) for k in ids.tolist()], dtype=np.int32), sets
 
 
-def _below(taxonomy: Any, labels: list[Any]) -> dict[Any, list[int]]:
+def _below(taxonomy: Taxonomy, labels: list[Hashable]) -> dict[Hashable, list[int]]:
     """The ids of the labels below each node."""
-    found: dict[Any, list[int]] = {taxonomy.root: list(range(len(labels)))}
+    found: dict[Hashable, list[int]] = {taxonomy.root: list(range(len(labels)))}
     for k, label in enumerate(labels):
         for node in taxonomy.ancestors(label) if label in taxonomy else ():
             found.setdefault(node, []).append(k)
     return found
 
 
-def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
+def _means_unlabelled(taxonomy: Taxonomy | None, y: LabelArray, classes: Iterable[Hashable] | None) -> bool:
     """Whether -1 stands for what is not known: where it is not a node of the taxonomy, else as `has_unlabelled`."""
     if y.dtype.kind not in "iO" or (taxonomy is not None and -1 in taxonomy):
         return False
@@ -100,7 +109,7 @@ def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
     return has_unlabelled(alone | members, None if classes is None else listed(classes))
 
 
-def _weights(known: Any) -> dict[Any, float]:
+def _weights(known: Iterable[Hashable]) -> dict[Hashable, float]:
     """The weights of a set, none of them 0."""
     try:
         return weights_of(known)
@@ -108,7 +117,9 @@ def _weights(known: Any) -> dict[Any, float]:
         raise ValueError(f"y holds {known!r:.80}, whose weights {error}") from None
 
 
-def _ids_of(weights: dict[Any, float], place: dict[Any, int], below: dict[Any, list[int]], taxonomy: Any) -> Any:
+def _ids_of(
+    weights: Mapping[Hashable, float], place: dict[Hashable, int], below: dict[Hashable, list[int]], taxonomy: Taxonomy
+) -> IdSet:
     """The ids of the labels that a set stands for: an array, or a dict of their weights."""
     if not weights:
         raise ValueError("y holds an empty set, and a document has one label")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -28,9 +28,17 @@ from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
 
 if TYPE_CHECKING:
-    from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyProblem
+    from types import SimpleNamespace
+
+    from scipy.sparse import csr_array
+
+    from structsvm.features.tokens import Tokens
+    from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyDecoder, TaxonomyProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.solvers.run import Run
+    from structsvm.structures.taxonomy import Taxonomy
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
+    from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.training import Job
 
 # LaRank over standardised columns: the dual gains little after four passes, and predictions still do.
@@ -68,7 +76,7 @@ class DocumentCalibration(LabelCalibration):
         else:
             super().fit(job)
 
-    def run_without(self, model: Any, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+    def run_without(self, model: TaskModel, chosen: Integers, solver: Solver, problem: Any, weight: Weights) -> Run:
         if solver.maximises_dual:
             return super().run_without(model, chosen, solver, problem, weight)
         # The perceptron's examples have no weights.
@@ -105,8 +113,15 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     @classmethod
     def prepare(
-        cls, params: Any, X: Any, y: Any, *, classes: ArrayLike | None = None, before: Any = None, weight: Any = None
-    ) -> tuple[Any, Documents]:
+        cls,
+        params: SimpleNamespace,
+        X: Matrix | DocumentShards,
+        y: LabelArray,
+        *,
+        classes: Iterable[Hashable] | None = None,
+        before: LinearTaxonomyModel | None = None,
+        weight: Weights | None = None,
+    ) -> tuple[LinearTaxonomyModel, Documents]:
         """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
         Parameters
@@ -127,7 +142,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         taxonomy, structure = structure_of(params, labels)
         documents = rows_in(None, X, structure["intercept"], as_documents)
         model = before
-        if before is None:
+        if model is None:
             model = cls(taxonomy, labels, **structure)
             seen = label_ids, documents
             if sets:  # a document stands for one of each of its labels
@@ -142,13 +157,19 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
                 documents = documents if model.units is None else model.units.applied(documents)
         else:
             if is_auto(params.loss):
-                structure["loss"] = before.loss
-            before.check_same(taxonomy, structure)
-            documents = rows_in(before.units, X, structure["intercept"], as_documents)
+                structure["loss"] = model.loss
+            model.check_same(taxonomy, structure)
+            documents = rows_in(model.units, X, structure["intercept"], as_documents)
         return model, Documents(model.rows.encode(documents), label_ids, len(labels), sets, weight=weight)
 
     @classmethod
-    def _prepare_shards(cls, params: Any, shards: Any, before: Any, weight: Weights | None) -> tuple[Any, Documents]:
+    def _prepare_shards(
+        cls,
+        params: SimpleNamespace,
+        shards: DocumentShards,
+        before: LinearTaxonomyModel | None,
+        weight: Weights | None,
+    ) -> tuple[LinearTaxonomyModel, Documents]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))
         if sets or labels != shards.labels:
@@ -161,7 +182,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             raise ValueError(f"the shards were made with fit_intercept={shards.has_intercept}")
         shards.check()
         model = before
-        if before is None:
+        if model is None:
             model = cls(taxonomy, labels, **structure)
             n_weights = shards.tokens.n_features * model.targets.attributes.n_attributes
             if n_weights > params.max_weights:
@@ -172,14 +193,14 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             model.set_rows(WeightRows(shards.tokens.n_features))
         else:
             if is_auto(params.loss):
-                structure["loss"] = before.loss
-            before.check_same(taxonomy, structure)
-            same = before.rows.row is None and before.rows.n_rows == shards.tokens.n_features and before.units is None
-            if not same or before.labels.tolist() != labels:
+                structure["loss"] = model.loss
+            model.check_same(taxonomy, structure)
+            same = model.rows.row is None and model.rows.n_rows == shards.tokens.n_features and model.units is None
+            if not same or model.labels.tolist() != labels:
                 raise ValueError("the model to resume has other features or labels than the shards")
         return model, Documents(shards.tokens, label_ids, n, weight=weight)
 
-    def bind(self, examples: Documents, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: Documents, solver: Solver) -> tuple[TaxonomyProblem, Weights | None]:
         """The oracle bound to documents.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
@@ -202,15 +223,15 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             solver.least_passes = LEAST_PASSES
         return solver
 
-    def solver_of_loss(self, loss: Any) -> Solver:
+    def solver_of_loss(self, loss: str) -> Solver:
         return self._patient(make_solver(Settings(**self.params | {"loss": loss}), default_C=1.0))
 
-    def set_loss(self, loss: Any) -> None:
+    def set_loss(self, loss: str | Numbers) -> None:
         if loss is not self.loss:
             self.aim_at(loss)
             self.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, self.rows.lists)
 
-    def adopt_loss(self, other: Any) -> None:
+    def adopt_loss(self, other: Self) -> None:
         self.set_loss(other.loss)
         self.oracle = other.oracle
 
@@ -230,7 +251,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             search.turns = TURNS
         return search
 
-    def examples_of(self, problem: TaxonomyProblem, chosen: Integers) -> tuple[Any, Any]:
+    def examples_of(self, problem: TaxonomyProblem, chosen: Integers) -> tuple[Tokens | DenseRows, NDArray[np.bool_]]:
         n = len(self.labels)
         known = one_hot(problem.labels[chosen], n) if problem.known is None else problem.known.rows(chosen).table(n)
         return problem.decoder.documents.take(chosen), known
@@ -242,20 +263,20 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Matrix) -> Tokens | DenseRows:
         return self.rows.encode(rows_in(self.units, X, self.intercept, as_documents))
 
-    def blocks(self, documents: Any) -> list[DenseDecoder]:
+    def blocks(self, documents: Tokens | DenseRows) -> list[TaxonomyDecoder | DenseDecoder]:
         starts = range(0, len(documents), BLOCK)
         return [self.oracle.decoder(documents[start : start + BLOCK]) for start in starts]
 
-    def best(self, block: Any) -> Integers:
+    def best(self, block: TaxonomyDecoder | DenseDecoder) -> Integers:
         return block.decode(self.weights)
 
-    def scores_of(self, block: Any) -> Floats:
+    def scores_of(self, block: TaxonomyDecoder | DenseDecoder) -> Floats:
         return block.scores(self.weights)
 
-    def weight_matrix(self) -> Floats:
+    def weight_matrix(self) -> Floats | csr_array:
         """Weights of all attributes (rows) and features (columns) as the data are; sparse if there are lists."""
         oracle, n = self.oracle, self.oracle.attributes.n_attributes
         full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
@@ -318,7 +339,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     @classmethod
     def from_parts(
-        cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored
+        cls, taxonomy: Taxonomy, labels: Sequence[Hashable], structure: dict[str, Any], stored: Stored
     ) -> LinearTaxonomyModel:
         model = cls(taxonomy, labels, **structure)
         rows = WeightRows(stored.n_rows)

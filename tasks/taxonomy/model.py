@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,12 @@ from structsvm.tasks.common.solver import is_auto, is_log
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from types import SimpleNamespace
+
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
+
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers
     from structsvm.tasks.common.examples import LabeledRows
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -55,6 +60,15 @@ TAXONOMY = Record({
     "vectorizer": Part(vectorizer_from_file, vectorizer_to_file, null=True),
     "separator": Text(of="taxonomy.separator", null=True),
 })  # fmt: skip
+
+
+class Structure(TypedDict):
+    """The arguments of a model beside taxonomy and labels."""
+
+    leaf_only: bool
+    intercept: bool
+    loss: str | Numbers
+    attributes: str | Numbers | csr_array
 
 
 class TaxonomyModel(TaskModel):
@@ -91,32 +105,39 @@ class TaxonomyModel(TaskModel):
         cls.forms[has_machine] = cls
 
     def __init__(
-        self, taxonomy: Any, labels: Sequence[Hashable], *, leaf_only: bool, intercept: bool, loss: Any, attributes: Any
+        self,
+        taxonomy: Taxonomy,
+        labels: Sequence[Hashable],
+        *,
+        leaf_only: bool,
+        intercept: bool,
+        loss: str | Numbers,
+        attributes: str | Numbers | csr_array,
     ) -> None:
         super().__init__()
         self.taxonomy, self.labels = taxonomy, label_array(labels)
         self.leaf_only, self.intercept, self.attributes = leaf_only, intercept, attributes
         self.aim_at(loss)
-        self.vectorizer = None
+        self.vectorizer: BaseEstimator | None = None
 
     @property
     @abstractmethod
     def n_input_features(self) -> int:
         """Columns of X."""
 
-    def aim_at(self, loss: Any) -> None:
+    def aim_at(self, loss: str | Numbers) -> None:
         """Set the loss that is trained on."""
         part = self.taxonomy.restricted(self.labels)
         outputs = [part.number(label) for label in self.labels]
         self.loss = loss
         if not isinstance(loss, str):
-            self.risk = loss
+            self.risk: str | Numbers = loss
             loss = loss if self.leaf_only else loss[outputs][:, outputs]
         else:
             self.risk = loss = "zero_one" if loss == "log" else loss
         self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=self.attributes)
 
-    def check_same(self, taxonomy: Any, structure: Any) -> None:
+    def check_same(self, taxonomy: Taxonomy, structure: Structure) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for another structure."""
         check_settled([
             ("taxonomy", taxonomy, self.taxonomy),
@@ -128,20 +149,20 @@ class TaxonomyModel(TaskModel):
 
     # ---- what a subclass scores -----------------------------------------------------------------
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: Matrix) -> Any:
         """A matrix of documents as the subclass takes them."""
         return X
 
     @abstractmethod
-    def blocks(self, documents: Any) -> Any:
+    def blocks(self, documents: Any) -> Sequence[Any]:
         """Encoded documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
 
     @abstractmethod
-    def best(self, block: Any) -> Any:
+    def best(self, block: Any) -> Integers:
         """Ids of the labels of highest score."""
 
     @abstractmethod
-    def scores_of(self, block: Any) -> Any:
+    def scores_of(self, block: Any) -> Floats:
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
 
     # ---- choosing C -----------------------------------------------------------------------------
@@ -167,7 +188,7 @@ class TaxonomyModel(TaskModel):
         return Held("mean loss", self.losses[label_ids, self._safest(scores, temperature)], np.ones(n))
 
     @property
-    def losses(self) -> Any:
+    def losses(self) -> Numbers:
         """The loss of each label (row) and each of `classes`."""
         if self.leaf_only:
             return np.stack([self.targets.losses(k) for k in range(len(self.labels))])
@@ -187,7 +208,7 @@ class TaxonomyModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
+    def predict(self, X: Matrix, *, n_jobs: int = 1) -> LabelArray:
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
         chosen = parallel_map(self.decide, list(self.blocks(self.encode(X))), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
@@ -199,11 +220,11 @@ class TaxonomyModel(TaskModel):
         return self._safest(self._of_labels(self.scores_of(block)), self.temperature)
 
     @property
-    def classes(self) -> Any:
+    def classes(self) -> LabelArray:
         """Names of what is predicted, sorted."""
         return self.labels if self.leaf_only else label_array(sort_labels(self.targets.taxonomy.nodes))
 
-    def _safest(self, scores: Any, temperature: float | None) -> Any:
+    def _safest(self, scores: Floats, temperature: float | None) -> Integers:
         """For each document the place in `classes` of its best label, or of the node above that is safest.
 
         What node z risks is the loss to be expected, ``sum_y P(y) loss(y, z)``; of the best label and its ancestors the
@@ -225,15 +246,15 @@ class TaxonomyModel(TaskModel):
             chosen[of_k] = np.array([place[z] for z in above])[np.argmin(risks, axis=0)]
         return chosen
 
-    def _losses_if(self, z: Any) -> Any:
+    def _losses_if(self, z: int) -> Numbers:
         """Loss of predicting node z, by the true node."""
         return self.targets.taxonomy.lattice.losses(self.risk, z) if isinstance(self.risk, str) else self.risk[:, z]
 
-    def scores(self, X: Any, *, n_jobs: int = 1) -> Floats:
+    def scores(self, X: Matrix, *, n_jobs: int = 1) -> Floats:
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
         return self._scores(self.encode(X), n_jobs)
 
-    def label_scores(self, X: Any, *, n_jobs: int = 1) -> Floats:
+    def label_scores(self, X: Matrix, *, n_jobs: int = 1) -> Floats:
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
         return self._of_labels(self.scores(X, n_jobs=n_jobs))
 
@@ -247,7 +268,7 @@ class TaxonomyModel(TaskModel):
     def _of_labels(self, scores: Floats) -> Floats:
         return scores[:, self.targets.attributes.arrays[5]]
 
-    def of_classes(self, values: Any, columns: Any, missing: float) -> Any:
+    def of_classes(self, values: Floats, columns: Iterable[Hashable], missing: float) -> Floats:
         """Values of labels, or of other names given, by `classes`: those without one have `missing`."""
         found = np.full((len(values), len(self.classes)), missing)
         place = {name: k for k, name in enumerate(self.classes.tolist())}
@@ -263,21 +284,21 @@ class TaxonomyModel(TaskModel):
         return table
 
     @property
-    def nodes(self) -> Any:
+    def nodes(self) -> list[Hashable]:
         """Names of what `scores` scores: nodes, or labels alone where attributes are not those of ancestors."""
         of_ancestors = isinstance(self.attributes, str) and self.attributes != "flat"
         return self.targets.taxonomy.nodes if of_ancestors else self.labels.tolist()
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self) -> dict[Any, Any]:
+    def stored_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.params.items() if name not in ("taxonomy", "vectorizer")}
 
     @staticmethod
     def suspicion(header: dict[str, Any]) -> str | None:
         return suspicion(header["vectorizer"])
 
-    def restored_params(self, params: Any) -> Any:
+    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
         params = {name: value for name, value in params.items() if name not in ("taxonomy", "vectorizer")}
         if self.taxonomy.root is not None:
             params["taxonomy"] = self.taxonomy
@@ -304,18 +325,20 @@ class TaxonomyModel(TaskModel):
 
     @classmethod
     @abstractmethod
-    def from_parts(cls, taxonomy: Any, labels: Sequence[Hashable], structure: Any, stored: Stored) -> Any:
+    def from_parts(
+        cls, taxonomy: Taxonomy, labels: Sequence[Hashable], structure: dict[str, Any], stored: Stored
+    ) -> Self:
         """A model whose scores a file contains; ValueError or TypeError if these do not fit."""
 
 
-def unfitted(vectorizer: Any) -> Any:
+def unfitted(vectorizer: BaseEstimator) -> BaseEstimator:
     """A vectorizer with the same parameters."""
     from sklearn.base import clone
 
     return clone(vectorizer)
 
 
-def structure_of(params: Any, labels: Sequence[Hashable]) -> tuple[Any, Any]:
+def structure_of(params: SimpleNamespace, labels: Sequence[Hashable]) -> tuple[Taxonomy, Structure]:
     """The taxonomy that parameters ask for, and a model's other arguments as a dict."""
     taxonomy = checked_taxonomy(params, labels)
     names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
@@ -329,7 +352,7 @@ def structure_of(params: Any, labels: Sequence[Hashable]) -> tuple[Any, Any]:
     }
 
 
-def checked_taxonomy(params: Any, labels: Sequence[Hashable]) -> Taxonomy:
+def checked_taxonomy(params: SimpleNamespace, labels: Sequence[Hashable]) -> Taxonomy:
     """The taxonomy that parameters ask for; ValueError unless these labels may be learnt in it."""
     if len(labels) < 2:
         raise ValueError(f"TaxonomyClassifier needs at least 2 classes; y holds one class, {labels[0]!r}")
@@ -352,7 +375,7 @@ def checked_taxonomy(params: Any, labels: Sequence[Hashable]) -> Taxonomy:
     return taxonomy
 
 
-def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
+def _rows_of(params: SimpleNamespace, name: str, names: Sequence[Hashable], chosen: Iterable[Hashable]) -> Any:
     """A parameter that is a matrix with a row per name (the loss also a column): the part for `chosen`."""
     value = getattr(params, name)
     if isinstance(value, str):

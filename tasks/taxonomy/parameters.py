@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structsvm.kernel.parameters import KernelFunction
 from structsvm.parameters import CALLABLE, FLAG, Interval, Kind, Options, declared, parameter
@@ -12,11 +12,17 @@ from structsvm.solvers import Solver
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from structsvm.tasks.common.arrays import MatrixLike
+
 
 class AnyMatrix:
     """Accepts arrays, lists of rows and sparse matrices; `fit` checks their numbers."""
 
-    def accepts(self, value: Any) -> Any:
+    def accepts(self, value: object) -> bool:
         return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
 
     def __str__(self) -> str:
@@ -28,19 +34,19 @@ class TaxonomyClassifierParameters(Training):
     """The parameters of `TaxonomyClassifier`."""
 
     taxonomy: Any = parameter(default=None, kw_only=False)
-    loss: Any = parameter(Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix(), default=AUTO)
-    attributes: Any = parameter(Options("ancestors", "normalized", "flat"), AnyMatrix(), default="ancestors")
+    loss: MatrixLike = parameter(Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix(), default=AUTO)
+    attributes: MatrixLike = parameter(Options("ancestors", "normalized", "flat"), AnyMatrix(), default="ancestors")
     leaf_only: bool = parameter(FLAG, default=True)
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
-    kernel: str | KernelFunction | collections.abc.Callable[..., Any] | None = parameter(
+    kernel: str | KernelFunction | collections.abc.Callable[..., ArrayLike] | None = parameter(
         Options("linear", "poly", "rbf", "sigmoid", None),
         Kind(KernelFunction, "a KernelFunction"),
         CALLABLE,
         default=None,
     )
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
-    vectorizer: Any = parameter(default=None)
+    vectorizer: BaseEstimator | None = parameter(default=None)
     max_weights: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**25)

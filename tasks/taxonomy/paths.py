@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, is_of_levels, joined_levels
 from structsvm.tasks.taxonomy.known import SETS
 
+if TYPE_CHECKING:
+    from structsvm.tasks.taxonomy.examples import KnownLabels
 
-def settled(taxonomy: Any, y: Any, classes: ArrayLike | None = None, before: Any = None) -> tuple[Any, Any, Any]:
+
+def settled(
+    taxonomy: object, y: Any, classes: Any = None, before: Taxonomy | None = None
+) -> tuple[Taxonomy | None, Any, Any]:
     """Return ``(taxonomy, y, classes)`` with labels that are names of nodes, and a `Taxonomy` or None.
 
     A taxonomy that is a separator, or None beside rows of levels, is that of the labels' own paths; `before`, if given,
@@ -41,7 +45,7 @@ def settled(taxonomy: Any, y: Any, classes: ArrayLike | None = None, before: Any
     return taxonomy, y, classes
 
 
-def _of_paths(y: Any, separator: str) -> Taxonomy:
+def _of_paths(y: KnownLabels, separator: str) -> Taxonomy:
     """The taxonomy of labels, known in part or not."""
     y = [None, *y] if isinstance(y, (list, tuple)) else [None, *np.asarray(y, dtype=object)]
     labels = chain.from_iterable(label if isinstance(label, SETS) else [label] for label in y)

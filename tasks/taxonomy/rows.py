@@ -9,12 +9,18 @@ the model that is left. A feature that occurs in no training document has no wei
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from structsvm.features.dense import DenseRows
 from structsvm.features.tokens import Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from structsvm.oracles._taxonomy import OutputAttributes
+    from structsvm.tasks.common.arrays import Integers
 
 
 class WeightRows:
@@ -29,11 +35,13 @@ class WeightRows:
         Attributes of the last rows; see `TaxonomyOracle`.
     """
 
-    def __init__(self, n_rows: int, row: Any = None, lists: Any = None) -> None:
+    def __init__(self, n_rows: int, row: NDArray[np.int32] | None = None, lists: Any = None) -> None:
         self.n_rows, self.row, self.lists = n_rows, row, lists
 
     @classmethod
-    def fit(cls, documents: Any, labels: Any, attributes: Any, max_weights: int) -> Self:
+    def fit(
+        cls, documents: Tokens | DenseRows, labels: Integers, attributes: OutputAttributes, max_weights: int
+    ) -> Self:
         """For training documents.
 
         Parameters
@@ -74,7 +82,7 @@ class WeightRows:
         rest = seen[order[n_full:]]
         return cls(len(order), row, (rest.indptr.astype(np.int64), rest.indices.astype(np.int32)))
 
-    def encode(self, documents: Any) -> Any:
+    def encode(self, documents: Tokens | DenseRows) -> Tokens | DenseRows:
         """Documents whose features are rows; features without a row are left out."""
         if self.row is None:
             return documents
@@ -92,6 +100,6 @@ class WeightRows:
         )
 
 
-def as_tokens(documents: Any) -> Any:
+def as_tokens(documents: Tokens | DenseRows) -> Tokens:
     """Documents as `Tokens`."""
     return documents.tokens() if isinstance(documents, DenseRows) else documents

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,16 @@ from structsvm.tasks.taxonomy.vectorizer import (
     vectorizer_to_file,
     with_terms,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    from structsvm.tasks.common.arrays import Integers, LabelArray, MatrixLike
+
+    # Texts or rows of numbers, with their labels.
+    Batch: TypeAlias = tuple[MatrixLike, LabelArray | Iterable[Hashable]]
 
 ROWS = 1000  # documents of a table that are read at once
 
@@ -79,9 +89,9 @@ class DocumentShards(Shards):
         self,
         folder: Path,
         tokens: StoredTokens,
-        label_ids: Any,
+        label_ids: NDArray[np.int32],
         labels: Sequence[Hashable],
-        vectorizer: Any,
+        vectorizer: CountVectorizer | None,
         has_intercept: bool,
     ) -> None:
         super().__init__(folder, tokens, label_ids, labels)
@@ -101,7 +111,7 @@ class DocumentShards(Shards):
         source: Any,
         folder: str | os.PathLike[str],
         *,
-        vectorizer: Any = None,
+        vectorizer: BaseEstimator | None = None,
         columns: Sequence[str] | None = None,
         fit_intercept: bool = True,
         max_memory: int = DEFAULT_MEMORY,
@@ -152,7 +162,7 @@ class DocumentShards(Shards):
             )
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
-            transform: Callable[[Any], Any] = csr_array
+            transform: Callable[[csr_array], csr_array] = csr_array
             if vectorizer is not None:
                 vectorizer, width, transform = _fitted(vectorizer, rows, most)
             if not 0 < width < MAX_FEATURES:
@@ -211,9 +221,11 @@ class _DocumentRows:
         Columns.
     """
 
-    def __init__(self, folder: Path, pieces: Iterator[tuple[Any, Any]], vectorizer: Any, *, may_grow: bool) -> None:
+    def __init__(
+        self, folder: Path, pieces: Iterator[Batch], vectorizer: CountVectorizer | None, *, may_grow: bool
+    ) -> None:
         self.terms, self.width = Interner(), 0
-        ids: dict[Any, int] = {}
+        ids: dict[Hashable, int] = {}
         sizes = [np.zeros(1, dtype=np.int64)]
         analyze = None if vectorizer is None else vectorizer.build_analyzer()
         with Writer(folder, indices="<i4", values="<f4", label_ids="<i4") as writer:
@@ -243,7 +255,7 @@ class _DocumentRows:
         )
         self._label_ids = np.fromfile(folder / "label_ids", dtype="<i4")
 
-    def pieces(self, n_entries: int) -> Iterator[tuple[Any, NDArray[np.int32]]]:
+    def pieces(self, n_entries: int) -> Iterator[tuple[csr_array, NDArray[np.int32]]]:
         """All of it as CSR arrays with their ids of labels, about `n_entries` at a time."""
         from scipy.sparse import csr_array
 
@@ -255,7 +267,7 @@ class _DocumentRows:
             self._values.release(a, b)
 
 
-def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[tuple[Any, Any]]:
+def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[Batch]:
     """The documents of a source with their labels, some at a time."""
     if isinstance(columns, str):
         raise ValueError(f"The 'columns' parameter must be two names, got {columns!r:.80}")
@@ -282,15 +294,15 @@ def holds_texts(path: str | os.PathLike[str]) -> bool:
     return isinstance(X, list)
 
 
-def _is_file(source: Any) -> bool:
+def _is_file(source: object) -> bool:
     return isinstance(source, (str, os.PathLike)) or hasattr(source, "read")
 
 
-def _are_paths(source: Any) -> bool:
+def _are_paths(source: object) -> bool:
     return isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source)
 
 
-def _matrix(X: Any) -> Any:
+def _matrix(X: MatrixLike) -> csr_array:
     """Rows of numbers as a CSR array."""
     from scipy.sparse import csr_array
 
@@ -301,7 +313,7 @@ def _matrix(X: Any) -> Any:
     return csr_array((values, tokens.indices, tokens.indptr), (len(tokens), tokens.n_features))
 
 
-def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) -> Any:
+def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) -> csr_array:
     """How often each text has each term, numbered by `terms`: CSR array."""
     from scipy.sparse import csr_array
 
@@ -321,7 +333,9 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     return counts
 
 
-def _fitted(vectorizer: Any, rows: _DocumentRows, most: int) -> tuple[Any, int, Callable[[Any], Any]]:
+def _fitted(
+    vectorizer: CountVectorizer, rows: _DocumentRows, most: int
+) -> tuple[CountVectorizer, int, Callable[[csr_array], csr_array]]:
     """A copy of the vectorizer, fitted as its own `fit` would; its columns; and what makes rows of these of counts."""
     from scipy.sparse import csr_array
     from sklearn.base import clone
@@ -355,7 +369,7 @@ def _fitted(vectorizer: Any, rows: _DocumentRows, most: int) -> tuple[Any, int, 
                 idf = np.log(vectorizer.dtype(n + smooth) / idf) + vectorizer.dtype(1.0)
             weigh.idf_ = idf
 
-    def transform(X: Any) -> Any:
+    def transform(X: csr_array) -> csr_array:
         columns = column[X.indices]
         kept = columns >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
@@ -367,7 +381,7 @@ def _fitted(vectorizer: Any, rows: _DocumentRows, most: int) -> tuple[Any, int, 
     return with_terms(vectorizer, names, idf).set_params(vocabulary=given.vocabulary), len(names), transform
 
 
-def _frequent(vectorizer: Any, df: Any, tf: Any, n: int) -> Any:
+def _frequent(vectorizer: CountVectorizer, df: Any, tf: Any, n: int) -> Integers:
     """Select the terms that a vectorizer keeps by their frequencies, as `CountVectorizer._limit_features` does."""
     high, low = (
         limit if isinstance(limit, Integral) else limit * n for limit in (vectorizer.max_df, vectorizer.min_df)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.checksum import checksum
 from structsvm.parameters import plain
 from structsvm.stored_values import Array, Flag, OneOf, Record, Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    from structsvm.stored_values import Arrays
+    from structsvm.tasks.common.arrays import Floats
 
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 # Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between
@@ -19,7 +28,7 @@ DTYPES = ("float32", "float64", "int32", "int64")
 MAX_NGRAM = 1000
 
 
-def params_to_file(vectorizer: Any) -> dict[str, Any]:
+def params_to_file(vectorizer: BaseEstimator) -> dict[str, Any]:
     """The class and parameters of a vectorizer as a dict for JSON; TypeError for those that a file cannot hold."""
     from sklearn.feature_extraction import text
 
@@ -48,7 +57,7 @@ def params_to_file(vectorizer: Any) -> dict[str, Any]:
     return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}
 
 
-def params_from_file(params: Any) -> dict[str, Any]:
+def params_from_file(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a vectorizer as its constructor takes them; ValueError or TypeError for those that it cannot have.
 
     One with another input than "content" opens files.
@@ -75,7 +84,7 @@ VECTORIZER = Record({
 })  # fmt: skip
 
 
-def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
+def vectorizer_to_file(vectorizer: BaseEstimator) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
     header = params_to_file(vectorizer)
     terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
@@ -85,7 +94,7 @@ def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
     return header, arrays
 
 
-def vectorizer_from_file(meta: Any, arrays: Any) -> Any:
+def vectorizer_from_file(meta: object, arrays: Arrays) -> CountVectorizer:
     """The inverse of `vectorizer_to_file`; ValueError, KeyError or TypeError for what it cannot have written."""
     from sklearn.feature_extraction import text
 
@@ -101,7 +110,7 @@ def vectorizer_from_file(meta: Any, arrays: Any) -> Any:
     return vectorizer.set_params(vocabulary=terms if stored.is_fixed else None)
 
 
-def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:
+def with_terms(vectorizer: CountVectorizer, terms: list[str], idf: Floats | None = None) -> CountVectorizer:
     """The vectorizer, fitted to these terms and their inverse document frequencies."""
     with np.errstate(divide="ignore"):  # without `smooth_idf`
         vectorizer.set_params(vocabulary=terms).fit([terms[0]])
@@ -110,7 +119,7 @@ def with_terms(vectorizer: Any, terms: list[str], idf: Any = None) -> Any:
     return vectorizer
 
 
-def suspicion(header: Any) -> str | None:
+def suspicion(header: Mapping[str, Any] | None) -> str | None:
     """Reason not to use the vectorizer of a file whose author is not known; None: there is none."""
     pattern = TOKEN_PATTERNS[0] if header is None else header["params"]["token_pattern"]
     if pattern in TOKEN_PATTERNS:
@@ -118,10 +127,12 @@ def suspicion(header: Any) -> str | None:
     return f"its vectorizer runs the regular expression token_pattern={pattern!r:.200}"
 
 
-def check_vectorizer(given: Any, before: Any, stored: Any, *, is_new: bool) -> None:
+def check_vectorizer(
+    given: BaseEstimator | None, before: BaseEstimator | None, stored: CountVectorizer | None, *, is_new: bool
+) -> None:
     """ValueError unless shards' fitted vectorizer has the parameters given, and the terms of a model to resume."""
 
-    def parameters(vectorizer: Any) -> Any:
+    def parameters(vectorizer: BaseEstimator | None) -> dict[str, Any] | None:
         return None if vectorizer is None else params_to_file(vectorizer)
 
     if given is not None and parameters(given) != parameters(stored):
@@ -130,7 +141,7 @@ def check_vectorizer(given: Any, before: Any, stored: Any, *, is_new: bool) -> N
         raise ValueError("the model to resume has another vectorizer than the shards")
 
 
-def vectorizer_print(vectorizer: Any) -> int:
+def vectorizer_print(vectorizer: BaseEstimator | None) -> int:
     """A checksum of a fitted vectorizer; None has one too."""
     header, arrays = (None, {}) if vectorizer is None else vectorizer_to_file(vectorizer)
     return checksum([np.frombuffer(repr(header).encode(), dtype=np.uint8), *arrays.values()])
