@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix, sparray, spmatrix
 
 # One float64 per example.
 Weights = NDArray[np.float64]
 # Numbers of any width.
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
-# The arrays of a training's state, by name.
-State = dict[str, NDArray[Any]]
+# Floats or integers, or bools.
+Numbers = NDArray[np.number[Any] | np.bool_]
+# Labels: numbers, strings, or objects.
+LabelArray = NDArray[Any]
+# Rows of numbers as users give them: lists, arrays, data frames, sparse matrices.
+MatrixLike: TypeAlias = "ArrayLike | sparray | spmatrix"
+# The same, checked.
+Matrix: TypeAlias = "Floats | csr_array | csr_matrix"
+# Arrays by their names: of a file, of a training's state.
+Arrays = dict[str, NDArray[Any]]
+State = Arrays

@@ -12,10 +12,14 @@ from structsvm.features.ranges import pieces
 from structsvm.features.sparse import as_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structsvm.features.sparse import SparseRows
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Matrix
 
 
-def rows_of(X: Any, has_intercept: bool, sparse: Any = None) -> Any:
+def rows_of(X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None) -> Any:
     """The rows of a matrix, `DenseRows` if most of it is not zero, with an intercept if there is one.
 
     `sparse` makes rows of other matrices; None: `SparseRows`.
