@@ -189,7 +189,7 @@ class TaskModel(ABC, Generic[E]):
 
     def recentred(
         self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
-    ) -> tuple[BoundProblem, Weights | None, Floats | KernelPoint | None]:
+    ) -> tuple[BoundProblem, Weights | None, Floats | KernelPoint | State | None]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
 
         With weights, the problem is unchanged; a kernel machine adds its support patterns.
