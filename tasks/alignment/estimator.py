@@ -147,11 +147,11 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     @with_callbacks
     def fit(
         self,
-        X: Sequence[StringPair],
-        y: Sequence[GappedRows | None] | None,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
         sample_weight: ArrayLike | None = None,
         *,
-        decoys: Sequence[Sequence[String]] | None = None,
+        decoys: Iterable[Iterable[String]] | None = None,
     ) -> Self:
         """Learn the costs.
 
@@ -197,12 +197,12 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     @with_callbacks
     def partial_fit(
         self,
-        X: Sequence[StringPair],
-        y: Sequence[GappedRows | None] | None,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
         classes: None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        decoys: Sequence[Sequence[String]] | None = None,
+        decoys: Iterable[Iterable[String]] | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current costs; arguments are those of `fit`.
 
@@ -224,7 +224,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         sample_weight: ArrayLike | None,
         before: AlignmentModel | None,
         *,
-        decoys: Sequence[Sequence[String]] | None = None,
+        decoys: Sequence[Iterable[String]] | None = None,
     ) -> tuple[AlignmentModel, AlignedPairs]:
         if len(y) == len(X) and all(rows is None for rows in y):
             y = None
@@ -260,7 +260,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Sequence[StringPair], *, biopython: bool = False) -> list[Any]:
+    def predict(self, X: Iterable[StringPair], *, biopython: bool = False) -> list[Any]:
         """Align pairs of sequences: a list of pairs of gapped rows, or with `biopython` of `Bio.Align.Alignment`.
 
         In local mode, unaligned letters are in lower case, against gaps. An empty sequence is aligned with gaps only;
@@ -277,7 +277,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
 
     def predict_kbest(
-        self, X: Sequence[StringPair], k: int, *, probabilities: bool = False
+        self, X: Iterable[StringPair], k: int, *, probabilities: bool = False
     ) -> list[list[tuple[tuple[str, str], float]]]:
         """Per pair a list of ``(rows, score)`` of its k best alignments, best first; fewer if fewer exist.
 
@@ -287,7 +287,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         model = self._fitted()
         return [model.align_kbest(pair, k, probabilities=probabilities) for pair in as_list(X, "pairs")]
 
-    def calibrate(self, X: Sequence[StringPair], y: Sequence[GappedRows | None]) -> Self:
+    def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None]) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.
 
         Unassessed columns count with all alignments that agree with the assessed ones.
@@ -299,7 +299,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         return self._calibrated(*listed(as_list(X, "pairs"), y)[:2])
 
     def decision_function(
-        self, X: Sequence[String], candidates: Sequence[Sequence[String]]
+        self, X: Iterable[String], candidates: Iterable[Sequence[String]]
     ) -> list[NDArray[np.float64]]:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
         model, X, candidates = self._fitted(), as_list(X, "sequences"), list(candidates)
@@ -365,11 +365,11 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
                 raise ValueError(f"The {name!r} parameter must be an int of at least {least}. Got {value!r} instead.")
         return fitted_to_chance(self, background, int(n_pairs), int(length), np.random.default_rng(random_state))
 
-    def score(self, X: Any, y: Any, *, decoys: Sequence[Sequence[String]] | None = None) -> float:
+    def score(self, X: Any, y: Any, *, decoys: Iterable[Iterable[String]] | None = None) -> float:
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
         if decoys is None:
             return q_score(y, self.predict(X))
-        X, _, decoys = listed(as_list(X, "pairs"), None, decoys)
+        X, decoys = as_list(X, "pairs"), list(decoys)
         if len(decoys) != len(X):
             raise ValueError(f"X has {len(X)} pairs, decoys has {len(decoys)}")
         scores = self.decision_function(

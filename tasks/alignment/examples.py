@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from Bio.Align import Alignment as BioAlignment
-    from Bio.Seq import Seq
+    from Bio.Align import MultipleSeqAlignment
+    from Bio.Seq import MutableSeq, Seq
     from Bio.SeqRecord import SeqRecord
 
     # A sequence as users give it: letters, or a tuple of letters and their annotations.
-    String: TypeAlias = str | Sequence[str] | Seq | SeqRecord
-    StringPair: TypeAlias = Sequence[String] | BioAlignment
+    String: TypeAlias = str | Sequence[str] | Seq | MutableSeq | SeqRecord
+    StringPair: TypeAlias = Sequence[String] | BioAlignment | MultipleSeqAlignment
     # The rows of two sequences with gaps.
-    GappedRows: TypeAlias = Sequence[str | Seq | SeqRecord] | BioAlignment
+    GappedRows: TypeAlias = Sequence[str | Seq | MutableSeq | SeqRecord] | BioAlignment | MultipleSeqAlignment
 
     from structsvm.tasks.common.arrays import Integers
 

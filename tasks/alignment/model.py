@@ -124,9 +124,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def prepared(
         cls,
         params: SequenceAlignerParameters | Settings,
-        X: Sequence[StringPair],
-        y: Sequence[GappedRows | None] | None,
-        decoys: Sequence[Sequence[String]] | None = None,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        decoys: Iterable[Iterable[String]] | None = None,
         sample_weight: Weights | None = None,
     ) -> tuple[AlignmentModel, References]:
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
@@ -280,9 +280,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def references(
         self,
-        X: Sequence[StringPair],
-        y: Sequence[GappedRows | None] | None,
-        decoys: Sequence[Sequence[String]] | None = None,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        decoys: Iterable[Iterable[String]] | None = None,
     ) -> References:
         """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
         X, y, decoys = listed(X, y, decoys)
@@ -429,7 +429,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
         return with_probabilities(zip(best, of_rows, strict=True), log_sum)
 
-    def calibrate(self, X: Sequence[StringPair], y: Sequence[GappedRows | None] | None) -> None:
+    def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None] | None) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
         with their assessed columns.
         """
@@ -542,9 +542,11 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         return model
 
 
-def listed(X: Iterable[object] | None, y: Iterable[object] | None, decoys: Iterable[object] | None = None) -> list[Any]:
+def listed(
+    X: Iterable[object], y: Iterable[object] | None, decoys: Iterable[object] | None = None
+) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
     """Pairs, alignments and decoys as lists: what has an index of its own is read by place. None stays None."""
-    return [None if values is None else list(values) for values in (X, y, decoys)]
+    return list(X), None if y is None else list(y), None if decoys is None else list(decoys)
 
 
 def as_pair(pair: StringPair, k: int) -> tuple[String, ...]:

@@ -23,6 +23,5 @@ LabelArray = NDArray[Any]
 MatrixLike: TypeAlias = "ArrayLike | sparray | spmatrix"
 # The same, checked.
 Matrix: TypeAlias = "Floats | csr_array | csr_matrix"
-# Arrays by their names: of a file, of a training's state.
-Arrays = dict[str, NDArray[Any]]
-State = Arrays
+# The arrays of a training's state, by name.
+State = dict[str, NDArray[Any]]

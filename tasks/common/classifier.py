@@ -20,7 +20,7 @@ from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_l
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import NDArray
 
@@ -110,7 +110,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         sample_weight: ArrayLike | None,
         before: TaskModel | None,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[Any, LabeledRows]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
@@ -125,7 +125,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """The rows that the model is trained on."""
         return LabeledRows(X, label_ids, weight=weight)
 
-    def _labels_of(self, y: Any, classes: ArrayLike | None, before: Any) -> LabelArray:
+    def _labels_of(self, y: Any, classes: Iterable[Hashable] | None, before: Any) -> LabelArray:
         """All labels; ValueError if there are too few or too many, or others than those of `before`."""
         known = None if before is None else before.labels
         labels = settled_labels(y, classes, known, streams=hasattr(self, "partial_fit"))
@@ -139,7 +139,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Scores of the classes.
 
         Returns

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Arrays, Floats, LabelArray
+    from structsvm.tasks.common.arrays import Floats, LabelArray
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
@@ -279,7 +279,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """
         self._to_store().save(path)
 
-    def contents(self) -> tuple[dict[str, Any], Arrays]:
+    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
         return self._to_store().contents()
 
@@ -298,7 +298,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @classmethod
     def of_contents(
-        cls, path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays, trusted: bool = False
+        cls,
+        path: str | os.PathLike[str],
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        trusted: bool = False,
     ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""
         file = ModelFile(cls._model_class.kind, header, arrays)

@@ -19,7 +19,7 @@ K = TypeVar("K", bound=Hashable)
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from structsvm.tasks.common.arrays import Integers, LabelArray, Weights
 
@@ -257,7 +257,7 @@ def check_classes(classes: object, labels: LabelArray | Sequence[Hashable]) -> N
 
 
 def settled_labels(
-    y: Any, classes: ArrayLike | None, labels: LabelArray | None = None, *, streams: bool = True
+    y: Any, classes: Iterable[Hashable] | None, labels: LabelArray | None = None, *, streams: bool = True
 ) -> LabelArray:
     """All labels of a stream, ascending.
 

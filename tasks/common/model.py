@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Arrays, Floats, Integers, State, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.calibration import Calibration
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
@@ -47,7 +47,11 @@ class Outcome(Field):
     """The result of a training, and its state."""
 
     def put(
-        self, name: str, value: tuple[Result | None, State | None], header: dict[str, object], arrays: Arrays
+        self,
+        name: str,
+        value: tuple[Result | None, State | None],
+        header: dict[str, object],
+        arrays: dict[str, NDArray[Any]],
     ) -> None:
         result, state = value
         header[name] = None if result is None else result.to_dict()
@@ -377,7 +381,7 @@ class TaskModel(ABC, Generic[E]):
         """
         write_model(path, self.kind, *self.contents())
 
-    def contents(self) -> tuple[dict[str, object], Arrays]:
+    def contents(self) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
         """Header and arrays of the model file."""
         own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, Integers
 
 # Attributes of networkx graphs: features of nodes and edges, and what an edge without them may have.
 FEATURES, WEIGHT = "features", "weight"
@@ -185,7 +185,7 @@ def numbers(values: object, what: str) -> NDArray[np.float64]:
         raise ValueError(f"{what} must be numbers, as many for each") from None
 
 
-def _pairs(edges: list[tuple[int, int]], i: int) -> NDArray[np.int32]:
+def _pairs(edges: Iterable[Iterable[int]] | Integers, i: int) -> NDArray[np.int32]:
     try:
         pairs = np.asarray(edges if hasattr(edges, "__array__") else list(edges))
     except (ValueError, TypeError):

@@ -19,6 +19,8 @@ from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Integers, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.model import TaskModel
@@ -130,7 +132,9 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     # ---- pools ----------------------------------------------------------------------------------
 
-    def query(self, X: MatrixLike | None = None, n_queries: int = 1, *, classes: ArrayLike | None = None) -> Integers:
+    def query(
+        self, X: MatrixLike | None = None, n_queries: int = 1, *, classes: Iterable[Hashable] | None = None
+    ) -> Integers:
         """Choose rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
@@ -200,7 +204,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         self._pool = pool
         return self
 
-    def _open(self, X: Any, classes: ArrayLike | None) -> None:
+    def _open(self, X: Any, classes: Iterable[Hashable] | None) -> None:
         old = self._model
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")

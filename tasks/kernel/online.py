@@ -13,6 +13,8 @@ from structsvm.tasks.kernel.classifier import KernelClassifier
 from structsvm.tasks.kernel.model import BinaryKernelModel
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from numpy.typing import NDArray
 
     from structsvm.solvers import Solver
@@ -25,7 +27,11 @@ class OnlineKernelClassifier(KernelClassifier):
 
     @with_callbacks
     def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """One pass over a batch of new examples.
 

@@ -14,6 +14,8 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from numpy.typing import ArrayLike
 
     from structsvm.solvers import Solver
@@ -76,7 +78,12 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
         return super()._make_solver().set_params(method=self.solver)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: TaskModel | None, **options: ArrayLike | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: TaskModel | None,
+        **options: Iterable[Hashable] | None,
     ) -> tuple[Any, LabeledRows]:
         model, examples = super()._prepare(X, y, sample_weight, before, **options)
         if examples.weight is not None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Arrays, Integers
+    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
 
@@ -81,7 +81,7 @@ class ChoiceCheckpoint(CheckpointWriter):
         super().__init__(checkpoint)
         self.choice = choice
 
-    def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], Arrays]:
+    def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
 
 
