@@ -18,7 +18,7 @@ from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from structsvm._problem import Problem
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
@@ -59,7 +59,7 @@ class StructureCalibration(Calibration):
     def temperature(
         self,
         model: TaskModel,
-        turns: list[tuple[TaskModel, NDArray[np.int64]]],
+        turns: Sequence[tuple[Any, Any]],
         problem: Any,
         weight: Weights | None,
         **search: float,

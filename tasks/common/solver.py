@@ -40,7 +40,7 @@ AUTO = "auto"
 class Usual:
     """The values of parameters that some estimators do not have."""
 
-    loss: Any  # of those whose parameters name the solver
+    loss: Any  # only where the parameters name a solver
     C: Any = None
     gamma: Any = None
     kernel: Any = None

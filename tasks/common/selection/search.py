@@ -120,6 +120,7 @@ class Part:
 
     model: Any
     run: Any
+    others: Any
     rows: Integers
     held_out: Integers
 
