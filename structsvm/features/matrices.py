@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from structsvm.features._tokens import TokenBuffer
 from structsvm.features.ranges import pieces, repeated
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
+if TYPE_CHECKING:
+    from scipy.sparse import sparray, spmatrix
 
-def is_sparse(x: Any) -> bool:
+
+def is_sparse(x: object) -> TypeGuard[sparray | spmatrix]:
     """Whether x is a scipy sparse matrix or array, by its attributes (scipy is slow to import)."""
     return hasattr(x, "tocsr") or all(hasattr(x, a) for a in ("indptr", "indices", "data"))
 

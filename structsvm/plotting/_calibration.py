@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.plotting._drawing import GREY, subplots
 
@@ -68,6 +68,7 @@ class CalibrationDisplay:
 
         predicted = estimator.predict(X)
         at = {label: k for k, label in enumerate(np.asarray(estimator.classes_).tolist())}
+        says: NDArray[np.bool_] | slice
         if hasattr(estimator, "predict_marginals"):
             rows = np.concatenate([np.reshape(own, (-1, len(at))) for own in estimator.predict_marginals(X)])
             pairs = zip(*paired(y, predicted, "lists of labels"), strict=True)

@@ -22,8 +22,16 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.solver import make_solver
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
     from structsvm.solvers import Solver
+    from structsvm.structures.substitution_matrix import SubstitutionMatrix
+    from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
+    from structsvm.tasks.alignment.selection import Costs, MatrixSource
     from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.tasks.common.model import TaskModel
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.
 
@@ -137,7 +145,14 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, decoys: Any = None) -> Self:
+    def fit(
+        self,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        decoys: Iterable[Iterable[String]] | None = None,
+    ) -> Self:
         """Learn the costs.
 
         Parameters
@@ -181,7 +196,13 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
 
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, decoys: Any = None
+        self,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        decoys: Iterable[Iterable[String]] | None = None,
     ) -> Self:
         """One pass over a batch, starting from the current costs; arguments are those of `fit`.
 
@@ -193,11 +214,17 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         X, y, decoys = listed(as_list(X, "pairs"), y, decoys)
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return make_solver(self, ALIGNMENT_C)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: AlignmentModel | None, *, decoys: Any = None
+        self,
+        X: Sequence[StringPair],
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: AlignmentModel | None,
+        *,
+        decoys: Sequence[Iterable[String]] | None = None,
     ) -> tuple[AlignmentModel, AlignedPairs]:
         if len(y) == len(X) and all(rows is None for rows in y):
             y = None
@@ -212,7 +239,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         return model, AlignedPairs(references, weight=checked_sample_weight(sample_weight, len(references)))
 
     @classmethod
-    def from_costs(cls, matrix: Any, gap_open: Any, gap_extend: Any = None, **params: Any) -> Self:
+    def from_costs(cls, matrix: MatrixSource, gap_open: float, gap_extend: float | None = None, **params: Any) -> Self:
         """An aligner with given costs, which needs no training: BLOSUM62, or the generative model.
 
         Parameters
@@ -233,7 +260,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, biopython: bool = False) -> Any:
+    def predict(self, X: Iterable[StringPair], *, biopython: bool = False) -> list[Any]:
         """Align pairs of sequences: a list of pairs of gapped rows, or with `biopython` of `Bio.Align.Alignment`.
 
         In local mode, unaligned letters are in lower case, against gaps. An empty sequence is aligned with gaps only;
@@ -249,7 +276,9 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         pairs = [pair if isinstance(pair, (tuple, list)) else as_pair(pair, k) for k, pair in enumerate(X)]
         return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
 
-    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
+    def predict_kbest(
+        self, X: Iterable[StringPair], k: int, *, probabilities: bool = False
+    ) -> list[list[tuple[tuple[str, str], float]]]:
         """Per pair a list of ``(rows, score)`` of its k best alignments, best first; fewer if fewer exist.
 
         With `probabilities` the alignment's probability replaces its score: among all alignments, at the
@@ -258,7 +287,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         model = self._fitted()
         return [model.align_kbest(pair, k, probabilities=probabilities) for pair in as_list(X, "pairs")]
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None]) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.
 
         Unassessed columns count with all alignments that agree with the assessed ones.
@@ -269,7 +298,9 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         """
         return self._calibrated(*listed(as_list(X, "pairs"), y)[:2])
 
-    def decision_function(self, X: Any, candidates: Any) -> Any:
+    def decision_function(
+        self, X: Iterable[String], candidates: Iterable[Sequence[String]]
+    ) -> list[NDArray[np.float64]]:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
         model, X, candidates = self._fitted(), as_list(X, "sequences"), list(candidates)
         if len(X) != len(candidates):
@@ -279,13 +310,18 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
             raise ValueError(f"candidates must be a list of strings, got {text!r:.80}")
         return model.scores(X, candidates, self._threads)
 
-    def rank(self, x: Any, candidates: Any) -> Integers:
+    def rank(self, x: String, candidates: Sequence[String]) -> Integers:
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
 
     def significance(
-        self, background: Any, *, n_pairs: int = 1000, length: int = 600, random_state: Any = 0
+        self,
+        background: Iterable[String],
+        *,
+        n_pairs: int = 1000,
+        length: int = 600,
+        random_state: int | np.random.Generator = 0,
     ) -> KarlinAltschul:
         """Significance of scores: bit scores and E-values, from parameters fitted to random strings.
 
@@ -329,11 +365,11 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
                 raise ValueError(f"The {name!r} parameter must be an int of at least {least}. Got {value!r} instead.")
         return fitted_to_chance(self, background, int(n_pairs), int(length), np.random.default_rng(random_state))
 
-    def score(self, X: Any, y: Any, *, decoys: Any = None) -> float:
+    def score(self, X: Any, y: Any, *, decoys: Iterable[Iterable[String]] | None = None) -> float:
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
         if decoys is None:
             return q_score(y, self.predict(X))
-        X, _, decoys = listed(as_list(X, "pairs"), None, decoys)
+        X, decoys = as_list(X, "pairs"), list(decoys)
         if len(decoys) != len(X):
             raise ValueError(f"X has {len(X)} pairs, decoys has {len(decoys)}")
         scores = self.decision_function(
@@ -352,17 +388,17 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         return self._fitted().oracle.mode
 
     @property
-    def prior_(self) -> Any:
+    def prior_(self) -> Costs | None:
         return self._fitted().costs
 
     @property
-    def substitution_matrix_(self) -> Any:
+    def substitution_matrix_(self) -> SubstitutionMatrix:
         return self._fitted().substitution_matrix
 
     @property
-    def gap_open_(self) -> Any:
+    def gap_open_(self) -> float:
         return self._fitted().gap_open
 
     @property
-    def gap_extend_(self) -> Any:
+    def gap_extend_(self) -> float:
         return self._fitted().gap_extend

@@ -12,6 +12,20 @@ from structsvm.structures.alignments import References
 from structsvm.tasks.common.examples import Examples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from Bio.Align import Alignment as BioAlignment
+    from Bio.Align import MultipleSeqAlignment
+    from Bio.Seq import MutableSeq, Seq
+    from Bio.SeqRecord import SeqRecord
+
+    # A sequence as users give it: letters, or a tuple of letters and their annotations.
+    String: TypeAlias = str | Sequence[str] | Seq | MutableSeq | SeqRecord
+    StringPair: TypeAlias = Sequence[String] | BioAlignment | MultipleSeqAlignment
+    # The rows of two sequences with gaps.
+    GappedRows: TypeAlias = Sequence[str | Seq | MutableSeq | SeqRecord] | BioAlignment | MultipleSeqAlignment
+
     from structsvm.tasks.common.arrays import Integers
 
 

@@ -30,12 +30,12 @@ class AlignmentFile(NamedTuple):
         Empty lists where there are none.
     """
 
-    names: list[Any]
-    rows: list[Any]
-    decoys: list[Any]
+    names: list[str]
+    rows: list[tuple[str, str]]
+    decoys: list[list[str]]
 
     @property
-    def pairs(self) -> list[Any]:
+    def pairs(self) -> list[tuple[str, ...]]:
         """The pairs of strings, without gaps."""
         return [tuple(strip_gaps(row) for row in rows) for rows in self.rows]
 
@@ -61,7 +61,12 @@ class AlignmentFile(NamedTuple):
         kept = [k for k, rows in enumerate(self.rows) if any(step in wanted for step in split_rows(*rows)[2])]
         if not kept:
             raise ValueError(f"{path}: no alignment has a pair of {'upper-case ' if assessed else ''}letters")
-        return AlignmentFile(*([of_all[k] for k in kept] for of_all in self)), len(self.rows) - len(kept)
+        names, rows, decoys = (
+            [self.names[k] for k in kept],
+            [self.rows[k] for k in kept],
+            [self.decoys[k] for k in kept],
+        )
+        return AlignmentFile(names, rows, decoys), len(self.rows) - len(kept)
 
 
 # Formats of Bio.AlignIO by the ends of names; other files are FASTA.

@@ -7,13 +7,16 @@ codes as N. With an alphabet of one's own, any other letter is an error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structsvm.structures.gapped import as_string
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from structsvm.tasks.alignment.examples import String
     from structsvm.tasks.common.arrays import Integers
 
 PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
@@ -61,10 +64,10 @@ class LetterEncoder:
         Of letters and classes.
     """
 
-    def __init__(self, alphabet: str = "protein", classes: Any = None) -> None:
+    def __init__(self, alphabet: str = "protein", classes: str | tuple[str, ...] | None = None) -> None:
         self.alphabet, self.classes = alphabet, classes
         self.letters, read_as = _READ_AS.get(alphabet, (alphabet, {}))
-        annotations: Any = ("LMH",) if classes == "hydrophobicity" else (classes or ())
+        annotations: Sequence[str] = ("LMH",) if classes == "hydrophobicity" else (classes or ())
         self.class_alphabets = tuple(annotations)
         for name, letters in (("alphabet", self.letters), *(("classes", c) for c in self.class_alphabets)):
             if not isinstance(letters, str) or not letters or len(set(letters)) != len(letters):
@@ -76,7 +79,7 @@ class LetterEncoder:
         self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
 
     @property
-    def stored_classes(self) -> Any:
+    def stored_classes(self) -> str | Sequence[str] | None:
         """The classes as a file stores them."""
         return list(self.class_alphabets) if self.is_annotated else self.classes
 
@@ -85,7 +88,7 @@ class LetterEncoder:
         """Whether strings are tuples of letters and annotations."""
         return bool(self.class_alphabets) and self.classes != "hydrophobicity"
 
-    def letters_of(self, string: Any) -> str:
+    def letters_of(self, string: object) -> str:
         """The letters of a string that may be annotated; ValueError if it is not what the encoder was made for."""
         if not self.is_annotated:
             string = as_string(string)
@@ -104,7 +107,7 @@ class LetterEncoder:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
         return _ascii(string[0]).upper()
 
-    def encode(self, string: Any) -> Any:
+    def encode(self, string: String) -> Integers:
         """An integer array (length, 1 + n_classes)."""
         letters = self.letters_of(string)
         if not letters:
@@ -114,7 +117,7 @@ class LetterEncoder:
         return np.stack([_look_up(text, table) for text, table in zip([letters, *annotations], tables)], axis=1)
 
 
-def _table(letters: str, read_as: Any, both_cases: bool = False) -> Integers:
+def _table(letters: str, read_as: Mapping[str, str], both_cases: bool = False) -> Integers:
     table = np.full(256, -1, dtype=np.int64)
     for k, letter in enumerate(letters):
         if not letter.isascii():

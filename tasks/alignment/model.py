@@ -32,10 +32,18 @@ from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
     from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
+    from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
+    from structsvm.tasks.alignment.selection import MatrixSource
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
+    from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
 
 ALIGNMENT_C = 0.001
@@ -90,7 +98,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     estimator = "SequenceAligner"
     has_temperature = True
 
-    costs: Any = None
+    costs: Costs | None = None
 
     def __init__(
         self,
@@ -105,7 +113,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
     @classmethod
-    def of(cls, params: Any) -> AlignmentModel:
+    def of(cls, params: SequenceAlignerParameters | Settings) -> AlignmentModel:
         """An untrained model as parameters (attributes of an object) ask for it; semi-global if they leave it open."""
         encoder = LetterEncoder(params.alphabet, params.classes)
         settings = {name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")}
@@ -114,7 +122,12 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     @classmethod
     def prepared(
-        cls, params: Any, X: Any, y: Any, decoys: Any = None, sample_weight: Weights | None = None
+        cls,
+        params: SequenceAlignerParameters | Settings,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        decoys: Iterable[Iterable[String]] | None = None,
+        sample_weight: Weights | None = None,
     ) -> tuple[AlignmentModel, References]:
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
 
@@ -154,7 +167,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     # ---- the weights as costs -------------------------------------------------------------------
 
-    def set_costs(self, matrix: Any, gap_open: Any, gap_extend: Any) -> None:
+    def set_costs(self, matrix: MatrixSource, gap_open: float, gap_extend: float) -> None:
         """Put a substitution matrix (or the path or the name of one) and scores of gaps in the weights' place."""
         for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
             if not Interval(Real, -np.inf, closed="neither").accepts(cost):
@@ -187,7 +200,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         np.add.at(counts, tuple(letters), 1.0)
         return log_odds(self.encoder.letters, counts, self.oracle.symmetric)
 
-    def matrix_of(self, prior: Any) -> SubstitutionMatrix:
+    def matrix_of(self, prior: MatrixSource) -> SubstitutionMatrix:
         """A prior's matrix, over the letters of the model."""
         return read_matrix(prior).over(self.encoder.letters)
 
@@ -219,7 +232,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             references = self.oracle.completed(references, self.guide)
         return self.oracle.bind_references(references, **solver.formulation()), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: Any, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[BoundProblem, Weights | None, Floats]:
         # Alignments completed by the guide of an earlier training are completed anew.
         if not problem.references.is_whole and not solver.completes:
             self.guide = self.weights
@@ -263,7 +278,12 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
         return run.weights
 
-    def references(self, X: Any, y: Any, decoys: Any = None) -> References:
+    def references(
+        self,
+        X: Iterable[StringPair],
+        y: Iterable[GappedRows | None] | None,
+        decoys: Iterable[Iterable[String]] | None = None,
+    ) -> References:
         """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
         X, y, decoys = listed(X, y, decoys)
         for name, other in (("y", y), ("decoys", decoys)):
@@ -303,7 +323,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             found.known = known_of_local(found.known)
         return found
 
-    def read_rows(self, x: Any, z: Any, rows: Any) -> Alignment:
+    def read_rows(self, x: String, z: String, rows: Any) -> Alignment:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
         rows = as_rows(rows)
         if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
@@ -347,7 +367,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, X: Any, n_jobs: int = 1) -> list[tuple[str, str]]:
+    def align(self, X: Sequence[StringPair], n_jobs: int = 1) -> list[tuple[str, str]]:
         """The best alignment of each pair of strings, as pairs of rows; an empty string against nothing but gaps."""
         found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
         full = [k for k, rows in enumerate(found) if rows is None]
@@ -365,7 +385,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             found[k] = rows
         return found
 
-    def _with_nothing(self, pair: Any, k: int) -> Any:
+    def _with_nothing(self, pair: StringPair, k: int) -> Any:
         """The alignment of example k if one of its strings is empty, else None."""
         strings = as_pair(pair, k)
         if all(not isinstance(string, (str, tuple, list)) or any(string) for string in strings):
@@ -381,7 +401,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         x, z = letters
         return join_rows(x, z, 0, 0, b"", local=self.oracle.mode == "local")
 
-    def align_kbest(self, pair: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
+    def align_kbest(
+        self, pair: StringPair, k: int, *, probabilities: bool = False
+    ) -> list[tuple[tuple[str, str], float]]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first.
 
         With `probabilities` each has its probability among all alignments instead. Rows that several alignments have (a
@@ -391,7 +413,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         k = checked_k(k)
         pair = as_pair(pair, 0)
         strings = self._encoded(pair)
-        best: dict[Any, tuple[float, Alignment]] = {}
+        best: dict[tuple[str, str], tuple[float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
             best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
             if len(best) == k:
@@ -407,7 +429,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
         return with_probabilities(zip(best, of_rows, strict=True), log_sum)
 
-    def calibrate(self, X: Any, y: Any) -> None:
+    def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None] | None) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
         with their assessed columns.
         """
@@ -442,17 +464,17 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
         self.temperature = fit_temperature(loss)
 
-    def _encoded(self, pair: Any) -> list[Any]:
+    def _encoded(self, pair: tuple[String, ...]) -> list[Integers]:
         """The strings as the oracle takes them."""
         strings = [self.encoder.encode(string) for string in pair]
         return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
 
-    def _rows(self, pair: Any, x_start: int, z_start: int, codes: Any) -> Any:
+    def _rows(self, pair: tuple[String, ...], x_start: int, z_start: int, codes: NDArray[np.uint8]) -> tuple[str, str]:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
         return join_rows(x, z, x_start, z_start, operations, local=self.oracle.mode == "local")
 
-    def scores(self, X: Any, candidates: Any, n_jobs: int = 1) -> list[Floats]:
+    def scores(self, X: Sequence[String], candidates: Sequence[Sequence[String]], n_jobs: int = 1) -> list[Floats]:
         """The scores of the best alignments of each x with each of its candidates: a list of float64 arrays."""
         pool, pairs, counts = StringPool(self.encoder), [], []
         for k, (x, others) in enumerate(zip(X, candidates, strict=True)):
@@ -477,7 +499,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def weight_table(self) -> WeightTable:
         return WeightTable(self.weight_names(), [None], self.weights[:, np.newaxis])
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: StringPair) -> Explanation:
         pair = as_pair(x, 0)
         strings, names = self._encoded(pair), self.weight_names()
         ranked = (
@@ -489,13 +511,13 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def check_unchanged(self, params: Any) -> None:
+    def check_unchanged(self, params: SequenceAlignerParameters | Settings) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for a model of another structure."""
         mine, wanted = (LETTERS.write(model)[0] for model in (self, AlignmentModel.of(params)))
         mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
         check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
 
-    def stored_params(self) -> Any:
+    def stored_params(self) -> dict[str, object]:
         prior = self.params.get("prior")
         matrix, *gaps = prior_costs(prior)
         if matrix is None or is_name(matrix):
@@ -520,12 +542,14 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         return model
 
 
-def listed(X: Any, y: Any, decoys: Any = None) -> Any:
+def listed(
+    X: Iterable[object], y: Iterable[object] | None, decoys: Iterable[object] | None = None
+) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
     """Pairs, alignments and decoys as lists: what has an index of its own is read by place. None stays None."""
-    return [None if values is None else list(values) for values in (X, y, decoys)]
+    return list(X), None if y is None else list(y), None if decoys is None else list(decoys)
 
 
-def as_pair(pair: Any, k: Any) -> Any:
+def as_pair(pair: StringPair, k: int) -> tuple[String, ...]:
     """The two strings of example k; ValueError if it is no pair. Of an alignment of Biopython, those that it aligns."""
     if not isinstance(pair, (tuple, list)):
         try:
@@ -544,10 +568,10 @@ class StringPool:
 
     def __init__(self, encoder: LetterEncoder) -> None:
         self.encoder = encoder
-        self.ids: dict[Any, int] = {}
-        self.arrays: list[Any] = []
+        self.ids: dict[Hashable, int] = {}
+        self.arrays: list[Integers] = []
 
-    def add(self, string: Any, what: str) -> int:
+    def add(self, string: String, what: str) -> int:
         """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
         string = as_string(string)
         key = tuple(string) if isinstance(string, (tuple, list)) else string
@@ -560,7 +584,7 @@ class StringPool:
             self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
         return self.ids[key]
 
-    def add_pair(self, pair: Any, k: int) -> tuple[int, int]:
+    def add_pair(self, pair: StringPair, k: int) -> tuple[int, int]:
         """The ids of the two strings of example k."""
         x, z = as_pair(pair, k)
         return self.add(x, f"x of example {k}"), self.add(z, f"z of example {k}")
@@ -569,7 +593,7 @@ class StringPool:
         return Strings.of(self.arrays)
 
 
-def trimmed(operations: Any, mode: Any) -> Alignment:
+def trimmed(operations: bytes, mode: str) -> Alignment:
     """The `Alignment` of whole strings by these operations, as a mode has it: without what is free at the ends.
 
     Local alignments begin and end with a pair. Semi-global ones leave out the longer of the two gaps that may stand at
@@ -590,7 +614,7 @@ def trimmed(operations: Any, mode: Any) -> Alignment:
     return Alignment(x if x >= z else 0, 0 if x >= z else z, keep_head + body + keep_tail)
 
 
-def known_of_local(known: Any) -> Any:
+def known_of_local(known: Sequence[NDArray[np.uint8] | None]) -> Any:
     """Return the known parts of local alignments of a data set (`Alignment.known`; None: all is known).
 
     Lower case means outside of the alignment, as in predicted rows, if in all alignments only letters before the first
@@ -604,12 +628,12 @@ def known_of_local(known: Any) -> Any:
     return [None if codes is None or (codes & np.uint8(FREE - 1) == PAIR).any() else codes for codes in known]
 
 
-def is_name(matrix: Any) -> bool:
+def is_name(matrix: object) -> bool:
     """Whether a substitution matrix is given by the name of a published one, or to be chosen."""
     return isinstance(matrix, str) and (matrix == AUTO or (matrix.isalnum() and not os.path.exists(matrix)))
 
 
-def read_matrix(matrix: Any) -> SubstitutionMatrix:
+def read_matrix(matrix: MatrixSource) -> SubstitutionMatrix:
     """A `SubstitutionMatrix` as it is, of Biopython's Array, from a file in NCBI's text format, or by its name."""
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
@@ -630,7 +654,7 @@ def read_matrix(matrix: Any) -> SubstitutionMatrix:
 
 
 def log_odds_matrix(
-    y: Any, *, alphabet: str = "protein", pseudocount: float = 1.0, symmetric: bool = True
+    y: Iterable[GappedRows], *, alphabet: str = "protein", pseudocount: float = 1.0, symmetric: bool = True
 ) -> SubstitutionMatrix:
     """The substitution matrix of the generative model (Tsochantaridis and others 2004, section 5.4).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from structsvm.tasks.alignment.selection import MODES
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
 
+if TYPE_CHECKING:
+    from structsvm.tasks.alignment.selection import Prior
+
 FINITE = Interval(Real, -np.inf, closed="neither")
 MATRIX = Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a path or a SubstitutionMatrix")
 
@@ -22,7 +25,7 @@ MATRIX = Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a pat
 class WithGaps:
     """Accepts a matrix with the scores of a gap's first and of its further letters, one of them None if left open."""
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         if not isinstance(value, tuple) or len(value) != 3 or not MATRIX.accepts(value[0]):
             return False
         return all(score is None or FINITE.accepts(score) for score in value[1:])
@@ -41,9 +44,13 @@ class SequenceAlignerParameters(Training):
     gaps: str = parameter(Options("affine", "linear"), default="affine")
     symmetric: bool = parameter(FLAG, default=True)
     letter_gaps: bool = parameter(FLAG, default=False)
-    classes: Any = parameter(Options("hydrophobicity", None), Kind(tuple, "a tuple of alphabets"), default=None)
-    alphabet: Any = parameter(Kind(str, "a name or a string of letters"), default="protein")
-    band: Any = parameter(Interval(Integral, 0), Kind(tuple, "a pair of them"), NONE, default=None)
+    classes: str | tuple[str, ...] | None = parameter(
+        Options("hydrophobicity", None), Kind(tuple, "a tuple of alphabets"), default=None
+    )
+    alphabet: str = parameter(Kind(str, "a name or a string of letters"), default="protein")
+    band: int | tuple[int, int] | None = parameter(
+        Interval(Integral, 0), Kind(tuple, "a pair of them"), NONE, default=None
+    )
     loss: str = parameter(Options("q", "zero_one"), default="q")
     window: int = parameter(Interval(Integral, 0), default=0)
-    prior: Any = parameter(MATRIX, WithGaps(), NONE, default=AUTO)
+    prior: Prior = parameter(MATRIX, WithGaps(), NONE, default=AUTO)

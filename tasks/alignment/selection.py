@@ -29,9 +29,20 @@ from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
 from structsvm.tasks.common.selection.search import Held, Part
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
     from structsvm.structures.alignments import References
     from structsvm.tasks.alignment.model import AlignmentModel
+    from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
     from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.solver import Settings
+
+    # A substitution matrix: the name of a published one, a file, or scores; Biopython's Array is an ndarray.
+    MatrixSource: TypeAlias = str | os.PathLike[str] | SubstitutionMatrix | NDArray[np.float64]
+    # The same alone, or with the scores of the first and of each further letter of a gap.
+    Prior: TypeAlias = MatrixSource | tuple[MatrixSource, float | None, float | None] | None
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
@@ -53,7 +64,7 @@ TRIAL, HELD_OUT, SOLVER, SURE = 864, 3, LaRank(C=0.001, max_iter=4, random_state
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
 
-def is_auto(prior: Any) -> bool:
+def is_auto(prior: object) -> bool:
     """Whether a prior is to be chosen; a matrix of Biopython is an array, which compares by element."""
     return isinstance(prior, str) and prior == AUTO
 
@@ -79,7 +90,7 @@ class Costs(NamedTuple):
         return f"{self.matrix}, gaps {self.gap_open:.3g}, {self.gap_extend:.3g}, times {self.scale:.3g}; {self.mode}"
 
 
-def prior_costs(prior: Any) -> tuple[Any, float | None, float | None]:
+def prior_costs(prior: Prior) -> tuple[MatrixSource | None, float | None, float | None]:
     """The prior's matrix and scores of a gap's first and further letters; None for what is not given."""
     return prior if isinstance(prior, tuple) else (prior, None, None)
 
@@ -95,18 +106,20 @@ class Selection:
     references : References
     """
 
-    def __init__(self, model: AlignmentModel, params: Any, references: References) -> None:
+    def __init__(
+        self, model: AlignmentModel, params: SequenceAlignerParameters | Settings, references: References
+    ) -> None:
         self.model, self.references = model, references
         self.modes = self._fitting_modes() if params.mode == AUTO else (params.mode,)
         self.is_linear = model.oracle.gaps == "linear"
         matrix, *self.given = prior_costs(params.prior)
         self.matrices = self._matrices(matrix)
         self.order = np.random.default_rng(0).permutation(len(references))
-        self.models: dict[str, Any] = {}
-        self.parts: dict[int, Any] = {}
-        self.scores: dict[Any, Any] = {}
+        self.models: dict[str, AlignmentModel] = {}
+        self.parts: dict[int, References] = {}
+        self.scores: dict[tuple[Costs, int], Floats] = {}
 
-    def _fitting_modes(self) -> Any:
+    def _fitting_modes(self) -> Sequence[str]:
         """The modes in which the references are in the band; all of them if none is, for training to say so."""
         if self.model.oracle.band is None or len(self.references.codes) == 0:
             return MODES
@@ -119,7 +132,7 @@ class Selection:
             return False
         return True
 
-    def _matrices(self, matrix: Any) -> dict[str, Any]:
+    def _matrices(self, matrix: MatrixSource | None) -> dict[str, SubstitutionMatrix]:
         """The matrices to choose from, the usual one first."""
         if matrix is not None and not is_auto(matrix):
             return {"prior": self.model.matrix_of(matrix)}
@@ -186,7 +199,7 @@ class Selection:
             raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
         return part.model.held_out_scores(part.others)
 
-    def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
+    def _gaps(self, opens: Sequence[float], extends: Sequence[float], unit: float) -> tuple[tuple[float, ...], ...]:
         """The gaps to choose from, or those that are given."""
         if self.is_linear:
             opens = (-0.2, -0.5, -0.9, -1.4) if len(opens) > 1 else (-0.9,)

@@ -14,7 +14,7 @@ proportional to a_i exp(-lambda s_i).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.structures.gapped import as_string
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structsvm.tasks.alignment.estimator import SequenceAligner
+    from structsvm.tasks.alignment.examples import String
     from structsvm.tasks.common.arrays import Floats
 
 __all__ = ["KarlinAltschul"]
@@ -93,7 +96,7 @@ class KarlinAltschul(NamedTuple):
 
 
 def fitted_to_chance(
-    aligner: SequenceAligner, background: Any, n_pairs: int, length: int, rng: np.random.Generator
+    aligner: SequenceAligner, background: Iterable[String], n_pairs: int, length: int, rng: np.random.Generator
 ) -> KarlinAltschul:
     """Fit to pairs of random strings, half of them of that length and the others of half of it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
     class BaseEstimator:
         """The interface of scikit-learn's class, for type checkers."""
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
             """The parameters by name."""
             raise NotImplementedError
 
-        def set_params(self, **params: Any) -> Self:
+        def set_params(self, **params: object) -> Self:
             """Set parameters by name and return self."""
             raise NotImplementedError
 
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
         def __sklearn_tags__(self) -> Any:
             raise NotImplementedError
 
-        def __getstate__(self) -> dict[str, Any]:
+        def __getstate__(self) -> dict[str, object]:
             raise NotImplementedError
 
     class ClassifierMixin:
         """The interface of scikit-learn's class, for type checkers."""
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
             """The accuracy."""
             raise NotImplementedError
 

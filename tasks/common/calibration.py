@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from structsvm.result import relative_gap
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
@@ -42,7 +44,7 @@ PRECISION, LEAST_PRECISION = 1e-3, 0.5  # in their logarithms: usual, and coarse
 STREAM = 500
 
 
-def check_evidence(is_there: Any) -> None:
+def check_evidence(is_there: object) -> None:
     """Raise ValueError if data say nothing of the temperature."""
     if not is_there:
         raise ValueError("calibrate needs labelled examples, and there are none")
@@ -109,7 +111,9 @@ def fit_temperature(
             return math.exp(-b)
 
 
-def softmax_loss(scores: Floats, known: Any, weight: Weights | None = None) -> Callable[[float], tuple[float, float]]:
+def softmax_loss(
+    scores: Floats, known: NDArray[np.bool_], weight: Weights | None = None
+) -> Callable[[float], tuple[float, float]]:
     """The loss of `fit_temperature` for class scores.
 
     One more example, with average scores and an unknown class, keeps the temperature finite if all predictions are
@@ -144,7 +148,7 @@ def softmax_loss(scores: Floats, known: Any, weight: Weights | None = None) -> C
     return loss
 
 
-def probabilities(scores: Any, temperature: float) -> NDArray[np.float64]:
+def probabilities(scores: ArrayLike, temperature: float) -> NDArray[np.float64]:
     """Class probabilities, float64 array of the shape of `scores`, rows of which sum to 1."""
     p = np.asarray(scores, dtype=np.float64) / temperature
     p -= p.max(axis=1, keepdims=True)
@@ -171,11 +175,13 @@ class Calibration(ABC):
     """
 
     @abstractmethod
-    def temperature(self, model: Any, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(
+        self, model: Any, turns: Any, problem: Any, weight: Weights | None, **search: float
+    ) -> float | None:
         """The temperature of least loss over turns, each a model and its held-out examples; see `fit_temperature`."""
 
     @abstractmethod
-    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: Any) -> Iterator[Integers]:
         """The examples of a problem to hold out, by their indices, in one part or in several turns."""
 
     def resumes(self, model: TaskModel) -> bool:
@@ -262,7 +268,7 @@ class LabelCalibration(Calibration):
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return fit_temperature(softmax_loss(scores, known, weights), **search) if weights.any() else None
 
-    def held_out(self, model: Any, problem: BoundProblem) -> Iterator[Any]:
+    def held_out(self, model: Any, problem: BoundProblem) -> Iterator[Integers]:
         first = problem.n_before
         return (first + chosen for chosen in held_out(problem.n_samples - first, len(model.labels)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -21,15 +20,19 @@ from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_l
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    from numpy.typing import NDArray
+
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.model import TaskModel
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
 
 
-def has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: Classifier) -> bool:
     """True; AttributeError unless a classifier has, or was trained with, ``probability=True``."""
     model = estimator._model  # noqa: SLF001 (of this file)
     if estimator.probability if model is None else model.temperature is not None:
@@ -38,7 +41,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 # The matrices that `validate_data` takes or makes, where both floats are used as they are.
-ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+ACCEPTED: dict[str, object] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
 class Classifier(ClassifierMixin, TaskEstimator):
@@ -48,13 +51,13 @@ class Classifier(ClassifierMixin, TaskEstimator):
     ``labels``, ``decision_function`` and ``predict``.
     """
 
-    _solver_class: Any
+    _solver_class: type[Solver]
     _is_binary: ClassVar[bool] = False
     class_weight: Any = None
     probability: bool
 
     @abstractmethod
-    def _start(self, X: Any, labels: Sequence[Hashable], before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Any, labels: LabelArray, before: Any) -> tuple[TaskModel, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
 
     def _make_solver(self, before: TaskModel | None = None) -> Solver:
@@ -66,14 +69,14 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return self._solver_class(**given)
 
     @property
-    def _accepted(self) -> dict[str, Any]:
+    def _accepted(self) -> dict[str, object]:
         """The matrices that `validate_data` takes or makes."""
         return ACCEPTED
 
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on examples.
 
         Parameters
@@ -101,8 +104,14 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: TaskModel | None, *, classes: ArrayLike | None = None
-    ) -> tuple[Any, Any]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: TaskModel | None,
+        *,
+        classes: Iterable[Hashable] | None = None,
+    ) -> tuple[Any, LabeledRows]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
         labels = self._labels_of(y, classes, before)
@@ -116,7 +125,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """The rows that the model is trained on."""
         return LabeledRows(X, label_ids, weight=weight)
 
-    def _labels_of(self, y: Any, classes: Any, before: Any) -> Any:
+    def _labels_of(self, y: Any, classes: Iterable[Hashable] | None, before: Any) -> LabelArray:
         """All labels; ValueError if there are too few or too many, or others than those of `before`."""
         known = None if before is None else before.labels
         labels = settled_labels(y, classes, known, streams=hasattr(self, "partial_fit"))
@@ -130,7 +139,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Scores of the classes.
 
         Returns
@@ -143,13 +152,13 @@ class Classifier(ClassifierMixin, TaskEstimator):
             return scores
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores.ravel()
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> LabelArray:
         """The class of highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return self._by_parts(model.predict, self._test(model, X))
 
     @available_if(has_probabilities)
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Probabilities of the classes: array (n_samples, n_classes).
 
         A softmax over the scores (for two classes over 0 and the score of the second) at the temperature
@@ -159,15 +168,15 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return class_probabilities(model, self._by_parts(model.class_scores, self._test(model, X)))
 
     @available_if(has_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _test(self, model: TaskModel, X: Any) -> Floats:
+    def _test(self, model: TaskModel, X: MatrixLike) -> Matrix:
         return self._validated(X, before=model, **self._accepted)[0]
 
-    def _by_parts(self, function: Any, X: Any) -> Any:
+    def _by_parts(self, function: Callable[[Any], NDArray[Any]], X: Matrix) -> NDArray[Any]:
         """A function of rows, by `n_jobs` threads."""
         parts = [slice(a, b) for a, b in pairwise([*range(0, X.shape[0], PART), X.shape[0]])]
         return np.concatenate(parallel_map(lambda part: function(X[part]), parts, self._threads))

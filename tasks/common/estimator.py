@@ -34,11 +34,17 @@ from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, LabelArray
     from structsvm.tasks.common.examples import LabeledRows
+    from structsvm.tasks.common.inspection.report import WeightReport
+    from structsvm.tasks.common.inspection.weights import Explanation
 
 # Attributes that scikit-learn's `validate_data` sets from X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -89,7 +95,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def _train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
+    def _train(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
         """Train on X and y, and store the model; arguments are those of `_trained`."""
         model, run = self._trained(X, y, sample_weight, **options)
         self._adopt(model)
@@ -98,13 +104,13 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _trained(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: ArrayLike | None = None,
         *,
         passes: int | None = None,
-        metadata: dict[str, Any] | None = None,
-        **options: Any,
+        metadata: Mapping[str, object] | None = None,
+        **options: object,
     ) -> tuple[TaskModel, Run]:
         """Return ``(model, run)`` of a training, which may have been interrupted.
 
@@ -137,7 +143,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
         return model, train(job, monitor)
 
-    def _calibrated(self, *data: Any, **options: Any) -> Self:
+    def _calibrated(self, *data: object, **options: object) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
         model = self._fitted().copy()
         model.calibrate(*data, **options)
@@ -151,7 +157,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
                 self.__dict__.pop(name, None)
         self.__dict__.update(fitted_attributes(model))
 
-    def _validated(self, X: Any, y: Any = "no_validation", *, before: TaskModel | None = None, **options: Any) -> Any:
+    def _validated(
+        self, X: object, y: object = "no_validation", *, before: TaskModel | None = None, **options: object
+    ) -> Any:
         """Check X and y as scikit-learn does, without changing the estimator.
 
         Returns ``(X, columns)`` or ``(X, y, columns)``; X must have the columns of the model `before`.
@@ -183,7 +191,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self.model_
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> LabelArray:
         """Labels, sorted."""
         return label_array(self._fitted().labels)
 
@@ -219,7 +227,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             raise AttributeError("there is no table: C was given, or there were too few examples to choose it")
         return choice.columns
 
-    def top_features(self, label: Any = None, k: int = 10) -> Any:
+    def top_features(self, label: Hashable = None, k: int = 10) -> Any:
         """The k heaviest features of a label, a list of ``(feature, weight)``; without one a dict of them by label.
 
         Raises
@@ -232,11 +240,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         table = self._fitted().weight_table()
         return {name: table.top(name, k) for name in table.labels} if label is None else table.top(label, k)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The weights that are not 0 as a pandas data frame of feature, label and weight, the heaviest first."""
         return self._fitted().weight_table().to_frame()
 
-    def report(self, labels: Any = None, k: int = 10) -> Any:
+    def report(self, labels: Iterable[Hashable] | None = None, k: int = 10) -> WeightReport:
         """The heaviest features of labels (None: all), to print, or as coloured tables in a notebook."""
         from structsvm.tasks.common.inspection.report import WeightReport
 
@@ -248,7 +256,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         heading = f"{model.estimator}: {len(table.features)} features"
         return WeightReport(table, shown, k, heading + ("" if result is None else f"; {result.certificate()}"))
 
-    def explain(self, x: Any) -> Any:
+    def explain(self, x: Any) -> Explanation:
         """Why the best output of one input beats the second best: an `Explanation`, to print.
 
         Its `contributions` are what each feature adds to the difference of their scores, `margin`; for dependency
@@ -292,14 +300,18 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @classmethod
     def of_contents(
-        cls, path: str | os.PathLike[str], header: Any, arrays: dict[str, NDArray[Any]], trusted: bool = False
+        cls,
+        path: str | os.PathLike[str],
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        trusted: bool = False,
     ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""
         file = ModelFile(cls._model_class.kind, header, arrays)
         return cls._loaded(path, cls._model_class.of_contents(path, file, trusted))
 
     @classmethod
-    def _loaded(cls, path: str | os.PathLike[str], model: TaskModel, **given: Any) -> Self:
+    def _loaded(cls, path: str | os.PathLike[str], model: TaskModel, **given: object) -> Self:
         """The estimator of a model, with its parameters and those that are given."""
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
@@ -336,12 +348,12 @@ class StructureEstimator(TaskEstimator):
         return tags
 
 
-def fitted_attributes(model: TaskModel) -> dict[str, Any]:
+def fitted_attributes(model: TaskModel) -> dict[str, object]:
     """The attributes of an estimator that has this model."""
     return {"model_": model, **model.columns}
 
 
-def as_list(X: Any, what: str, name: str = "X") -> list[Any]:
+def as_list(X: object, what: str, name: str = "X") -> list[Any]:
     """The inputs X as a list; ValueError, with their name, unless they are a collection of `what`."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise ValueError(f"{name} must be a list of {what}, got {X!r:.80}")

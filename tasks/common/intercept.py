@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,16 @@ from structsvm.features.ranges import pieces
 from structsvm.features.sparse import as_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structsvm.features.sparse import SparseRows
+    from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.arrays import Matrix
+
+    R = TypeVar("R", DenseRows, SparseRows, Tokens)
 
 
-def rows_of(X: Any, has_intercept: bool, sparse: Any = None) -> Any:
+def rows_of(X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None) -> Any:
     """The rows of a matrix, `DenseRows` if most of it is not zero, with an intercept if there is one.
 
     `sparse` makes rows of other matrices; None: `SparseRows`.
@@ -27,7 +33,7 @@ def rows_of(X: Any, has_intercept: bool, sparse: Any = None) -> Any:
     return with_intercept(rows) if has_intercept else rows
 
 
-def with_intercept(rows: DenseRows | SparseRows) -> Any:
+def with_intercept(rows: R) -> R:
     """Rows, `Tokens`, `SparseRows` or `DenseRows`, with one more feature of value 1 behind the others."""
     if isinstance(rows, DenseRows):
         return replace(rows, has_intercept=True)

@@ -25,7 +25,14 @@ from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from collections.abc import Callable
+
+    from structsvm.solvers.kernel.base import KernelRun
+    from structsvm.stored_values import Arrays
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
+
+    # A point that training starts from, as `KernelDual.restart` takes it.
+    KernelPoint = tuple[Integers, Integers, Integers, Floats]
 
 
 def stored_name(kernel: Kernel) -> str:
@@ -126,9 +133,16 @@ class KernelMachine:
         Share of the rows of support patterns that training found in its cache.
     """
 
-    def __init__(self, n_labels: int, kernel: Kernel, *, losses: Any = None, attributes: Any = None) -> None:
+    def __init__(
+        self,
+        n_labels: int,
+        kernel: Kernel,
+        *,
+        losses: Callable[[], Floats] | None = None,
+        attributes: Matrix | None = None,
+    ) -> None:
         self.n_labels, self.kernel, self.losses, self.attributes = n_labels, kernel, losses, attributes
-        self.column_scale: Any = None
+        self.column_scale: Floats | None = None
         self.n_kernel, self.hit_rate = 0, 1.0
         self.support = np.empty(0, dtype=np.int64)
         self.intercept = np.zeros(n_labels)
@@ -139,7 +153,7 @@ class KernelMachine:
 
     # ---- training -------------------------------------------------------------------------------
 
-    def check_kernel(self, params: Any, X: Any) -> None:
+    def check_kernel(self, params: object, X: Matrix) -> None:
         """Raise ValueError if parameters ask for another kernel; a gamma that is no number stays as it is."""
         wanted, mine = kernel_of(params, X), self.kernel
         gamma = mine.gamma if isinstance(kernel_params(params).gamma, str) else wanted.gamma
@@ -148,7 +162,7 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
-    def adapt(self, X: Any, label_ids: Integers) -> None:
+    def adapt(self, X: Floats, label_ids: Integers) -> None:
         """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
         Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
@@ -161,11 +175,11 @@ class KernelMachine:
         if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
-    def seen(self, X: Any) -> Any:
+    def seen(self, X: Matrix) -> Matrix:
         """Rows as the kernel sees them."""
         return precise(self.kernel, X if self.column_scale is None else X / self.column_scale.astype(X.dtype))
 
-    def problem(self, X: Any, label_ids: Integers) -> Any:
+    def problem(self, X: Matrix, label_ids: Integers) -> KernelProblem:
         """The problem of these examples."""
         gram = Gram(self.kernel, Rows(self.seen(X)))
         loss = None if self.losses is None else self.losses()
@@ -174,7 +188,9 @@ class KernelMachine:
             problem.examples = X
         return problem
 
-    def problem_around(self, X: Any, label_ids: Any, sample_weight: Any, C: Any) -> tuple[Any, Any, Any]:
+    def problem_around(
+        self, X: Matrix, label_ids: Integers, sample_weight: Weights | None, C: float | None
+    ) -> tuple[KernelProblem, Weights | None, KernelPoint | None]:
         """The problem of the current support patterns, followed by a batch.
 
         Returns
@@ -195,7 +211,7 @@ class KernelMachine:
         problem.n_before = n
         return problem, weight, base
 
-    def set_weights_from(self, run: Any) -> None:
+    def set_weights_from(self, run: KernelRun) -> None:
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
         first, X = run.problem.n_before, run.problem.examples
         vectors = run.support_vectors
@@ -212,7 +228,7 @@ class KernelMachine:
         self.support = np.where(self.support < first, -1, self.support - first)
         self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
 
-    def warn_of_far(self, X: Any) -> None:
+    def warn_of_far(self, X: Matrix) -> None:
         """Warn of rows so far from 0 that an RBF kernel is of rounding errors."""
         if self.kernel.name == "rbf" and radius(self.kernel, self.seen(X)) > FARTHEST:
             warn(
@@ -235,7 +251,7 @@ class KernelMachine:
         if gamma is not None:
             self.kernel = Kernel(self.kernel.name, gamma=gamma, degree=self.kernel.degree, coef0=self.kernel.coef0)
 
-    def kernel_scale(self, X: Any) -> float:
+    def kernel_scale(self, X: Matrix) -> float:
         """The mean squared distance of two examples in the kernel's space, over at most 512 of them."""
         n = X.shape[0]
         chosen = np.linspace(0, n - 1, min(n, 512)).astype(np.intp)
@@ -245,7 +261,7 @@ class KernelMachine:
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def scores(self, X: Any) -> Iterator[Any]:
+    def scores(self, X: Matrix) -> Iterator[tuple[int, Floats]]:
         """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
         # The columns of a precomputed kernel are training examples.
         precomputed = self.kernel.name == "precomputed"
@@ -263,7 +279,7 @@ class KernelMachine:
                 (self.coef @ values).T + self.intercept if self.intercept.ndim == 1 else self.pair_scores(values),
             )
 
-    def pair_scores(self, values: Any) -> Floats:
+    def pair_scores(self, values: Floats) -> Floats:
         """Scores of labels from kernel values of support patterns (n_vectors, n_samples): array (n_samples, n_labels).
 
         In the machine of k and l, ``f = sum_{i in l} coef_ki k(x_i, x) - sum_{i in k} coef_li k(x_i, x) + b_kl`` is for
@@ -287,14 +303,14 @@ class KernelMachine:
         against -= np.log(np.add(f, 1.0, out=f), out=f)  # log(1 + exp(-x)) = log(1 + exp(-|x|)) - min(x, 0)
         return against.sum(axis=0).T / SURE
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """Scores of all labels: array (n_samples, n_labels)."""
         out = np.empty((X.shape[0], self.n_labels))
         for first, scores in self.scores(X):
             out[first : first + len(scores)] = scores
         return out
 
-    def predict_ids(self, X: Any) -> NDArray[np.int64]:
+    def predict_ids(self, X: Matrix) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""
         out = np.empty(X.shape[0], dtype=np.int64)
         for first, scores in self.scores(X):
@@ -304,12 +320,12 @@ class KernelMachine:
     # ---- in model files -------------------------------------------------------------------------
 
     @property
-    def sparse_vectors(self) -> Any:
+    def sparse_vectors(self) -> csr_array | None:
         """The support patterns, if they are sparse rows."""
         return self.vectors if is_sparse(self.vectors) else None
 
     @property
-    def dense_vectors(self) -> Any:
+    def dense_vectors(self) -> Floats | None:
         """The support patterns, if they are dense rows."""
         return None if is_sparse(self.vectors) else self.vectors
 
@@ -334,7 +350,7 @@ class KernelMachine:
         Rows(self.seen(self.vectors))
 
 
-def kernel_of(params: Any, X: Any) -> Kernel:
+def kernel_of(params: Any, X: Matrix) -> Kernel:
     """The `Kernel` that the parameters name; gamma="auto" is that of "scale" until it is chosen."""
     params = kernel_params(params)
     gamma = params.gamma
@@ -345,13 +361,13 @@ def kernel_of(params: Any, X: Any) -> Kernel:
     return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
 
 
-def scale_gamma(X: Any) -> float:
+def scale_gamma(X: Matrix) -> float:
     """The gamma of "scale", 1 if all entries are equal."""
     variance = variance_of(X)
     return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
 
 
-def variance_of(X: Any) -> float:
+def variance_of(X: Matrix) -> float:
     """The variance of all entries of a matrix, zeros included; ValueError if no float holds it."""
     with np.errstate(over="ignore", invalid="ignore"):
         if is_sparse(X):
@@ -368,13 +384,13 @@ def variance_of(X: Any) -> float:
 # ---- units of columns ------------------------------------------------------------------------------
 
 
-def deviations(X: Any) -> NDArray[np.float64]:
+def deviations(X: Floats) -> NDArray[np.float64]:
     """Standard deviations of columns, 1 for those that are constant."""
     size = moments(X)[1]
     return np.where(size > 0.0, size, 1.0)
 
 
-def deviations_bring_labels_together(X: Any, label_ids: Integers) -> bool:
+def deviations_bring_labels_together(X: Floats, label_ids: Integers) -> bool:
     """Whether, in units of columns' deviations, more examples have a nearest neighbour of their own label.
 
     Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
@@ -387,7 +403,7 @@ def deviations_bring_labels_together(X: Any, label_ids: Integers) -> bool:
     return bool(gains.mean() > gains.std() / math.sqrt(len(gains)))
 
 
-def nearest(rows: Any) -> Integers:
+def nearest(rows: Floats) -> Integers:
     """The nearest other row of each."""
     rows = rows - rows.mean(axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
@@ -404,20 +420,20 @@ LARGEST_RADIUS = 4096.0
 FARTHEST = 1e12
 
 
-def precise(kernel: Any, X: Any) -> Any:
+def precise(kernel: Kernel, X: Matrix) -> Matrix:
     """X, in double precision where distances in single precision would be lost (far from 0, close together)."""
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return X
     return X.astype(np.float64) if radius(kernel, X) > LARGEST_RADIUS else X
 
 
-def radius(kernel: Kernel, X: Any) -> float:
+def radius(kernel: Kernel, X: Matrix) -> float:
     """gamma |x|^2 of the row farthest from 0."""
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     return kernel.gamma * float(np.max(squares))
 
 
-def alike(X: Any, vectors: Any) -> Any:
+def alike(X: Matrix, vectors: Matrix) -> Matrix:
     """Rows of the layout and the type of the support vectors."""
     if is_sparse(vectors):
         return csr_array(X, dtype=vectors.dtype)
@@ -425,7 +441,7 @@ def alike(X: Any, vectors: Any) -> Any:
     return np.ascontiguousarray(X, dtype=vectors.dtype)
 
 
-def stack(old: Any, new: Any) -> Any:
+def stack(old: Matrix, new: Matrix) -> Matrix:
     """The current support patterns, followed by a batch of their kind."""
     new = alike(new, old)
     if not is_sparse(old):
@@ -435,7 +451,7 @@ def stack(old: Any, new: Any) -> Any:
     return vstack([csr_array(old), new], format="csr")
 
 
-def bytes_of(X: Any) -> list[bytes]:
+def bytes_of(X: Matrix) -> list[bytes]:
     """For each row, bytes in which equal ones are equal."""
     if not is_sparse(X):
         return [row.tobytes() for row in X]
@@ -446,7 +462,7 @@ def bytes_of(X: Any) -> list[bytes]:
 # ---- arrays of model files ------------------------------------------------------------------------
 
 
-def csr_of(name: Any, arrays: dict[str, NDArray[Any]], shape: Any) -> Any:
+def csr_of(name: str, arrays: Arrays, shape: tuple[int, int]) -> csr_array:
     """A sparse matrix of arrays that the table `csr` has checked; ValueError if they are missing."""
     if arrays[f"{name}.data"] is None:
         raise ValueError(f"array {name!r} is missing")

@@ -30,10 +30,14 @@ from structsvm.tasks.common.selection.search import Part, Search, half_decades, 
 from structsvm.tasks.common.solver import Settings, leaves_C
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from structsvm.kernel.problem import KernelProblem
+    from structsvm.progress import Monitor
     from structsvm.solvers import Solver
-    from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.solvers.kernel.base import KernelRun
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
+    from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.training import Job
 
 # The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
@@ -56,7 +60,7 @@ class KernelPart(Part):
     or most are near 1: rounding there, and numbers too small for a float, would grow from step to step.
     """
 
-    def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
+    def __init__(self, search: KernelSearch, kernel: Kernel, train: Integers, test: Integers, near: Any = None) -> None:
         examples = search.examples
         self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, examples.rows), train, None, None
         self.model = search.model.copy()
@@ -95,7 +99,7 @@ class KernelPart(Part):
 class MachineCalibration(LabelCalibration):
     """Calibration of kernel machines, which need an example of each label."""
 
-    def held_out(self, model: Any, problem: Any) -> Iterator[Any]:
+    def held_out(self, model: MachineModel, problem: Any) -> Iterator[Integers]:
         """As `LabelCalibration.held_out`, but a label of which all examples would be held out keeps one."""
         total = np.bincount(problem.y)
         for chosen in super().held_out(model, problem):
@@ -133,15 +137,17 @@ class MachineModel(TaskModel):
             self.machine.warn_of_far(examples.rows)
         job.choose = job.choose and "C" in job.solver.get_params()
 
-    def bind(self, examples: KernelRows, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: KernelRows, solver: Solver) -> tuple[KernelProblem, Weights | None]:
         return self.machine.problem(examples.rows, examples.label_ids), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: Any, sample_weight: Weights | None, solver: Any
+    ) -> tuple[KernelProblem, Weights | None, KernelPoint | None]:
         X, label_ids = problem.examples, problem.y
         problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
-    def set_weights_from(self, run: Run) -> None:
+    def set_weights_from(self, run: KernelRun) -> None:
         self.machine.set_weights_from(run)
 
     def search_of_loss(self, examples: KernelRows, solver: Solver) -> KernelSearch:
@@ -160,7 +166,7 @@ class MachineModel(TaskModel):
         return {"n_labels": self.machine.n_labels}
 
 
-def values_of(kernel: Kernel, X: Any, train: Integers, test: Integers) -> tuple[Any, Any]:
+def values_of(kernel: Kernel, X: Matrix, train: Integers, test: Integers) -> tuple[Floats, Floats]:
     """Kernel values of examples to train on, and of others, with those to train on."""
     if kernel.name == "precomputed":
         return X[np.ix_(train, train)], X[np.ix_(test, train)]
@@ -168,7 +174,7 @@ def values_of(kernel: Kernel, X: Any, train: Integers, test: Integers) -> tuple[
     return kernel.block(rows, train, rows, train), kernel.block(rows, test, rows, train)
 
 
-def power(values: Any, exponent: float) -> Any:
+def power(values: Floats, exponent: float) -> Floats:
     """Values to an exponent that is a power of 2."""
     out, turns = values.copy(), round(math.log2(exponent))
     for piece in pieces(*values.shape):
@@ -188,6 +194,8 @@ class KernelSearch(Search):
         Rows of the current samples, by the power of 2 on the first gamma and by the index of C.
     """
 
+    model: MachineModel
+    examples: KernelRows
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
 
     def __init__(self, model: MachineModel, examples: KernelRows, solver: Any) -> None:
@@ -199,7 +207,7 @@ class KernelSearch(Search):
                 schedule=SCHEDULE, max_iter=PASSES, cache_size=solver.cache_size, random_state=self.seed
             )
 
-    def choose_on(self, held_out: Any, monitor: Any) -> Choice:
+    def choose_on(self, held_out: Any, monitor: Monitor) -> Choice:
         self.monitor = monitor
         self._begin(held_out[0])
         scale = self.scale
@@ -217,7 +225,7 @@ class KernelSearch(Search):
         self._extend(1)
         return self._choice()
 
-    def _begin(self, samples: list[tuple[Integers, Integers]]) -> None:
+    def _begin(self, samples: Sequence[tuple[Integers, Integers]]) -> None:
         """Use other samples: pairs of examples to train on and to score."""
         self.samples, self.table = samples, {}
         self.machines: dict[int, list[KernelPart]] = {}
@@ -262,7 +270,7 @@ class KernelSearch(Search):
         if any(part.is_bound for part in self.machines[k]):
             self.bound.add((k, j))
 
-    def _kernel(self, k: int) -> Any:
+    def _kernel(self, k: int) -> Kernel:
         kernel = self.model.machine.kernel
         return Kernel(kernel.name, gamma=kernel.gamma * 2.0**k, degree=kernel.degree, coef0=kernel.coef0)
 
@@ -281,7 +289,7 @@ class KernelSearch(Search):
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
         return replace(choice, gamma=ChosenGamma(self._kernel(k).gamma, gammas))
 
-    def _divisions(self) -> Iterator[Any]:
+    def _divisions(self) -> Iterator[Sequence[tuple[Integers, Integers]]]:
         """Yield samples: lists of pairs of examples to train on and to score."""
         turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions()]
         if len(turns) != 1:
@@ -300,6 +308,6 @@ class KernelSearch(Search):
             yield [(np.sort(train), np.sort(test[evenly(len(test), max(len(train), JUDGES))]))]
 
 
-def evenly(n: int, most: int) -> Any:
+def evenly(n: int, most: int) -> NDArray[np.intp]:
     """At most `most` of n places, evenly spaced."""
     return np.arange(min(n, most)) * n // max(1, min(n, most))

@@ -8,17 +8,23 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from structsvm.stored_values import Field
 
+K = TypeVar("K", bound=Hashable)
+
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Integers, Weights
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from structsvm.tasks.common.arrays import Integers, LabelArray, Weights
 
 
-def is_hashable(label: Any) -> bool:
+def is_hashable(label: object) -> bool:
     """Whether a label can be a key."""
     try:
         hash(label)
@@ -28,8 +34,8 @@ def is_hashable(label: Any) -> bool:
 
 
 def agreement(
-    y: Any, predicted: Any, nothing: Any, collections: tuple[type, ...], allows: Any = operator.eq
-) -> tuple[Any, Any]:
+    y: Any, predicted: Iterable[object], nothing: int | None, collections: tuple[type, ...], allows: Any = operator.eq
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each prediction agrees with y, and whether y labels the example: two bool arrays.
 
     Parameters
@@ -53,7 +59,7 @@ def agreement(
     if len(y) != len(predicted):
         raise ValueError(f"X has {len(predicted)} samples, y has {len(y)}")
 
-    def agrees(known: Any, label: Any) -> bool:
+    def agrees(known: object, label: object) -> bool:
         if isinstance(known, collections):
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
@@ -65,7 +71,7 @@ def agreement(
     return np.array(right, dtype=bool), says
 
 
-def weights_of(candidates: Any) -> dict[Any, float]:
+def weights_of(candidates: Any) -> dict[Hashable, float]:
     """The weights of a collection of labels, without those of 0; 1 each if it is not a dict of them.
 
     Raises ValueError, which says what the weights must be.
@@ -81,7 +87,7 @@ def weights_of(candidates: Any) -> dict[Any, float]:
     return {label: weight for label, weight in weights.items() if weight > 0.0}
 
 
-def ids_by_label(labels: Sequence[Hashable], used: Any) -> dict[Any, int]:
+def ids_by_label(labels: Sequence[Hashable], used: Iterable[Hashable]) -> dict[Hashable, int]:
     """The index of each label of a model; ValueError for one of `used` that is none of them."""
     id_of = {label: k for k, label in enumerate(labels)}
     unknown = [label for label in used if label not in id_of]
@@ -93,7 +99,7 @@ def ids_by_label(labels: Sequence[Hashable], used: Any) -> dict[Any, int]:
     return id_of
 
 
-def sort_labels(labels: Any) -> Any:
+def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """The labels in their own order, or, if they have none, by type and text."""
     for label in labels:
         if label != label:
@@ -105,7 +111,7 @@ def sort_labels(labels: Any) -> Any:
         return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
-def from_text(name: str) -> Any:
+def from_text(name: str) -> str | set[str] | None:
     r"""Return the label that a column's text stands for: ``_`` for any label, ``A|B`` for one of these.
 
     A backslash escapes the next character: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
@@ -119,7 +125,7 @@ def from_text(name: str) -> Any:
     return labels[0] if len(labels) == 1 else set(labels)
 
 
-def label_array(labels: Any) -> Any:
+def label_array(labels: LabelArray | Sequence[Any]) -> LabelArray:
     """Labels as an array: as it is, of one type that NumPy has, else of objects (NumPy cuts off NULs at the end)."""
     if isinstance(labels, np.ndarray):
         return labels
@@ -132,7 +138,7 @@ def label_array(labels: Any) -> Any:
     return array
 
 
-def label_costs(class_weight: Any, labels: Sequence[Hashable], label_ids: Integers) -> Any:
+def label_costs(class_weight: Any, labels: Sequence[Hashable], label_ids: Integers) -> NDArray[np.float64] | None:
     """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
     if class_weight is None:
         return None
@@ -148,7 +154,7 @@ def label_costs(class_weight: Any, labels: Sequence[Hashable], label_ids: Intege
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
-def label_to_json(label: Any) -> Any:
+def label_to_json(label: object) -> object:
     """A label for a header; TypeError if JSON cannot hold it."""
     if label is None or isinstance(label, (str, bool, int, float)):
         return label
@@ -159,7 +165,7 @@ def label_to_json(label: Any) -> Any:
     )
 
 
-def label_from_json(value: Any) -> Any:
+def label_from_json(value: object) -> Hashable:
     """The inverse of `label_to_json`."""
     if isinstance(value, dict) and isinstance(value["tuple"], list):
         return tuple(label_from_json(part) for part in value["tuple"])
@@ -178,13 +184,13 @@ class Labels(Field):
     def wanted(self) -> str:  # type: ignore[override]
         return f"a list of {self.least} or more labels"
 
-    def to_json(self, value: Any) -> list[Any]:
+    def to_json(self, value: Iterable[Hashable]) -> list[object]:
         return [label_to_json(label) for label in (value.tolist() if isinstance(value, np.ndarray) else value)]
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         return isinstance(value, list) and len(value) >= self.least
 
-    def from_json(self, value: Any) -> list[Any]:
+    def from_json(self, value: list[object]) -> list[Hashable]:
         labels = [label_from_json(label) for label in value]
         if len(set(labels)) != len(labels):
             raise ValueError("a label stands there twice")
@@ -202,9 +208,9 @@ def listed(classes: Any) -> list[Any]:
     raise ValueError(f"classes must be a list of labels, got {classes!r:.80}")
 
 
-def summed(keys: Any, weight: Weights | None) -> dict[Any, tuple[int, float]]:
+def summed(keys: Iterable[K], weight: Weights | None) -> dict[K, tuple[int, float]]:
     """Per distinct key its first place, and the sum of its weights (None: 1 each), if not 0."""
-    total: dict[Any, tuple[int, float]] = {}
+    total: dict[K, tuple[int, float]] = {}
     for i, (key, w) in enumerate(zip(keys, repeat(1.0) if weight is None else weight.tolist())):
         if w > 0.0:
             first, sum_ = total.get(key, (i, 0.0))
@@ -212,7 +218,7 @@ def summed(keys: Any, weight: Weights | None) -> dict[Any, tuple[int, float]]:
     return total
 
 
-def distinct(labels: Any, name: str) -> Any:
+def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
     """Distinct labels, ascending, as an array; ValueError, which begins with `name`, if they have no order."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
         return np.unique(labels)
@@ -227,7 +233,7 @@ def distinct(labels: Any, name: str) -> Any:
         ) from None
 
 
-def check_targets(y: Any) -> None:
+def check_targets(y: object) -> None:
     """Raise ValueError unless y are labels of classes, as defined by scikit-learn."""
     from sklearn.utils.multiclass import check_classification_targets
 
@@ -237,20 +243,22 @@ def check_targets(y: Any) -> None:
         raise ValueError(f"y holds no labels of classes: {error}") from error
 
 
-def check_no_classes(classes: Any, reason: str) -> None:
+def check_no_classes(classes: object, reason: str) -> None:
     """Raise ValueError, which ends in the reason, if `partial_fit` is given classes that it does not support."""
     if classes is not None:
         raise ValueError(f"classes={classes!r:.80} has no meaning here: {reason}")
 
 
-def check_classes(classes: Any, labels: Any) -> None:
+def check_classes(classes: object, labels: LabelArray | Sequence[Hashable]) -> None:
     """Raise ValueError if `partial_fit` is given other classes than those of the first call."""
     if classes is not None and set(listed(classes)) != set(labels):
         last = label_array(labels)
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {last}")
 
 
-def settled_labels(y: Any, classes: Any, labels: Any = None, *, streams: bool = True) -> Any:
+def settled_labels(
+    y: Any, classes: Iterable[Hashable] | None, labels: LabelArray | None = None, *, streams: bool = True
+) -> LabelArray:
     """All labels of a stream, ascending.
 
     Parameters
@@ -280,7 +288,7 @@ def settled_labels(y: Any, classes: Any, labels: Any = None, *, streams: bool = 
     return labels
 
 
-def label_ids_of(y: Any, labels: Any) -> Integers:
+def label_ids_of(y: LabelArray, labels: LabelArray) -> Integers:
     """Ids of labels, int32; ValueError for one that is not among them."""
     if all(isinstance(a, np.ndarray) and a.dtype.kind == labels.dtype.kind in "USiu" for a in (y, labels)):
         ids = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
@@ -298,7 +306,7 @@ def label_ids_of(y: Any, labels: Any) -> Integers:
     return np.searchsorted(labels, y).astype(np.int32)
 
 
-def check_stream_weight(class_weight: Any) -> None:
+def check_stream_weight(class_weight: object) -> None:
     """ValueError for class weights that need the counts of all labels."""
     if isinstance(class_weight, str):
         raise ValueError(

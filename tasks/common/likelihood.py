@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
 from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from structsvm._problem import Problem
+    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.training import Job
 
@@ -47,11 +52,18 @@ class StructureCalibration(Calibration):
         else:
             super().fit(job)
 
-    def held_out(self, model: TaskModel, problem: Problem) -> Iterator[Any]:
+    def held_out(self, model: TaskModel, problem: Problem) -> Iterator[Integers]:
         first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
-    def temperature(self, model: TaskModel, turns: Any, problem: Any, weight: Any, **search: float) -> float | None:
+    def temperature(
+        self,
+        model: TaskModel,
+        turns: Sequence[tuple[Any, Any]],
+        problem: Any,
+        weight: Weights | None,
+        **search: float,
+    ) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
         problem = model.incomplete(problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
@@ -79,7 +91,7 @@ def check_sums(model: TaskModel, asked: str) -> None:
         raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
 
 
-def probable_weights(model: TaskModel, asked: str) -> Any:
+def probable_weights(model: TaskModel, asked: str) -> Floats:
     """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
     check_sums(model, asked)
     if model.temperature is None:
@@ -90,12 +102,12 @@ def probable_weights(model: TaskModel, asked: str) -> Any:
     return model.weights / model.weights.dtype.type(model.temperature)
 
 
-def ranking_weights(model: Any, *, probabilities: bool) -> Any:
+def ranking_weights(model: TaskModel, *, probabilities: bool) -> Floats:
     """The weights that rank outputs; with `probabilities` see `probable_weights`."""
     return probable_weights(model, "probabilities=True") if probabilities else model.weights
 
 
-def with_probabilities(ranked: Iterable[tuple[Any, float]], log_sum: float) -> list[tuple[Any, float]]:
+def with_probabilities(ranked: Iterable[tuple[T, float]], log_sum: float) -> list[tuple[T, float]]:
     """Outputs with their probabilities, from outputs with their scores and the log of the sum over all outputs."""
     return [(output, math.exp(min(score - log_sum, 0.0))) for output, score in ranked]
 

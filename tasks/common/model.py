@@ -29,6 +29,8 @@ from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from structsvm._problem import BoundProblem
     from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.calibration import Calibration
+    from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
 
@@ -43,12 +46,20 @@ if TYPE_CHECKING:
 class Outcome(Field):
     """The result of a training, and its state."""
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(
+        self,
+        name: str,
+        value: tuple[Result | None, State | None],
+        header: dict[str, object],
+        arrays: dict[str, NDArray[Any]],
+    ) -> None:
         result, state = value
         header[name] = None if result is None else result.to_dict()
         arrays |= result_arrays(result, state)
 
-    def get(self, name: str, header: Any, arrays: Any = None, prefix: str = "") -> Any:
+    def get(
+        self, name: str, header: Mapping[str, object], arrays: Any = None, prefix: str = ""
+    ) -> tuple[Result | None, State | None]:
         numbers = super().get(name, header)
         return (None, None) if numbers is None else read_result(numbers, under(arrays, prefix))
 
@@ -118,7 +129,7 @@ class TaskModel(ABC, Generic[E]):
     record: ClassVar[Record]
 
     oracle: Any
-    weights: Any
+    weights: Floats
     loss: Any
     result: Any = None
     state: State | None = None
@@ -182,7 +193,7 @@ class TaskModel(ABC, Generic[E]):
 
     def recentred(
         self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
-    ) -> tuple[BoundProblem, Weights | None, Floats | None]:
+    ) -> tuple[BoundProblem, Weights | None, Floats | KernelPoint | State | None]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and the current model to start from.
 
         With weights, the problem is unchanged; a kernel machine adds its support patterns.
@@ -322,7 +333,7 @@ class TaskModel(ABC, Generic[E]):
         """A model of what a file contains, without its training. Any exception of `unsound` for invalid contents."""
 
     @classmethod
-    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+    def kind_in(cls, header: dict[str, object]) -> type[TaskModel]:
         """The class of the model that a file's header describes."""
         return cls
 
@@ -334,12 +345,12 @@ class TaskModel(ABC, Generic[E]):
         """Sizes of the model, by their names in the tables of its training states."""
         return {}
 
-    def stored_params(self) -> dict[str, Any]:
+    def stored_params(self) -> dict[str, object]:
         """The parameters as stored in a file."""
         return self.params
 
     @staticmethod
-    def suspicion(header: dict[str, Any]) -> str | None:
+    def suspicion(header: dict[str, object]) -> str | None:
         """Return why a file's header needs `trusted`: something to run or to open. None: it does not."""
         return None
 
@@ -370,7 +381,7 @@ class TaskModel(ABC, Generic[E]):
         """
         write_model(path, self.kind, *self.contents())
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
         """Header and arrays of the model file."""
         own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())

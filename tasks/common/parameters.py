@@ -36,6 +36,9 @@ from structsvm.tasks.common.labels import label_from_json, label_to_json
 from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solver_to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from structsvm.stored_values import Arrays
     from structsvm.tasks.common.model import TaskModel
 
 # The constraints of parameters that several estimators have.
@@ -94,7 +97,7 @@ def snapshot(params: dict[str, Any]) -> dict[str, Any]:
     return {name: copy.copy(value) if isinstance(value, ParameterGroup) else value for name, value in params.items()}
 
 
-def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
+def check_settled(parameters: Iterable[tuple[str, object, object]]) -> None:
     """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:
         if not is_same(wanted, own):
@@ -105,7 +108,7 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
             )
 
 
-def check_unchanged(params: Any, model: TaskModel, settled: Iterable[str]) -> None:
+def check_unchanged(params: object, model: TaskModel, settled: Iterable[str]) -> None:
     """Raise ValueError for the first of the fixed parameters that differs from the model's."""
     check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
 
@@ -146,7 +149,7 @@ def bits_for(n: int, more: int, least: int, most: int, row: int = 1) -> int:
     return min(max(math.ceil(math.log2(max(n, 1))) + more, least), max(least, min(most, 27 - (row - 1).bit_length())))
 
 
-def params_to_json(params: Any) -> tuple[Any, Any]:
+def params_to_json(params: Mapping[str, object]) -> tuple[dict[str, object], dict[str, NDArray[np.float64]]]:
     """Return ``(header, arrays)``: parameters as JSON values, matrices among them as arrays ``params.NAME``.
 
     What neither can contain is left out: a RandomState, a function, a solver of a user's class; and the checkpoint,
@@ -163,7 +166,7 @@ def params_to_json(params: Any) -> tuple[Any, Any]:
     return header, arrays
 
 
-def param_to_json(value: Any) -> Any:
+def param_to_json(value: object) -> object:
     """A parameter as a JSON value; None if there is none."""
     if isinstance(value, Solver):
         return solver_to_json(value)
@@ -179,9 +182,7 @@ def param_to_json(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
-def params_from_json(
-    header: dict[str, Any], arrays: dict[str, NDArray[Any]], groups: Iterable[type[ParameterGroup]] = ()
-) -> Any:
+def params_from_json(header: object, arrays: Arrays, groups: Iterable[type[ParameterGroup]] = ()) -> dict[str, object]:
     """The inverse of `params_to_json`; KeyError, TypeError or ValueError for what it cannot have written.
 
     `groups` are the classes of groups among the parameters.
@@ -194,7 +195,7 @@ def params_from_json(
     return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))
 
 
-def param_from_json(value: Any, kinds: dict[str, type[ParameterGroup]]) -> Any:
+def param_from_json(value: object, kinds: dict[str, type[ParameterGroup]]) -> object:
     """The inverse of `param_to_json`; `kinds` are the classes of groups by name."""
     if isinstance(value, list):
         return tuple(param_from_json(item, kinds) for item in value)

@@ -40,46 +40,51 @@ AUTO = "auto"
 class Usual:
     """The values of parameters that some estimators do not have."""
 
+    loss: Any  # only where the parameters name a solver
     C: Any = None
     gamma: Any = None
     kernel: Any = None
     solver: Any = None
-    n_jobs: Any = None
-    warm_start: Any = False
-    verbose: Any = False
+    n_jobs: int | None = None
+    warm_start: bool = False
+    verbose: bool = False
 
 
 class Settings(Usual, SimpleNamespace):
     """Parameters as attributes, which estimators have as well."""
 
 
-def is_auto(C: Any) -> bool:
+# Parameters as attributes: of an estimator, or of the command line.
+Params = Usual | SimpleNamespace
+
+
+def is_auto(C: object) -> bool:
     """Whether C is to be chosen."""
     return isinstance(C, str) and C == AUTO
 
 
-def given_to_solver(params: Any) -> dict[str, Any]:
+def given_to_solver(params: object) -> dict[str, Any]:
     """The given parameters of solvers, without a C that is to be chosen."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
 
 
-def leaves_C(params: Any, solver: Solver) -> bool:  # noqa: N802
+def leaves_C(params: Params, solver: Solver) -> bool:  # noqa: N802
     """Whether the C of the solver is chosen on the training data."""
     return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
 
 
-def is_to_choose(params: Any, solver: Solver) -> bool:
+def is_to_choose(params: Params, solver: Solver) -> bool:
     """Whether C or gamma is chosen on the training data."""
     return leaves_C(params, solver) or leaves_gamma(params)
 
 
-def is_log(loss: Any) -> bool:
+def is_log(loss: object) -> bool:
     """Whether a loss is the log loss, which has its own solver."""
     return isinstance(loss, str) and loss == "log"
 
 
-def check_alone(solver: Any, given: Iterable[str]) -> None:
+def check_alone(solver: object, given: Iterable[str]) -> None:
     """Raise ValueError for the first of given parameters beside a solver object, which has its own."""
     name = min(given, default=None)
     if isinstance(solver, Solver) and name is not None:
@@ -89,7 +94,7 @@ def check_alone(solver: Any, given: Iterable[str]) -> None:
         )
 
 
-def make_solver(params: Any, default_C: float = DEFAULT_C) -> Solver:
+def make_solver(params: Params, default_C: float = DEFAULT_C) -> Solver:
     """The solver that the parameters name, with a default C if it is not given or is to be chosen."""
     given, of_log = given_to_solver(params), is_log(params.loss)
     check_alone(params.solver, given)
@@ -112,29 +117,29 @@ def make_solver(params: Any, default_C: float = DEFAULT_C) -> Solver:
     return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
 
 
-def solver_of(params: Any, loss: str) -> Solver:
+def solver_of(params: dict[str, Any], loss: str) -> Solver:
     """The solver that parameters, a dict, name for a loss."""
     return make_solver(Settings(**params | {"loss": loss}))
 
 
-def named(loss: Any) -> str:
+def named(loss: object) -> str:
     """The name of a loss; that of a matrix of losses is "matrix"."""
     return loss if isinstance(loss, str) else "matrix"
 
 
-def solver_to_json(solver: Solver) -> dict[str, Any] | None:
+def solver_to_json(solver: Solver) -> dict[str, object] | None:
     """Return ``{"solver": name, "params": {...}}``; None for a class that is not one of `structsvm.solvers`."""
     name = type(solver).__name__
     if getattr(solvers, name, None) is not type(solver):
         return None
-    params: dict[str, Any] = {key: plain(value) for key, value in solver.get_params(deep=False).items()}
+    params: dict[str, object] = {key: plain(value) for key, value in solver.get_params(deep=False).items()}
     if isinstance(solver, LatentSVM):
         inner = solver_to_json(solver.inner)
         return None if inner is None else {"solver": name, "params": params | {"solver": inner}}
     return {"solver": name, "params": params | {"checkpoint": None}}  # a checkpoint belongs to one run
 
 
-def solver_from_json(value: Any) -> Any:
+def solver_from_json(value: Any) -> Solver | None:
     """The inverse of `solver_to_json`; ValueError or TypeError for anything that it cannot have written."""
     if value is None:
         return None

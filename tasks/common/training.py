@@ -25,7 +25,8 @@ from structsvm.tasks.common.solver import is_auto, is_log
 if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
+    from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.search import Part
 
@@ -80,7 +81,7 @@ class Job(Generic[E]):
     rows: Any = None
     problem: Any = None
     weight: Weights | None = None
-    base: Floats | None = None
+    base: Floats | KernelPoint | State | None = None
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None

@@ -26,9 +26,11 @@ from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.
@@ -59,8 +61,8 @@ class Units(NamedTuple):
         None: zeros stay zeros.
     """
 
-    scale: NDArray[Any]
-    centre: NDArray[Any] | None = None
+    scale: Floats
+    centre: Floats | None = None
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
@@ -79,7 +81,7 @@ class Units(NamedTuple):
         return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
 
     @classmethod
-    def of_matrix(cls, X: Any, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
+    def of_matrix(cls, X: Matrix, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
         """`of_rows` of a matrix, with each distinct row of nonzero weight once: copies and weights do not matter."""
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
@@ -126,7 +128,7 @@ class Units(NamedTuple):
             n_features=d + 1,
         )
 
-    def left(self, values: Any) -> Floats:
+    def left(self, values: Floats) -> Floats:
         """Numbers as they came, from those in these units."""
         return values * self.scale + (0.0 if self.centre is None else self.centre)
 
@@ -144,7 +146,7 @@ class Units(NamedTuple):
             raise ValueError("weights for the columns as they came overflow float32") from error
 
 
-def check_scale(X: Any) -> None:
+def check_scale(X: Matrix) -> None:
     """Raise ValueError for a matrix whose squares overflow, or vanish."""
     values = X.data if is_sparse(X) else X
     check_squares(values)
@@ -152,7 +154,7 @@ def check_scale(X: Any) -> None:
         raise ValueError("the squares of X underflow; scale the features up")
 
 
-def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> Any:
+def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> DenseRows | SparseRows:
     """Return the rows of a weight above 0, each once, in another order; more than `MOST_COMPARED` as they are."""
     if not isinstance(rows, DenseRows):
         return rows
@@ -160,14 +162,16 @@ def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> Any:
     return rows.take(distinct_places(rows.values))
 
 
-def distinct_places(values: Any) -> Any:
+def distinct_places(values: Floats) -> slice | Integers:
     """Return the indices of distinct rows; a slice of all for more than `MOST_COMPARED`."""
     if len(values) > MOST_COMPARED:
         return slice(None)
     return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 
 
-def rows_in(units: Units | None, X: Any, has_intercept: bool, sparse: Any = None) -> Any:
+def rows_in(
+    units: Units | None, X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None
+) -> Any:
     """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
     if units is None:
         return rows_of(X, has_intercept, sparse)
@@ -185,7 +189,7 @@ def units_of(stored: Stored | None, n_columns: int) -> Units | None:
     return None if stored is None else Units(**stored.arrays(n_columns=n_columns))
 
 
-def moments(values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def moments(values: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
     mean, variance = column_moments(values)
     size = np.sqrt(variance)

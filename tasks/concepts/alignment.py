@@ -9,7 +9,7 @@ maximisation. Here each label of a bag has one word: what is expected of a sente
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,12 @@ SMALLEST, LATE = 1e-12, 1e-3
 
 
 def aligned(
-    words: Any, targets: NDArray[np.int32], offsets: NDArray[np.int64], ordered: Integers, weight: Weights, empty: int
+    words: NDArray[np.int32],
+    targets: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    ordered: Integers,
+    weight: Weights,
+    empty: int,
 ) -> NDArray[np.int32]:
     """Return `targets` with the labels of each bag in the order of the words that they most probably belong to.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +33,11 @@ from structsvm.tasks.concepts.solver import ConceptTraining
 from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structsvm.solvers import Solver
-    from structsvm.tasks.concepts.model import Scenes
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.concepts.model import Scenes, SentenceInWorld, WordLabels
 
 
 def size(name: str) -> Interval:
@@ -131,7 +134,9 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Iterable[SentenceInWorld], y: Iterable[WordLabels], sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train on sentences in their worlds, and their labels.
 
         Parameters
@@ -157,7 +162,13 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Iterable[SentenceInWorld],
+        y: Iterable[WordLabels],
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over more sentences, also with new words, concepts and labels.
 
         The relations are those of the first call. `classes` must be None: y gives the labels.
@@ -176,12 +187,16 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
                 f"among them. Got {names!r:.80} instead."
             )
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
         return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: ConceptModel | None
+        self,
+        X: Iterable[SentenceInWorld],
+        y: Iterable[WordLabels],
+        sample_weight: ArrayLike | None,
+        before: ConceptModel | None,
     ) -> tuple[ConceptModel, Scenes]:
         model = ConceptModel(self) if before is None else before
         model.follow(self)
@@ -192,15 +207,17 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> list[list[str]]:
+    def predict(self, X: Iterable[SentenceInWorld]) -> list[list[str]]:
         """Return the label of each word of each sentence: a list of lists."""
         return list(self._fitted().predict(X, self._threads)[0])
 
-    def predict_order(self, X: Any) -> list[list[int]]:
+    def predict_order(self, X: Iterable[SentenceInWorld]) -> list[list[int]]:
         """Return when each word was labelled, 0 for the first of its sentence: a list of lists."""
         return list(self._fitted().predict(X, self._threads)[1])
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Iterable[SentenceInWorld], y: Iterable[WordLabels], sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the share of sentences in which all labels are right; in any order if y has a set or Counter."""
         X = list(X)
         found = self.predict(X)
@@ -223,5 +240,5 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
         return list(self._fitted().relations)
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> NDArray[np.str_]:
         return np.array(sorted(self._fitted().labels))

@@ -29,10 +29,22 @@ from structsvm.tasks.concepts.worlds import (
 )
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import ArrayLike
+
     from structsvm._problem import BoundProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, State, Weights
+    from structsvm.tasks.concepts.estimator import ConceptLabeler
+
+    # A sentence, as text or words, and its world: a dict of relations, or an object that has them, or None.
+    SentenceInWorld: TypeAlias = tuple[str | Sequence[str], object]
+    # The labels of a sentence's words, in their order or as a bag.
+    WordLabels: TypeAlias = Sequence[str] | set[str] | frozenset[str] | Mapping[str, int] | NDArray[np.str_]
 
 # Parameters that the layers depend on, and the most that a file may ask for.
 SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
@@ -74,9 +86,9 @@ class Scenes(Examples):
     labels : list of list of str, or of Counter
     """
 
-    sentences: list[Any]
+    sentences: list[list[str]]
     worlds: Worlds
-    labels: list[Any]
+    labels: list[list[str] | Counter[str]]
 
 
 class ConceptModel(TaskModel[Scenes]):
@@ -104,7 +116,7 @@ class ConceptModel(TaskModel[Scenes]):
     estimator = "ConceptLabeler"
     record = RECORD
 
-    def __init__(self, params: Any) -> None:
+    def __init__(self, params: ConceptLabeler | SimpleNamespace) -> None:
         super().__init__()
         names = (*SIZES, "strategy", "lowercase")
         self.settings = SimpleNamespace(**{name: getattr(params, name) for name in names})
@@ -115,7 +127,7 @@ class ConceptModel(TaskModel[Scenes]):
         self.layers: dict[str, np.ndarray] = {}
         self.seed = 0
 
-    def follow(self, params: Any) -> None:
+    def follow(self, params: ConceptLabeler | SimpleNamespace) -> None:
         """Raise ValueError if parameters ask for another network than this one."""
         settings = vars(self.settings)
         check_settled((name, getattr(params, name), value) for name, value in settings.items())
@@ -124,12 +136,14 @@ class ConceptModel(TaskModel[Scenes]):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, X: Any, *, allow_empty: bool = True) -> tuple[list[list[str]], Worlds]:
+    def read(self, X: Iterable[SentenceInWorld], *, allow_empty: bool = True) -> tuple[list[list[str]], Worlds]:
         """Sentences and worlds, checked."""
         sentences, worlds = read_inputs(X, lowercase=self.settings.lowercase, allow_empty=allow_empty)
         return sentences, Worlds(worlds)
 
-    def read_labeled(self, X: Any, y: Any, weight: Any = None) -> Scenes:
+    def read_labeled(
+        self, X: Iterable[SentenceInWorld], y: Iterable[WordLabels], weight: ArrayLike | None = None
+    ) -> Scenes:
         """Sentences, worlds and labels, checked."""
         sentences, worlds = self.read(X, allow_empty=False)
         labels = read_labels(y, sentences)
@@ -163,7 +177,7 @@ class ConceptModel(TaskModel[Scenes]):
         self.register(self.names, 1, "names", [*self.labels, *worlds.values(self.relations)])
         return ConceptProblem(scenes_of(self, sentences, worlds, y, examples.weight), self), examples.weight
 
-    def register(self, rows: dict[str, int], first: int, name: str, texts: Any) -> None:
+    def register(self, rows: dict[str, int], first: int, name: str, texts: Iterable[str]) -> None:
         """Give rows to texts that are new, the first of all the row `first`, and vectors to these."""
         before = first + len(rows)
         for text in texts:
@@ -177,7 +191,9 @@ class ConceptModel(TaskModel[Scenes]):
         found[:, :d] = START * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
         return found
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[BoundProblem, Weights | None, State | None]:
         return problem, sample_weight, self.state
 
     def copy(self) -> Self:
@@ -189,7 +205,7 @@ class ConceptModel(TaskModel[Scenes]):
     def set_weights_from(self, run: Run) -> None:
         self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
 
-    def state_for(self, problem: Any) -> State | None:
+    def state_for(self, problem: BoundProblem) -> State | None:
         """The training state with the layers, which the model keeps itself."""
         return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
 
@@ -199,11 +215,11 @@ class ConceptModel(TaskModel[Scenes]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, n_jobs: int = 1) -> tuple[list[list[str]], list[list[int]]]:
+    def predict(self, X: Iterable[SentenceInWorld], n_jobs: int = 1) -> tuple[list[list[str]], list[list[int]]]:
         """The label of each word of each sentence, and when it was given."""
         sentences, worlds = self.read(X)
 
-        def part(a: int, b: int) -> Any:
+        def part(a: int, b: int) -> NDArray[np.int32]:
             scenes = scenes_of(self, sentences[a:b], worlds.take(slice(a, b)))
             network = Network(self.layers, self.settings.dimension, strategy=self.settings.strategy)
             return np.column_stack(network.find(scenes))
@@ -225,7 +241,7 @@ class ConceptModel(TaskModel[Scenes]):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def restored_params(self, params: Any) -> Any:
+    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
         relations = params.get("relations")
         return params if relations is None else params | {"relations": list(relations)}
 
@@ -249,7 +265,7 @@ class ConceptModel(TaskModel[Scenes]):
         return model
 
 
-def first_layers(settings: Any, n_relations: int, seed: int) -> dict[str, NDArray[np.float32]]:
+def first_layers(settings: SimpleNamespace, n_relations: int, seed: int) -> dict[str, NDArray[np.float32]]:
     """Layers before training: normal numbers, by the number of inputs."""
     d, width = settings.dimension, 2 * settings.window + 1
     m = 1 + n_relations

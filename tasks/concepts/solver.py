@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
 from structsvm.tasks.concepts.worlds import ConceptProblem
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.common.arrays import State, Weights
 
 
 class NetworkRun(Run):
@@ -70,10 +70,10 @@ class ConceptTraining(Seed, Checkpoints, Solver):
     needs = frozenset({"concepts"})
     usual_passes = 10
 
-    def formulation(self) -> Any:
+    def formulation(self) -> dict[str, str | None]:
         return ConceptProblem.formulation
 
-    def start(self, problem: ConceptProblem, *, sample_weight: Weights | None = None, base: Any = None) -> Run:
+    def start(self, problem: ConceptProblem, *, sample_weight: Weights | None = None, base: State | None = None) -> Run:
         """Return a fresh `NetworkRun`; `base` has the random generator and counters of a training to resume."""
         weight = np.ones(problem.n_samples) if sample_weight is None else sample_weight
         state = ConceptState(

@@ -17,9 +17,12 @@ from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
 from structsvm.tasks.concepts.alignment import aligned
 
 if TYPE_CHECKING:
-    from structsvm.datasets._concept_world import Universe
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from structsvm.tasks.common.arrays import Weights
-    from structsvm.tasks.concepts.model import ConceptModel
+    from structsvm.tasks.concepts.model import ConceptModel, WordLabels
 
 # The entry of a word that refers to no concept.
 EMPTY = "-"
@@ -59,7 +62,7 @@ class ConceptProblem(BoundProblem):
         return checksum(self.scenes.arrays)
 
 
-def read_inputs(X: Any, *, lowercase: bool, allow_empty: bool) -> tuple[list[list[str]], list[Universe]]:
+def read_inputs(X: object, *, lowercase: bool, allow_empty: bool) -> tuple[list[list[str]], list[object]]:
     """Return ``(sentences, worlds)`` of pairs of both, checked."""
     if isinstance(X, (str, Mapping)) or not isinstance(X, Iterable):
         raise TypeError(f"X must be a list of pairs (sentence, world), got {X!r:.80}")
@@ -80,7 +83,7 @@ def read_inputs(X: Any, *, lowercase: bool, allow_empty: bool) -> tuple[list[lis
     return sentences, worlds
 
 
-def read_labels(y: Any, sentences: Any) -> list[Any]:
+def read_labels(y: Iterable[WordLabels], sentences: Sequence[Sequence[str]]) -> list[list[str] | Counter[str]]:
     """The labels of sentences, checked: of each a list in the order of its words, or a `Counter` of as many."""
     if isinstance(y, (str, Mapping)):
         raise TypeError(f"y must be a list of labels per sentence, got {y!r:.80}")
@@ -90,7 +93,7 @@ def read_labels(y: Any, sentences: Any) -> list[Any]:
     return [labels_of(labels, len(words), i) for i, (labels, words) in enumerate(zip(y, sentences, strict=True))]
 
 
-def labels_of(labels: Any, n_words: int, i: int) -> Any:
+def labels_of(labels: Any, n_words: int, i: int) -> list[str] | Counter[str]:
     """The labels of one sentence; see `read_labels`."""
     is_bag = isinstance(labels, (set, frozenset, Mapping))
     if not (is_bag or isinstance(labels, (list, tuple, np.ndarray))):
@@ -113,7 +116,7 @@ def labels_of(labels: Any, n_words: int, i: int) -> Any:
     return bag
 
 
-def tables_of(world: Universe, i: int) -> dict[str, Any]:
+def tables_of(world: object, i: int) -> dict[str, Any]:
     """The relations of a world by name; its list of concepts, if it has one, under `CONCEPTS`."""
     if world is None:
         return {}
@@ -145,7 +148,7 @@ class Worlds:
         The first sentence in each.
     """
 
-    def __init__(self, worlds: Any) -> None:
+    def __init__(self, worlds: Sequence[object]) -> None:
         number: dict[int, int] = {}
         self.first: list[int] = []
         found = []
@@ -168,7 +171,7 @@ class Worlds:
         """The names of all relations, sorted."""
         return sorted({name for tables in self.tables for name in tables if name != CONCEPTS})
 
-    def values(self, relations: Any) -> list[str]:
+    def values(self, relations: Sequence[str]) -> list[str]:
         """Whatever the relations say of concepts, sorted; TypeError for what is not text."""
         found: set[str] = set()
         for tables, i in zip(self.tables, self.first, strict=True):
@@ -185,7 +188,7 @@ class Worlds:
                     check_texts(tables.get(name, NO_RELATION).values(), name, i)
         return sorted(value for value in found if value is not None)
 
-    def encode(self, labels: list[str], names: dict[str, int], relations: Any) -> Any:
+    def encode(self, labels: list[str], names: dict[str, int], relations: Sequence[str]) -> NDArray[np.int32]:
         """The rows of names that labels stand for: int32 array (n_worlds, n_labels, 1 + n_relations)."""
         rows = np.zeros((max(len(self.tables), 1), len(labels), 1 + len(relations)), dtype=np.int32)
         rows[:, :, 0] = [names[label] for label in labels]
@@ -204,7 +207,7 @@ class Worlds:
         return rows
 
 
-def check_texts(values: Any, name: str, i: int) -> None:
+def check_texts(values: Iterable[object], name: str, i: int) -> None:
     """Raise TypeError for the first value of a relation that is neither text nor None."""
     wrong = next((value for value in values if not (value is None or isinstance(value, str))), None)
     if wrong is not None:
@@ -212,7 +215,11 @@ def check_texts(values: Any, name: str, i: int) -> None:
 
 
 def scenes_of(
-    model: ConceptModel, sentences: Any, worlds: Worlds, y: Any = None, weight: Weights | None = None
+    model: ConceptModel,
+    sentences: Sequence[Sequence[str]],
+    worlds: Worlds,
+    y: Sequence[list[str] | Counter[str]] | None = None,
+    weight: Weights | None = None,
 ) -> Scenes:
     """Sentences as rows of a model's tables; ValueError for a label that is not in its world.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,19 +11,23 @@ from structsvm.structures.graphs.rules import BoundedSum, Rules
 from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.graph.inputs import Form
 
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+
 # Bounds of a rule's sum of x over its pairs (node, label), where x is 1 if the node has the label.
 SUMS = {"at_most_one": (0, 1), "exactly_one": (1, 1), "or": (1, np.inf)}
 KINDS = (*SUMS, "implies")
 
 
-def all_rules(constraints: Any, forms: list[Form], labels: list[Any]) -> tuple[Rules, ...]:
+def all_rules(constraints: Any, forms: list[Form], labels: Sequence[Hashable]) -> tuple[Rules, ...]:
     """The rules of each graph; ValueError for invalid rules, and for unknown nodes and labels."""
     if not hasattr(constraints, "__len__") or len(constraints) != len(forms):
         raise ValueError(f"constraints must hold a list of constraints per graph, of {len(forms)}")
     return tuple(rules_of(own, form, labels, i) for i, (own, form) in enumerate(zip(constraints, forms, strict=True)))
 
 
-def rules_of(rules: Any, form: Form, labels: list[Any], i: int) -> Rules:
+def rules_of(rules: object, form: Form, labels: Sequence[Hashable], i: int) -> Rules:
     """The rules of graph i."""
     id_of = {label: k for k, label in enumerate(labels)}
     found: list[BoundedSum] = []

@@ -18,7 +18,12 @@ from structsvm.tasks.graph.model import GraphModel, prepare
 from structsvm.tasks.graph.parameters import GraphLabelerParameters
 
 if TYPE_CHECKING:
-    from structsvm.tasks.graph.examples import LabeledGraphs
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.graph.examples import Constraints, GraphLabels, GraphsLike, LabeledGraphs
 
 
 @declared
@@ -125,7 +130,14 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, constraints: Any = None) -> Self:
+    def fit(
+        self,
+        X: GraphsLike,
+        y: GraphLabels,
+        sample_weight: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+    ) -> Self:
         """Train on graphs and the labels of their nodes.
 
         Parameters
@@ -160,7 +172,13 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
 
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, constraints: Any = None
+        self,
+        X: GraphsLike,
+        y: GraphLabels,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
     ) -> Self:
         """One pass over a batch of graphs, starting from the current weights.
 
@@ -171,25 +189,27 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         check_stream_weight(self.class_weight)
         return self._train(X, y, sample_weight, passes=1, classes=classes, constraints=constraints)
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: GraphsLike, y: GraphLabels) -> Self:
         """Fit `temperature_` to labelled graphs that the model was not trained on, by their likelihood."""
         return self._calibrated(X, y)
 
     def _prepare(
         self,
-        X: Any,
-        y: Any,
+        X: GraphsLike,
+        y: GraphLabels,
         sample_weight: ArrayLike | None,
         before: GraphModel | None,
         *,
-        classes: Any = None,
-        constraints: Any = None,
+        classes: Iterable[Hashable] | None = None,
+        constraints: Constraints | None = None,
     ) -> tuple[GraphModel, LabeledGraphs]:
         return prepare(self, X, y, before, classes=classes, constraints=constraints, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, known: Any = None, constraints: Any = None) -> Any:
+    def predict(
+        self, X: GraphsLike, *, known: GraphLabels | None = None, constraints: Constraints | None = None
+    ) -> Any:
         """Return per graph the labels of its nodes: an array, for a grid in its shape; a dict if y had dicts.
 
         Parameters
@@ -211,7 +231,7 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         """
         return self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
 
-    def predict_marginals(self, X: Any) -> Any:
+    def predict_marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return per graph an array (n_nodes, n_labels) of the probability of each label of each node.
 
         Exact sums over all labellings: of the model itself with ``loss="log"``; otherwise of its scores, divided by
@@ -225,7 +245,7 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         """
         return self._fitted().marginals(X)
 
-    def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
+    def predict_kbest(self, X: GraphsLike, k: int, *, probabilities: bool = False) -> Any:
         """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.
 
         Fewer if fewer exist. With `probabilities` the labelling's probability replaces its score (see
@@ -238,7 +258,7 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         """
         return self._fitted().predict_kbest(X, k, probabilities=probabilities)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return per graph an array (n_nodes, n_labels) of the change of score by each label.
 
         The score of the predicted labelling with that label there in place of the predicted one, minus its own:
@@ -246,7 +266,7 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         """
         return self._fitted().costs(X)
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: GraphsLike, y: GraphLabels, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of correctly labelled nodes, among those with a label in y."""
         model = self._fitted()
         inputs, is_one = model.inputs(X)
@@ -269,21 +289,21 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats:
         return self._fitted().node_weights()[0]
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self._fitted().node_weights()[1]
 
     @property
-    def edge_coef_(self) -> Any:
+    def edge_coef_(self) -> Floats:
         return self._fitted().edge_weights()[0]
 
     @property
-    def edge_intercept_(self) -> Any:
+    def edge_intercept_(self) -> Floats:
         return self._fitted().edge_weights()[1]
 
     @property
-    def feature_names_(self) -> Any:
+    def feature_names_(self) -> Sequence[str]:
         return self._fitted().encoder.feature_names

@@ -18,8 +18,28 @@ from structsvm.tasks.graph.hidden import clustered
 from structsvm.tasks.graph.labels import may_have
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    import networkx as nx
+    from numpy.typing import ArrayLike
+
+    from structsvm.oracles._graph import GraphProblem
     from structsvm.oracles.graph import GraphOracle
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.common.arrays import LabelArray, MatrixLike, Numbers
+
+    # A graph as users give it: of networkx, (nodes, edges), (nodes, edges, edge_features), or a grid.
+    NodesLike: TypeAlias = MatrixLike | Sequence[object]
+    GraphLike: TypeAlias = (
+        nx.Graph | tuple[NodesLike, ArrayLike] | tuple[NodesLike, ArrayLike, MatrixLike | None] | NDArray[Any]
+    )
+    GraphsLike: TypeAlias = Iterable[GraphLike] | nx.Graph
+    # The labels of one graph's nodes, in order or by node; and those of graphs, or the name of networkx's attribute.
+    NodeLabels: TypeAlias = LabelArray | Sequence[object] | Mapping[Any, object]
+    GraphLabels: TypeAlias = Iterable[NodeLabels] | NodeLabels | str
+    # A graph's constraints, (kind, pairs of a node and a label); and those of graphs.
+    GraphConstraints: TypeAlias = Iterable[tuple[str, Iterable[tuple[Hashable, Hashable]]]]
+    Constraints: TypeAlias = Sequence[GraphConstraints | None] | GraphConstraints
 
 # Parts that few graphs are divided into where C is chosen.
 BLOCKS = 60
@@ -69,7 +89,7 @@ class LabeledGraphs(Examples):
         weight = None if self.weight is None else self.weight[origin]
         return replace(self, graphs=graphs, label_ids=label_ids, weight=weight)
 
-    def bound(self, oracle: GraphOracle, **formulation: Any) -> Any:
+    def bound(self, oracle: GraphOracle, **formulation: Any) -> GraphProblem:
         """A problem of the graphs."""
         label_ids: Any = self.label_ids
         if len(self.sets) > 1:
@@ -84,14 +104,16 @@ def global_edges(graphs: Graphs) -> NDArray[np.int64]:
     return found
 
 
-def sums_before(counts: Any) -> NDArray[np.int64]:
+def sums_before(counts: Sequence[int] | Numbers) -> NDArray[np.int64]:
     """The sum of what comes before each entry, and at the end of all."""
     found = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=found[1:])
     return found
 
 
-def fragments(graphs: Graphs, label_ids: Integers, n_parts: int) -> tuple[Graphs, Any, Any]:
+def fragments(
+    graphs: Graphs, label_ids: NDArray[np.int32], n_parts: int
+) -> tuple[Graphs, NDArray[np.int32], NDArray[np.int64]]:
     """Return ``(graphs, label_ids, origin)``: the nodes whose labels are known and the edges between them.
 
     Each graph in up to so many parts of neighbouring nodes; `origin` is the graph of each part.

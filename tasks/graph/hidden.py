@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Integers
 
 
-def clustered(ends: Integers, features: Any, label_ids: NDArray[np.int32], sets: Any) -> NDArray[np.int32]:
+def clustered(
+    ends: Integers, features: NDArray[np.float64], label_ids: NDArray[np.int32], sets: NDArray[np.bool_]
+) -> NDArray[np.int32]:
     """Label ids (see `encode_labels`) with a guess for nodes that have such labels.
 
     Weights that treat these labels alike would complete them alike, and learn them so. The guess are clusters of what
@@ -33,7 +35,7 @@ def clustered(ends: Integers, features: Any, label_ids: NDArray[np.int32], sets:
     return found
 
 
-def clusters(rows: NDArray[np.float64], k: int) -> Any:
+def clusters(rows: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     """k clusters of rows by Lloyd's rounds, from rows each of which is the farthest from those before."""
     centres = rows[:1]
     while len(centres) < min(k, len(rows)):

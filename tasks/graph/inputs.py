@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from structsvm.features.matrices import is_sparse
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import networkx as nx
+
     from structsvm.tasks.common.arrays import Floats, Integers
 
 # Attributes of networkx graphs: features of nodes and edges, and what an edge without them may have.
@@ -33,8 +37,8 @@ class Form(NamedTuple):
 
     n_nodes: int
     shape: tuple[int, int] | None = None
-    nodes: list[Any] | None = None
-    attributes: list[dict[Any, Any]] | None = None
+    nodes: list[Hashable] | None = None
+    attributes: list[dict[Hashable, object]] | None = None
 
 
 class Inputs(NamedTuple):
@@ -66,12 +70,12 @@ class Inputs(NamedTuple):
         return bool(self.forms) and self.forms[0].shape is not None
 
 
-def is_networkx(x: Any) -> bool:
+def is_networkx(x: object) -> bool:
     """Whether x is a networkx graph, by its attributes (networkx is slow to import)."""
     return hasattr(x, "is_multigraph") and hasattr(x, "adj")
 
 
-def as_list(X: Any) -> tuple[list[Any], bool]:
+def as_list(X: object) -> tuple[list[Any], bool]:
     """Return ``(graphs, is_one)``: X as a list of graphs, and whether it is one graph of networkx itself."""
     if is_networkx(X):
         return [X], True
@@ -137,7 +141,7 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
     return found
 
 
-def _of_parts(x: tuple[Any, ...], i: int) -> tuple[Floats, Integers, Floats, Form]:
+def _of_parts(x: tuple[Any, ...], i: int) -> tuple[Any, NDArray[np.int32], NDArray[np.float64], Form]:
     """A graph ``(nodes, edges)`` or ``(nodes, edges, edge_features)``."""
     rows = _rows(x[0], i)
     n = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
@@ -163,14 +167,14 @@ def _rows(nodes: Any, i: int) -> Any:
     )
 
 
-def _is_row(x: Any) -> bool:
+def _is_row(x: object) -> bool:
     """Whether a node's features are numbers in a row, not names."""
     if isinstance(x, np.ndarray):
         return x.dtype.kind not in "OUS"
     return isinstance(x, (list, tuple)) and all(isinstance(v, (int, float, np.number)) for v in x) and bool(x)
 
 
-def numbers(values: Any, what: str) -> NDArray[np.float64]:
+def numbers(values: object, what: str) -> NDArray[np.float64]:
     """Values as float64 array; ValueError, which begins with what they are, for anything but numbers."""
     try:
         array = np.asarray(values)
@@ -181,7 +185,7 @@ def numbers(values: Any, what: str) -> NDArray[np.float64]:
         raise ValueError(f"{what} must be numbers, as many for each") from None
 
 
-def _pairs(edges: list[tuple[int, int]], i: int) -> NDArray[np.int32]:
+def _pairs(edges: Iterable[Iterable[int]] | Integers, i: int) -> NDArray[np.int32]:
     try:
         pairs = np.asarray(edges if hasattr(edges, "__array__") else list(edges))
     except (ValueError, TypeError):
@@ -196,7 +200,7 @@ def _pairs(edges: list[tuple[int, int]], i: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(pairs, dtype=np.int32)
 
 
-def _features(values: Any, n_edges: int, i: int) -> NDArray[np.float64]:
+def _features(values: object, n_edges: int, i: int) -> NDArray[np.float64]:
     """Features of edges as an array (n_edges, n_features)."""
     if is_sparse(values):
         values = values.toarray()
@@ -209,7 +213,7 @@ def _features(values: Any, n_edges: int, i: int) -> NDArray[np.float64]:
     return features
 
 
-def _of_networkx(graph: Any, i: int, label: str) -> tuple[Any, Any, Any, Form]:
+def _of_networkx(graph: nx.Graph, i: int, label: str) -> tuple[Any, NDArray[np.int32], NDArray[np.float64], Form]:
     if graph.is_multigraph():
         raise ValueError(f"graph {i} may have several edges between two nodes ({type(graph).__name__})")
     nodes = list(graph.nodes)
@@ -238,7 +242,7 @@ def _of_networkx(graph: Any, i: int, label: str) -> tuple[Any, Any, Any, Form]:
     return rows, edges, features, Form(len(nodes), nodes=nodes, attributes=attributes)
 
 
-def _of_grid(x: Any, i: int, neighbours: int) -> tuple[Floats, Integers, Floats, Form]:
+def _of_grid(x: object, i: int, neighbours: int) -> tuple[Any, NDArray[np.int32], NDArray[np.float64], Form]:
     if not isinstance(x, np.ndarray) or x.ndim not in (2, 3) or x.dtype.kind not in "biuf":
         raise TypeError(
             f"graph {i} must be (nodes, edges), (nodes, edges, edge_features), a networkx graph, or a grid, which is "

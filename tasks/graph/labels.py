@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.tasks.common.labels import ids_by_label, is_hashable, label_array, sort_labels
 from structsvm.tasks.graph.inputs import Form
+
+if TYPE_CHECKING:
+    from structsvm.tasks.common.arrays import LabelArray
 
 
 def by_node(y: Any, forms: list[Form]) -> tuple[list[Any], bool]:
@@ -63,7 +66,9 @@ def _of_graph(labels: Any, form: Form, i: int) -> Any:
     return labels
 
 
-def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
+def encode_labels(
+    y: list[Any], labels: Sequence[Hashable] | None = None
+) -> tuple[Sequence[Hashable], NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
 
     A label that is not known has -1 - s, where row s of `sets`, booleans (n_sets, n_labels), says what it may be:
@@ -76,13 +81,13 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
     labels : list, optional
         The labels known already; ValueError for another one.
     """
-    some: dict[frozenset[Any], int] = {}
+    some: dict[frozenset[Hashable], int] = {}
     if all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y) and y:
         used, inverse = np.unique(np.concatenate(y), return_inverse=True)
         distinct: list[Any] = used.tolist()
     else:
         flat = [own.tolist() if isinstance(own, np.ndarray) else own for own in y]
-        places: dict[Any, int] = {}
+        places: dict[Hashable, int] = {}
         ids = []
         for i, own in enumerate(flat):
             for v, label in enumerate(own):
@@ -113,7 +118,7 @@ def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[
     return labels, label_ids, sets
 
 
-def _checked(label: Any, i: int, v: int) -> str:
+def _checked(label: Any, i: int, v: int) -> Hashable:
     """A label of node v of graph i; an error for what is none."""
     if not is_hashable(label):
         raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
@@ -132,7 +137,9 @@ def may_have(label_ids: NDArray[np.int32], sets: NDArray[np.bool_]) -> NDArray[n
     return found
 
 
-def in_form(label_ids: NDArray[np.int32], labels: Sequence[Hashable], form: Form, is_named: bool) -> Any:
+def in_form(
+    label_ids: NDArray[np.int32], labels: Sequence[Hashable], form: Form, is_named: bool
+) -> LabelArray | dict[Hashable, Hashable]:
     """The labels of a graph's nodes as an array, that of a grid in its shape, or as a dict by nodes."""
     found = label_array(labels)[label_ids]
     if form.shape is not None:

@@ -55,14 +55,22 @@ from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_ha
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
     from structsvm._problem import BoundProblem
+    from structsvm.features.tokens import Tokens
     from structsvm.oracles._graph import GraphDecoder
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
+    from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.graph.examples import Constraints, GraphLabels, GraphLike, GraphsLike
     from structsvm.tasks.graph.inputs import Form
+    from structsvm.tasks.graph.parameters import GraphLabelerParameters
 
 # Parameters that a model must keep to continue.
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
@@ -136,7 +144,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         encoder: FeatureEncoder,
         units: Units,
         edge_units: EdgeUnits,
-        labels: Any,
+        labels: Sequence[Hashable],
         oracle: GraphOracle,
         *,
         grids: bool = False,
@@ -183,7 +191,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         job.base = run.weights
         return None
 
-    def incomplete(self, problem: Any) -> Any:
+    def incomplete(self, problem: Any) -> GraphProblem:
         """Return the problem of known labels; each graph has the junction tree that sums over labellings need."""
         known = problem.incomplete
         if "expectations" in known.offers:
@@ -205,7 +213,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
                     AdviceWarning,
                 )
 
-    def fractional(self, graphs: Any) -> float:
+    def fractional(self, graphs: Graphs) -> float:
         """The share of nodes that the relaxation gives no whole label."""
         nodes, _ = self.oracle.decoder(graphs).relaxed(self.weights)
         return float((nodes.max(axis=1) < 0.999).mean()) if len(nodes) else 0.0
@@ -250,12 +258,12 @@ class GraphModel(TaskModel[LabeledGraphs]):
             graphs.edge_features[:, -1] = np.exp(-0.5 * between(graphs) / self.contrast)
         return with_edges(graphs, self.edge_units.applied(graphs.edge_features))
 
-    def inputs(self, X: Any) -> tuple[Inputs, bool]:
+    def inputs(self, X: GraphsLike) -> tuple[Inputs, bool]:
         """Graphs in parts, and whether X is one graph."""
         found, is_one = as_list(X)
         return collect(found, self.neighbours, self.label), is_one
 
-    def predict_ids(self, graphs: Graphs, allowed: Any = None) -> NDArray[np.int32]:
+    def predict_ids(self, graphs: Graphs, allowed: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
         """Label ids of all nodes, of those that are allowed, a boolean array (n_nodes, n_labels)."""
         found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
         return found
@@ -265,7 +273,14 @@ class GraphModel(TaskModel[LabeledGraphs]):
         """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
         return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
 
-    def predict(self, X: Any, *, known: Any = None, constraints: Any = None, n_jobs: int = 1) -> Any:
+    def predict(
+        self,
+        X: GraphsLike,
+        *,
+        known: GraphLabels | None = None,
+        constraints: Constraints | None = None,
+        n_jobs: int = 1,
+    ) -> Any:
         """The labels of each graph's nodes, in the form that its labels have."""
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
@@ -285,23 +300,25 @@ class GraphModel(TaskModel[LabeledGraphs]):
         ]
         return labelled[0] if is_one else labelled
 
-    def predict_many(self, graphs: Graphs, allowed: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
+    def predict_many(
+        self, graphs: Graphs, allowed: NDArray[np.bool_] | None = None, n_jobs: int = 1
+    ) -> NDArray[np.int32]:
         """`predict_ids` in threads."""
         bounds = graphs.node_bounds
 
-        def work(a: int, b: int) -> Any:
+        def work(a: int, b: int) -> NDArray[np.int32]:
             return self.predict_ids(graphs[a:b], None if allowed is None else allowed[bounds[a] : bounds[b]])
 
         return renumbered_parts(work, len(graphs), n_jobs)
 
-    def calibrate(self, X: Any, y: Any) -> None:
+    def calibrate(self, X: GraphsLike, y: GraphLabels) -> None:
         """Fit the temperature to graphs that the model was not trained on."""
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         own = encode_labels(found, self.labels)[1:]
         calibrate_on(self, LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
 
-    def marginals(self, X: Any) -> list[NDArray[np.float64]]:
+    def marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""
         weights = probable_weights(self, "predict_marginals")
         inputs, is_one = self.inputs(X)
@@ -310,7 +327,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         found = shaped(nodes, graphs, inputs.forms)
         return found[0] if is_one else found
 
-    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
+    def predict_kbest(self, X: GraphsLike, k: int, *, probabilities: bool = False) -> Any:
         """The k best ``(labels, score)`` of each graph; see `GraphLabeler.predict_kbest`."""
         k = checked_k(k)
         weights = ranking_weights(self, probabilities=probabilities)
@@ -324,7 +341,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
                     f"{decoder.methods[0]!r}; 'junction' (with max_table for graphs near to trees) and 'cut' are exact"
                 )
 
-            def best(may: NDArray[np.bool_], decoder: GraphDecoder = decoder) -> tuple[float, Any]:
+            def best(may: NDArray[np.bool_], decoder: GraphDecoder = decoder) -> tuple[float, NDArray[np.int32]]:
                 labels = decoder.decode(weights, may)
                 return decoder.values(labels, weights)[0], labels
 
@@ -336,7 +353,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
             )
         return found[0] if is_one else found
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: GraphLike) -> Explanation:
         inputs, _ = self.inputs([x])
         oracle, graphs, ranked = self.oracle, self.encode(inputs), []
         for labels, _ in self.predict_kbest([x], 2)[0]:
@@ -357,7 +374,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         alone = "the graph has one labelling only, and two are compared"
         return Explanation.of_best(ranked, self.weights, name, alone)
 
-    def costs(self, X: Any) -> Any:
+    def costs(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
@@ -419,14 +436,14 @@ def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
 
 
 def prepare(
-    params: Any,
-    X: Any,
-    y: Any,
-    before: Any = None,
+    params: GraphLabelerParameters | Settings,
+    X: GraphsLike,
+    y: GraphLabels,
+    before: GraphModel | None = None,
     *,
-    classes: Any = None,
-    constraints: Any = None,
-    weight: Any = None,
+    classes: Iterable[Hashable] | None = None,
+    constraints: Constraints | None = None,
+    weight: ArrayLike | None = None,
 ) -> tuple[GraphModel, LabeledGraphs]:
     """Return ``(model, examples)``: a model as parameters ask for it, or the one to resume, and the graphs encoded.
 
@@ -457,7 +474,11 @@ def prepare(
 
 
 def _prepared(
-    params: Any, X: Any, y: Any, before: GraphModel | None, classes: Any
+    params: GraphLabelerParameters | Settings,
+    X: GraphsLike,
+    y: GraphLabels,
+    before: GraphModel | None,
+    classes: Iterable[Hashable] | None,
 ) -> tuple[GraphModel, LabeledGraphs, Inputs, bool]:
     found, is_one = as_list(X)
     label = y if isinstance(y, str) else LABEL if before is None else before.label
@@ -528,7 +549,7 @@ def _prepared(
     return model, LabeledGraphs(graphs, label_ids, sets), inputs, is_one
 
 
-def by_graph(encode: Any, rows: Any) -> Any:
+def by_graph(encode: Callable[[list[Any]], Tokens], rows: list[Any]) -> Tokens:
     """Encoded rows of graphs; what is wrong with them is said of nodes."""
     try:
         return encode(rows)
@@ -537,7 +558,7 @@ def by_graph(encode: Any, rows: Any) -> Any:
         raise type(error)(text) from None
 
 
-def node_rows(tokens: Any, units: Units) -> Any:
+def node_rows(tokens: Any, units: Units) -> DenseRows | SparseRows:
     """Encoded tokens as rows of float64."""
     n, d = tokens.n_tokens, tokens.n_features
     if units.centre is not None:
@@ -546,7 +567,7 @@ def node_rows(tokens: Any, units: Units) -> Any:
     return SparseRows(tokens.indptr, tokens.indices, values, d)
 
 
-def assembled(inputs: Inputs, nodes: Any, n_edge_features: int) -> Graphs:
+def assembled(inputs: Inputs, nodes: DenseRows | SparseRows, n_edge_features: int) -> Graphs:
     """Graphs with features of edges as they came, in `n_edge_features` columns; ValueError unless they are sound."""
     m = inputs.n_edge_features
     edges = np.concatenate([np.zeros((0, 2), dtype=np.int32), *inputs.edges])
@@ -564,7 +585,7 @@ def assembled(inputs: Inputs, nodes: Any, n_edge_features: int) -> Graphs:
     return graphs if n_edge_features else with_edges(graphs, features[:, :0])
 
 
-def with_edges(graphs: Graphs, features: Any) -> Graphs:
+def with_edges(graphs: Graphs, features: NDArray[np.float64]) -> Graphs:
     """The same graphs with other features of edges."""
     return replace(graphs, edge_features=features)
 
@@ -579,7 +600,7 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
     return distances(rows, global_edges(graphs))
 
 
-def shaped(table: Floats, graphs: Graphs, forms: list[Form]) -> list[Any]:
+def shaped(table: NDArray[np.float64], graphs: Graphs, forms: list[Form]) -> list[NDArray[np.float64]]:
     """Rows of nodes by graph, those of grids in their shape."""
     parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
     return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]

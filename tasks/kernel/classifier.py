@@ -11,7 +11,11 @@ from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Integers, Weights
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from structsvm.tasks.common.arrays import Integers, LabelArray, Matrix, Weights
 
 
 class KernelClassifier(Classifier):
@@ -19,9 +23,9 @@ class KernelClassifier(Classifier):
 
     _model_class = KernelModel
 
-    kernel: Any
+    kernel: str | Callable[..., ArrayLike]
 
-    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+    def _start(self, X: Matrix, labels: LabelArray, before: KernelModel | None) -> tuple[KernelModel, Matrix]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
         if before is None:
@@ -29,30 +33,30 @@ class KernelClassifier(Classifier):
         before.check_kernel(self, X)
         return before, X
 
-    def _examples(self, X: Any, label_ids: Integers, weight: Weights | None) -> KernelRows:
+    def _examples(self, X: Matrix, label_ids: Integers, weight: Weights | None) -> KernelRows:
         return KernelRows(X, label_ids, are_values=self.kernel == "precomputed", weight=weight)
 
     @property
-    def _accepted(self) -> dict[str, Any]:
+    def _accepted(self) -> dict[str, object]:
         accepted = super()._accepted
         return accepted | {"accept_sparse": False} if self.kernel == "precomputed" else accepted
 
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
-    def support_(self) -> Any:
+    def support_(self) -> NDArray[np.int64]:
         return self._fitted().support
 
     @property
-    def support_vectors_(self) -> Any:
+    def support_vectors_(self) -> Matrix:
         return self._fitted().vectors
 
     @property
-    def dual_coef_(self) -> Any:
+    def dual_coef_(self) -> Matrix:
         return self._fitted().coef
 
     @property
-    def n_support_(self) -> Any:
+    def n_support_(self) -> NDArray[np.intp]:
         return np.bincount(self._fitted().support_labels, minlength=len(self.classes_))
 
     @property
@@ -61,11 +65,11 @@ class KernelClassifier(Classifier):
         return self._fitted().kernel.gamma
 
     @property
-    def n_kernel_(self) -> Any:
+    def n_kernel_(self) -> int:
         return self._fitted().n_kernel
 
     @property
-    def hit_rate_(self) -> Any:
+    def hit_rate_(self) -> float:
         return self._fitted().hit_rate
 
     def __sklearn_tags__(self) -> Any:

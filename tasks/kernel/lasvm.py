@@ -19,8 +19,12 @@ from structsvm.tasks.common.solver import AUTO, is_to_choose
 from structsvm.tasks.kernel.online import BinaryKernelClassifier
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Integers, Weights
+    from structsvm.tasks.common.arrays import Integers, Matrix, MatrixLike, Weights
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.kernel.model import KernelModel
 
 
 @declared
@@ -82,12 +86,12 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     _solver_class = LaSVM
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return super()._make_solver(before).set_params(**(self.steps or LaSVMSteps()).get_params())
 
     _pool = cast("Pool | None", None)
 
-    def _stream_solver(self, before: Any = None) -> Solver:
+    def _stream_solver(self, before: TaskModel | None = None) -> Solver:
         return super()._stream_solver().set_params(finishing=False)
 
     def _of_model(self, solver: Solver, model: Any) -> Any:
@@ -95,7 +99,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         chosen = is_to_choose(self, solver) and model.choice is not None
         return solver.set_params(C=model.choice.C) if chosen else solver
 
-    def _adopt(self, model: Any) -> None:
+    def _adopt(self, model: TaskModel) -> None:
         super()._adopt(model)
         self._pool = None
 
@@ -128,7 +132,9 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     # ---- pools ----------------------------------------------------------------------------------
 
-    def query(self, X: Any = None, n_queries: int = 1, *, classes: ArrayLike | None = None) -> Integers:
+    def query(
+        self, X: MatrixLike | None = None, n_queries: int = 1, *, classes: Iterable[Hashable] | None = None
+    ) -> Integers:
         """Choose rows of a pool to label next: those that `selection` chooses from its draws.
 
         Parameters
@@ -162,7 +168,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
             raise ValueError(f"the pool has run dry: all of its {pool.n} rows have been taught")
         return pool.query(n_queries)
 
-    def teach(self, rows: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def teach(self, rows: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the labels of rows of the pool: Process and Reprocess each.
 
         Parameters
@@ -198,7 +204,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         self._pool = pool
         return self
 
-    def _open(self, X: Any, classes: Any) -> None:
+    def _open(self, X: Any, classes: Iterable[Hashable] | None) -> None:
         old = self._model
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
@@ -212,7 +218,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
             raise ValueError("there is no pool to ask about: give query(X) one")
         return self._pool
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"_pool": None}  # copies and files hold what was learnt
 
 
@@ -227,7 +233,7 @@ class Pool:
         Those without a label.
     """
 
-    def __init__(self, model: Any, X: Any, solver: Any) -> None:
+    def __init__(self, model: KernelModel, X: Matrix, solver: Any) -> None:
         self.model, self.labels, self.n = model, model.labels, X.shape[0]
         self.first = len(model.support)
         problem, weight, base = model.problem_around(X, np.zeros(self.n, dtype=np.int32), None, solver.C)
@@ -244,14 +250,14 @@ class Pool:
             candidates = np.delete(candidates, place)
         return np.array(chosen, dtype=np.int64)
 
-    def teach(self, rows: Any, labels: Any, weight: Weights) -> None:
+    def teach(self, rows: Integers, labels: Integers, weight: Weights) -> None:
         run = self.run
         for i, label, factor in zip(rows + self.first, labels, weight):
             run.problem.y[i], run.C[i] = label, self.C * factor
             run.state.teach(i, label, self.C * factor)
         self.left = np.setdiff1d(self.left, rows)
 
-    def update(self, model: Any) -> None:
+    def update(self, model: KernelModel) -> None:
         """Store the state of the run in the model."""
         self.run.dual = self.run.state.settle()
         model.set_weights_from(self.run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Floats, LabelArray, Matrix
 
 
 class KernelModel(KernelMachine, MachineModel):
@@ -31,7 +31,7 @@ class KernelModel(KernelMachine, MachineModel):
     record = Record({"labels": Labels(2), **MACHINE.fields})
     calibrates = False  # unless asked to
 
-    def __init__(self, labels: Any, kernel: Kernel) -> None:
+    def __init__(self, labels: LabelArray, kernel: Kernel) -> None:
         MachineModel.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
         self.labels = labels
@@ -40,7 +40,7 @@ class KernelModel(KernelMachine, MachineModel):
     def machine(self) -> Self:
         return self
 
-    def class_scores(self, X: Any) -> Floats:
+    def class_scores(self, X: Matrix) -> Floats:
         return self.decision_function(X)
 
     def held_out_scores(self, examples: KernelRows) -> Held:
@@ -50,7 +50,7 @@ class KernelModel(KernelMachine, MachineModel):
     def scale(self, examples: KernelRows) -> float:
         return 2.0 * self.kernel_scale(examples.rows)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Matrix) -> LabelArray:
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 

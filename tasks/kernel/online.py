@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,26 @@ from structsvm.tasks.kernel.classifier import KernelClassifier
 from structsvm.tasks.kernel.model import BinaryKernelModel
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from numpy.typing import NDArray
+
     from structsvm.solvers import Solver
+    from structsvm.tasks.common.arrays import MatrixLike
+    from structsvm.tasks.common.model import TaskModel
 
 
 class OnlineKernelClassifier(KernelClassifier):
     """Base of the kernel classifiers that support `partial_fit`."""
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: Iterable[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch of new examples.
 
         The current support patterns stay in the problem with their coefficients and may change or vanish; other earlier
@@ -37,7 +49,7 @@ class OnlineKernelClassifier(KernelClassifier):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _stream_solver(self, before: Any = None) -> Solver:
+    def _stream_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver of one batch of a stream."""
         solver = super()._make_solver()
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})
@@ -56,16 +68,16 @@ class BinaryKernelClassifier(OnlineKernelClassifier):
     _is_binary = True
 
     @property
-    def dual_coef_(self) -> Any:
+    def dual_coef_(self) -> NDArray[np.float64]:
         """alpha: array (1, n_SV)."""
         return self._fitted().coef[[1]].toarray()
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> NDArray[np.float64]:
         """b: array (1,)."""
         return self._fitted().intercept[1:]
 
     @property
-    def n_support_(self) -> Any:
+    def n_support_(self) -> NDArray[np.intp]:
         model = self._fitted()
         return np.bincount(model.support_labels[self.dual_coef_[0] != 0.0], minlength=2)

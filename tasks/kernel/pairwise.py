@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from structsvm.kernel.parameters import KernelParameters
 from structsvm.parameters import POSITIVE, Options, declared, parameter
@@ -10,6 +10,10 @@ from structsvm.solvers.kernel.pairwise import Pairwise, PairwiseParameters
 from structsvm.tasks.common.parameters import ClassWeight, MachineRunning
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @declared
@@ -51,5 +55,5 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
     _solver_class = Pairwise
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> NDArray[np.float64]:
         return self._fitted().intercept

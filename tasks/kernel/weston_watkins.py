@@ -14,8 +14,14 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from numpy.typing import ArrayLike
+
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.examples import LabeledRows
+    from structsvm.tasks.common.model import TaskModel
 
 
 @declared
@@ -68,10 +74,17 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     _solver_class = WestonWatkins
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return super()._make_solver().set_params(method=self.solver)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any]:
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: TaskModel | None,
+        **options: Iterable[Hashable] | None,
+    ) -> tuple[Any, LabeledRows]:
         model, examples = super()._prepare(X, y, sample_weight, before, **options)
         if examples.weight is not None:
             total = np.bincount(examples.label_ids, weights=examples.weight, minlength=len(model.labels))

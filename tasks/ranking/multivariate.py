@@ -20,6 +20,8 @@ from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
@@ -125,7 +127,7 @@ class MultivariateClassifier(Training, Classifier):
         sample_weight: ArrayLike | None,
         before: TaskModel | None,
         *,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[SampleModel, LabeledRows]:
         if (self.loss == "prec_at_k") != (self.k is not None):
             raise ValueError(

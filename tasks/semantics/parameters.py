@@ -65,6 +65,15 @@ class Hybrid(ParameterGroup):
         chosen, `fit` also calls it, on the predictions for held-out sentences.
     abstain_below : float, optional
         Predict nothing for a sentence whose best meaning has a lower probability.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_ambig_house
+    >>> from structsvm.tasks import Hybrid, SemanticParser
+    >>> house = make_ambig_house(20, 1, random_state=0)
+    >>> parser = SemanticParser(method=Hybrid(solver="perceptron"), random_state=0)
+    >>> len(parser.fit(house.sentences, house.meanings).predict(house.sentences[:1]))
+    1
     """
 
     name = "hybrid"
@@ -109,6 +118,15 @@ class Ospas(ParameterGroup):
         If the best symbols leave words unused, or form no complete meaning, try to make one word a relation.
     fold_constants : bool, default=False
         Whether a relation between constants alone, ``stateid('texas')``, is one symbol.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_ambig_house
+    >>> from structsvm.tasks import Ospas, SemanticParser
+    >>> house = make_ambig_house(20, 1, random_state=0)
+    >>> parser = SemanticParser(method=Ospas(window=1), random_state=0)
+    >>> len(parser.fit(house.sentences, house.meanings).predict(house.sentences[:1]))
+    1
     """
 
     name = "ospas"

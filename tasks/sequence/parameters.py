@@ -63,6 +63,14 @@ class TokenFeatures(ParameterGroup):
         has n_labels^2 weights.
     end : bool, default=False
         Exact inference only: whether the last label of a sequence has a weight of its own.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import SequenceLabeler, TokenFeatures
+    >>> X, y = [["a", "b"], ["a", "c"]], [["A", "B"], ["A", "C"]]
+    >>> labeler = SequenceLabeler(features=TokenFeatures(min_count=2), random_state=0).fit(X, y)
+    >>> labeler.predict([["a"]])
+    [['A']]
     """
 
     min_count: int = parameter(COUNT, default=1)

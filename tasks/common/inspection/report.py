@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from structsvm.tasks.common.inspection.weights import WeightTable
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class WeightReport:
     """
 
     table: WeightTable
-    labels: list[Any]
+    labels: Sequence[Hashable]
     k: int
     heading: str
 
@@ -39,7 +42,7 @@ class WeightReport:
     def __repr__(self) -> str:
         return str(self)
 
-    def top_transitions(self) -> list[tuple[Any, Any, float]]:
+    def top_transitions(self) -> list[tuple[Hashable, Hashable, float]]:
         """The k heaviest transitions between labels that are shown: (before, after, weight)."""
         if self.table.transitions is None:
             return []

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parameters import checked_k, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+    from scipy.sparse import sparray, spmatrix
+
+    from structsvm.tasks.common.arrays import Floats, MatrixLike
 
 T = TypeVar("T")
 
@@ -29,9 +36,9 @@ class WeightTable:
     """
 
     features: Sequence[str]
-    labels: list[Any]
-    weights: Any
-    transitions: NDArray[Any] | None = None
+    labels: Sequence[Hashable]
+    weights: Floats | sparray | spmatrix
+    transitions: Floats | None = None
 
     def column(self, label: Hashable) -> NDArray[np.float64]:
         """The weights of a label; ValueError for one that has none."""
@@ -59,7 +66,7 @@ class WeightTable:
             values = matrix[rows, columns]
         return rows.astype(np.intp), columns.astype(np.intp), values.astype(np.float64)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The weights that are not 0 as a pandas data frame of feature, label and weight, the heaviest first.
 
         Raises ImportError without pandas.
@@ -111,7 +118,7 @@ class Explanation:
     contributions: list[Contribution] = field(repr=False)
 
     @classmethod
-    def of(cls, winner: Any, runner_up: Any, found: list[Contribution]) -> Explanation:
+    def of(cls, winner: object, runner_up: object, found: list[Contribution]) -> Explanation:
         """With contributions in any order."""
         found = [part for part in found if part.value != 0.0]
         found.sort(key=lambda part: -abs(part.value))
@@ -120,8 +127,8 @@ class Explanation:
     @classmethod
     def of_best(
         cls,
-        ranked: Iterable[tuple[Any, Any]],
-        weights: Any,
+        ranked: Iterable[tuple[object, Floats]],
+        weights: Floats,
         name: Callable[[int], tuple[str, str]],
         alone: str = "there is one output only, and two are compared",
     ) -> Explanation:
@@ -135,7 +142,9 @@ class Explanation:
         return cls.of(winner, runner_up, found)
 
     @classmethod
-    def of_row(cls, x: Any, table: WeightTable, intercepts: Any, labels: list[Any]) -> Explanation:
+    def of_row(
+        cls, x: MatrixLike, table: WeightTable, intercepts: ArrayLike, labels: Sequence[Hashable]
+    ) -> Explanation:
         """Why a label's linear score is the highest for one row of numbers; of two labels the first's may be 0."""
         row = np.append(one_row(x, len(table.features)), 1.0)
         weights = np.vstack([table.weights, intercepts])
@@ -168,7 +177,7 @@ def two_best(ranked: Iterable[T], alone: str) -> tuple[T, T]:
     return best[0], best[1]
 
 
-def one_row(x: Any, n_columns: int) -> NDArray[np.float64]:
+def one_row(x: MatrixLike, n_columns: int) -> NDArray[np.float64]:
     """One row of numbers, as an array or a sparse or dense matrix of one row; ValueError for anything else."""
     row = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
     if row.shape not in ((n_columns,), (1, n_columns)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ import numpy as np
 Row = tuple[float, float, float, int]
 Best = tuple[float, float, float]
 Gamma = tuple[float, float, float, float]
+R = TypeVar("R", bound=tuple[float, ...])
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class ChosenSum:
     tables: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         tables = {loss: np.array(table) for loss, table in self.tables.items()}
         return {"scales": dict(self.scales), "sum": self.score, "tables": tables}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         tables = {loss: [list(row) for row in rows] for loss, rows in self.tables.items()}
         return {"scales": dict(self.scales), "sum": list(self.score), "tables": tables}
 
@@ -74,12 +75,12 @@ class ChosenLoss:
     sum: ChosenSum | None = None
 
     @property
-    def columns(self) -> dict[str, Any]:
-        own = {"loss": self.name, "losses": dict(self.best)}
+    def columns(self) -> dict[str, object]:
+        own: dict[str, object] = {"loss": self.name, "losses": dict(self.best)}
         return own if self.sum is None else own | self.sum.columns
 
-    def to_json(self) -> dict[str, Any]:
-        own = {"loss": self.name, "losses": {name: list(row) for name, row in self.best.items()}}
+    def to_json(self) -> dict[str, object]:
+        own: dict[str, object] = {"loss": self.name, "losses": {name: list(row) for name, row in self.best.items()}}
         return own if self.sum is None else own | self.sum.to_json()
 
     @classmethod
@@ -108,14 +109,14 @@ class ChosenGamma:
     table: list[Gamma]
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         return {"gamma": self.gamma, "gammas": np.array(self.table)}
 
     @property
     def text(self) -> str:
         return f"gamma = {self.gamma:.3g} (of {self.table[0][0]:.3g} to {self.table[-1][0]:.3g}), "
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"gamma": self.gamma, "gammas": [list(row) for row in self.table]}
 
     @classmethod
@@ -174,10 +175,10 @@ class Choice:
         return [f"C = {C:g} of the loss {loss!r}" for loss, C in chosen.items()]
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         """The table by columns, as arrays."""
         C, score, error, passes = (np.array(column) for column in zip(*self.table, strict=True))
-        about: dict[str, Any] = {"metric": self.metric, "n_held_out": self.n_held_out}
+        about: dict[str, object] = {"metric": self.metric, "n_held_out": self.n_held_out}
         for chosen in (self.loss, self.gamma):
             about |= {} if chosen is None else chosen.columns
         return about | {"C": C, "score": score, "error": error, "passes": passes}
@@ -201,14 +202,14 @@ class Choice:
             return text + ")"
         _, score, error = self.loss.best[self.loss.name]
         values = [f"{self._value(score)} +- {self._value(error)}"]
-        others = ((name, row[1]) for name, row in self.loss.best.items() if name != self.loss.name)
-        values += [f"{self._value(score)} with {name!r}" for name, score in others]
+        beaten = ((name, row[1]) for name, row in self.loss.best.items() if name != self.loss.name)
+        values += [f"{self._value(score)} with {name!r}" for name, score in beaten]
         return f"loss = {self.loss.name!r} (held-out {self.metric} {', '.join(values)}), {text})"
 
     def _value(self, score: float) -> str:
         return f"{score:.3f}" if is_loss(self.metric) else f"{100.0 * score:.1f}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         table = [list(row) for row in self.table]
         about = {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
         for chosen in (self.loss, self.gamma):
@@ -259,7 +260,7 @@ def is_loss(metric: str) -> bool:
     return metric.endswith(("loss", "error"))
 
 
-def ranking(metric: str, table: Any) -> Any:
+def ranking(metric: str, table: Iterable[R]) -> list[R]:
     """Rows of the table, the best first; of equal ones that of the smallest C."""
     sign = 1.0 if is_loss(metric) else -1.0
     return sorted(table, key=lambda row: (sign * row[1], row[0]))

@@ -34,10 +34,14 @@ from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
+    from structsvm.features.sparse import SparseRows
+    from structsvm.features.tokens import Tokens
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.common.examples import Examples
+    from structsvm.tasks.common.model import TaskModel
 
 # Fewer examples than LEAST_EXAMPLES are not divided at all; from ENOUGH_EXAMPLES on, one part of them is enough.
 LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
@@ -66,8 +70,8 @@ class Held(NamedTuple):
     """
 
     metric: str
-    numerator: Any
-    denominator: Any
+    numerator: NDArray[Any]
+    denominator: NDArray[Any]
 
 
 class ChoiceCheckpoint(CheckpointWriter):
@@ -77,7 +81,7 @@ class ChoiceCheckpoint(CheckpointWriter):
         super().__init__(checkpoint)
         self.choice = choice
 
-    def contents(self, run: Run, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
 
 
@@ -114,10 +118,16 @@ class PatientRun:
 class Part:
     """A training on some of the examples, with one C after another, and the others to score it on."""
 
-    def __init__(self, model: Any, examples: Any, held_out: NDArray[np.bool_], solver: Solver) -> None:
+    model: Any
+    run: Any
+    others: Any
+    rows: Integers
+    held_out: Integers
+
+    def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         self.model = model.copy()
-        self.run: Any = None
+        self.run = None
         examples, self.others = examples.take(self.rows), examples.take(self.held_out)
         self.base = model.prior(examples)
         self.problem, self.weight = self.model.bind(examples, solver)
@@ -193,8 +203,12 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
+    model: Any
+    examples: Any
 
-    def __init__(self, model: Any, examples: Any, solver: Solver, values: Any = None) -> None:
+    def __init__(
+        self, model: TaskModel, examples: Examples, solver: Solver, values: Sequence[float] | None = None
+    ) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
         self.examples = examples.merged()
@@ -202,7 +216,7 @@ class Search:
         self.solver = path_solver(solver, self.seed)
 
     @property
-    def loss(self) -> Any:
+    def loss(self) -> str:
         """Name of the loss that training minimises."""
         return self.model.loss
 
@@ -295,14 +309,14 @@ class LossSearch:
         One per loss, named by its `loss`; in a tie the first is chosen.
     """
 
-    def __init__(self, searches: Any) -> None:
+    def __init__(self, searches: Sequence[Search]) -> None:
         self.searches = searches
         self.search = searches[0]
         for search in searches:
             search.seed = self.search.seed
 
     @property
-    def part(self) -> Any:
+    def part(self) -> Part | None:
         return self.search.part
 
     def choose(self, monitor: Monitor) -> Choice | None:
@@ -345,7 +359,7 @@ def round_value(k: int) -> float:
     return float(f"{3 if k % 2 else 1}e{k // 2}")
 
 
-def ratio(a: Floats, b: Floats) -> tuple[float, float]:
+def ratio(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
     """The ratio of two sums, and its standard error; see the head of this file."""
     n, total = len(a), float(b.sum())
     if not total > 0.0:
@@ -357,7 +371,7 @@ def ratio(a: Floats, b: Floats) -> tuple[float, float]:
 PIECE = 1 << 22  # entries between which Ctrl-C is heard
 
 
-def total_variance(rows: Any) -> float:
+def total_variance(rows: DenseRows | SparseRows | Tokens) -> float:
     """The mean squared distance of rows from their mean; for rows that are all the same, their mean square.
 
     `rows` are `DenseRows`, or sparse: ``indptr``, ``indices``, ``values`` (None: ones), ``n_features``.

@@ -15,12 +15,18 @@ the sum 0.6 % ahead to 2.5 % behind.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.search import LOWEST, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from structsvm.progress import Monitor
+    from structsvm.tasks.common.model import TaskModel
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
@@ -48,13 +54,15 @@ class SumSearch(LossSearch):
     Training continues with the loss of the first search.
     """
 
-    def __init__(self, searches: Any) -> None:
+    searches: Sequence[PartSearch]
+
+    def __init__(self, searches: Sequence[PartSearch]) -> None:
         super().__init__(searches)
         for search in searches:
             if is_log(search.model.loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
 
-    def choose(self, monitor: Any) -> Choice | None:
+    def choose(self, monitor: Monitor) -> Choice | None:
         choice = super().choose(monitor)
         if choice is None or choice.loss is None:
             return None
@@ -63,7 +71,7 @@ class SumSearch(LossSearch):
         problem, weight = first.model.bind(first.examples, first.solver)
         chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]
 
-        def temperature(models: Any) -> Any:
+        def temperature(models: list[TaskModel]) -> float:
             return calibration.temperature(first.model, list(zip(models, chosen, strict=True)), problem, weight)
 
         scales = {search.model.loss: 1.0 / temperature(search.models) for search in self.searches}
