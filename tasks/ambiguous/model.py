@@ -311,8 +311,8 @@ def as_bags(
     """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
-    is_matrix = getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb" or is_indicator(y))
-    if is_sparse(y) or is_matrix:
+    is_table = getattr(y, "ndim", 1) == 2
+    if is_sparse(y) or (is_table and (hasattr(y, "columns") or y.dtype.kind in "fb" or is_indicator(y))):
         names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
         rows = csr_array(y, dtype=np.float64)
         ends = rows.indptr.tolist()

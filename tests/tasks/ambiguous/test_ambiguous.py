@@ -464,7 +464,8 @@ def test_weights_that_do_not_fit(y, loss, message):
 def test_an_array_of_0_and_1_is_a_matrix():
     X, bags, _ = clusters()
     matrix = np.array([[name in bag for name in NAMES] for bag in bags])
-    one, other = (AmbiguousClassifier(C=1.0, random_state=0).fit(X, y) for y in (matrix, matrix.astype(int)))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    one = AmbiguousClassifier(C=1.0, random_state=0).fit(X, matrix)
+    for form in (matrix.astype(int), sp.csr_array(matrix), sp.csr_array(matrix.astype(int)), sp.csr_matrix(matrix * 1)):
+        np.testing.assert_array_equal(AmbiguousClassifier(C=1.0, random_state=0).fit(X, form).coef_, one.coef_)
     pairs = AmbiguousClassifier(C=1.0, random_state=0).fit(X, np.array([[k % 3, 3] for k in range(len(X))]))
     assert pairs.classes_.tolist() == [0, 1, 2, 3]  # candidates by their labels
