@@ -202,7 +202,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         self,
         X: SequencesLike,
         y: LabelsLike,
-        classes: ArrayLike | Iterable[Hashable] | None = None,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
@@ -239,7 +239,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         before: SequenceModel | None,
         *,
         lengths: ArrayLike | None = None,
-        classes: ArrayLike | Iterable[Hashable] | None = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
 

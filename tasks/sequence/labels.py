@@ -190,7 +190,7 @@ def encode_labels(
     return labels, label_ids
 
 
-def by_sequence(y: Any, lengths: Sequence[int] | Integers) -> Columns | list[Any]:
+def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[Any]:
     """A list of labels per sequence, also where y is one flat collection of as many as there are tokens."""
     if isinstance(y, Columns):
         return y

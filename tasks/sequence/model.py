@@ -656,7 +656,7 @@ def prepare(
     before: SequenceModel | None = None,
     *,
     lengths: ArrayLike | None = None,
-    classes: ArrayLike | Iterable[Hashable] | None = None,
+    classes: Iterable[Hashable] | None = None,
     weight: ArrayLike | None = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
@@ -712,7 +712,7 @@ def prepare_shards(
     before: SequenceModel | None,
     *,
     lengths: ArrayLike | None,
-    classes: ArrayLike | Iterable[Hashable] | None,
+    classes: Iterable[Hashable] | None,
     weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
@@ -758,11 +758,11 @@ def _of_weight(tokens: Tokens, label_ids: Integers, weight: ArrayLike | None) ->
 def prepare_segments(
     params: LabelerParams,
     X: SequencesLike,
-    y: Any,
+    y: LabelsLike | None,
     before: Any,
     *,
     lengths: ArrayLike | None,
-    classes: Any,
+    classes: Iterable[Hashable] | None,
     weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for whole segments."""

@@ -6,7 +6,7 @@ BIO, in BIOES, or lists of spans ``(start, stop, label)``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -110,7 +110,7 @@ def in_bio(tag: str) -> str:
     return tag if kind is None else label_of({"S": "B", "E": "I"}.get(head, head), kind)
 
 
-def given(y: Any, lengths: NDArray[np.int64]) -> tuple[list[Sequence[Any]], str]:
+def given(y: object, lengths: NDArray[np.int64]) -> tuple[list[Sequence[Any]], str]:
     """``(y, form)``: y as lists, and their form; ValueError for labels that are of none."""
     if isinstance(y, Columns):
         y = y.column(0)
@@ -204,7 +204,7 @@ def _each_span(tags: Iterable[str]) -> Iterator[Span]:
                 yield start, t + 1, kind
 
 
-def all_tags(tags: Iterable[Iterable[KnownTag]], classes: Iterable[Any] | None) -> list[str]:
+def all_tags(tags: Iterable[Iterable[KnownTag]], classes: Iterable[Hashable] | None) -> list[str]:
     """All tags of the types that some labels name, sorted, and the labels that name none; these are tags or of BIO."""
     every = (label for labels in tags for label in labels if label is not None)
     named = dict.fromkeys(chain.from_iterable(_labels_in(label) for label in every))
