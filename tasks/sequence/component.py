@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -65,7 +65,7 @@ class LabelerComponent:
                     doc.set_ents(found[id(doc)])
         return docs
 
-    def _write(self, span: Span, labels: list[Any], entities: list[Span]) -> None:
+    def _write(self, span: Span, labels: Iterable[object], entities: list[Span]) -> None:
         if self.target == "ents":
             entities += [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks(labels)]
             return
@@ -109,7 +109,7 @@ def make_component(nlp: Language, name: str, model: str | None, columns: list[st
     return LabelerComponent(name, labeler, columns, target)
 
 
-def chunks(labels: Iterable[Any]) -> list[tuple[int, int, str]]:
+def chunks(labels: Iterable[object]) -> list[tuple[int, int, str]]:
     """Chunks ``(begin, end, kind)`` of BIO or BIOES labels; I-X where no chunk of kind X is open begins one."""
     found: list[tuple[int, int, str]] = []
     is_open = False

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from structsvm.features.tokens import Tokens
+    from structsvm.tasks.sequence.examples import AllowedLike, Masks
+
+    # A scheme, or masks (transitions, first, last).
+    ConstraintsLike: TypeAlias = str | tuple[ArrayLike | None, ...] | None
 
 
-def label_masks(constraints: Any, labels: Any) -> Any:
+def label_masks(constraints: ConstraintsLike, labels: Sequence[Any]) -> Any:
     """Masks ``(transitions, first, last)`` of a labelling scheme, for the oracles; None where all is allowed.
 
     ``"bio"``: I-X stands only after B-X or I-X. ``"bioes"``: further, B-X and I-X are followed by I-X or
@@ -39,7 +46,7 @@ def label_masks(constraints: Any, labels: Any) -> Any:
     begins = {"bio": "BI", "bioes": "BI"}[constraints]
     parts = [parts_of(label) for label in labels]
 
-    def allowed(a: Any, b: Any) -> Any:
+    def allowed(a: tuple[str, str | None], b: tuple[str, str | None]) -> bool:
         (before, kind), (here, kind_here) = a, b
         if kind_here is not None and here in inside:
             return before in begins and kind == kind_here
@@ -64,7 +71,7 @@ def label_of(tag: str, kind: str) -> str:
     return intern(f"{tag}-{kind}") if kind else tag
 
 
-def repaired(scheme: str, labels: list[str]) -> list[str]:
+def repaired(scheme: str, labels: Sequence[str]) -> list[str]:
     """The labelling of a sequence in a scheme that has the chunks which conlleval reads in it.
 
     A chunk begins at B and S, after E and S, and wherever none of its type is open.
@@ -89,7 +96,14 @@ def repaired(scheme: str, labels: list[str]) -> list[str]:
     return new
 
 
-def repair(scheme: Any, labels: Sequence[Hashable], label_ids: Any, offsets: Any, *, is_open: bool) -> tuple[Any, Any]:
+def repair(
+    scheme: ConstraintsLike,
+    labels: Sequence[Hashable],
+    label_ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    *,
+    is_open: bool,
+) -> tuple[Sequence[Hashable], NDArray[np.int32]]:
     """Return ``(labels, label_ids)`` with the sequences that break a scheme `repaired`, and the labels that this needs.
 
     ValueError for masks, and for new labels unless the set of labels is open.
@@ -121,13 +135,13 @@ def names_chunks(labels: Sequence[Hashable]) -> bool:
     return any(label != "O" for label in labels) and all(label == "O" or has_tag(label, "BIES") for label in labels)
 
 
-def has_tag(label: Any, tags: str) -> bool:
+def has_tag(label: object, tags: str) -> bool:
     """Whether a label has one of the tags of a scheme."""
     tag, kind = parts_of(label) if isinstance(label, str) else ("", None)
     return kind is not None and tag in tags
 
 
-def allowed_masks(allowed: Any, labels: Sequence[Hashable]) -> Any:
+def allowed_masks(allowed: AllowedLike | None, labels: Sequence[Hashable]) -> Masks | None:
     """Boolean arrays (length, n_labels) of partly known labels; None for a sequence about which nothing is known.
 
     Parameters
@@ -141,7 +155,7 @@ def allowed_masks(allowed: Any, labels: Sequence[Hashable]) -> Any:
         return None
     id_of = {label: k for k, label in enumerate(labels)}
     takes_any = has_unlabelled([-1], labels)
-    masks: list[np.ndarray | None] = []
+    masks: list[NDArray[np.bool_] | None] = []
     for i, sequence in enumerate(allowed):
         if sequence is None:
             masks.append(None)
@@ -155,7 +169,7 @@ def allowed_masks(allowed: Any, labels: Sequence[Hashable]) -> Any:
     return masks
 
 
-def _ids_of(some: Any, id_of: Any, where: Any) -> list[Any]:
+def _ids_of(some: Any, id_of: Mapping[Hashable, int], where: str) -> list[int]:
     """The ids of the labels `some`, which is one of them or a collection."""
     if is_hashable(some) and (some in id_of or not hasattr(some, "__iter__") or isinstance(some, str)):
         some = [some]
@@ -168,7 +182,7 @@ def _ids_of(some: Any, id_of: Any, where: Any) -> list[Any]:
     return [id_of[label] for label in some]
 
 
-def check_allowed(allowed: Any, tokens: Tokens) -> None:
+def check_allowed(allowed: Masks | None, tokens: Tokens) -> None:
     """Raise ValueError, naming the sequence, unless masks fit the sequences."""
     if allowed is None:
         return

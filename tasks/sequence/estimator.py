@@ -24,8 +24,15 @@ from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from numpy.typing import NDArray
+
+    from structsvm.result import Result
     from structsvm.solvers import Solver
-    from structsvm.tasks.sequence.examples import LabeledSequences
+    from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
 
 
 @declared
@@ -146,7 +153,12 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+        self,
+        X: SequencesLike | SequenceShards,
+        y: LabelsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
     ) -> Self:
         """Train on labelled sequences.
 
@@ -188,9 +200,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     @with_callbacks
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
+        X: SequencesLike,
+        y: LabelsLike,
+        classes: Iterable[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
@@ -207,7 +219,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
-    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> Self:
+    def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> Self:
         """Fit `temperature_` to labelled sequences that the model was not trained on, by their likelihood.
 
         Returns
@@ -216,30 +228,32 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(
         self,
-        X: Any,
-        y: Any,
+        X: SequencesLike | SequenceShards,
+        y: LabelsLike | None,
         sample_weight: ArrayLike | None,
         before: SequenceModel | None,
         *,
         lengths: ArrayLike | None = None,
-        classes: Any = None,
+        classes: Iterable[Hashable] | None = None,
     ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def _masks(self, allowed: Any) -> Any:
+    def _masks(self, allowed: AllowedLike | None) -> Masks | None:
         """The allowed labels, as boolean arrays."""
         model = self._fitted()
         allowed = None if allowed is None else [unwrapped(some) for some in unwrapped(allowed)]
         return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
 
-    def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
+    def predict(
+        self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
+    ) -> list[list[Any]]:
         """Return the best labelling of each sequence: a list of label lists; an empty sequence has an empty one.
 
         `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
@@ -249,7 +263,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         masks = self._masks(allowed)
         return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
-    def predict_marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
+    def predict_marginals(
+        self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
+    ) -> list[NDArray[np.float64]]:
         """Return per sequence an array (length, n_labels) of the probability of each label at each token.
 
         Exact, by forward-backward: of the model itself with ``loss="log"``; otherwise of its scores, divided by
@@ -259,8 +275,14 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return model.marginals(X, lengths=lengths, allowed=self._masks(allowed))
 
     def predict_kbest(
-        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
-    ) -> Any:
+        self,
+        X: SequencesLike,
+        k: int,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: AllowedLike | None = None,
+        probabilities: bool = False,
+    ) -> list[list[tuple[list[Any], float]]]:
         """Return per sequence its k best labellings: a list of ``(labels, score)``, best first.
 
         Fewer if fewer exist: an empty sequence has one, with score 0. Exact inference only. With `probabilities`
@@ -270,7 +292,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         masks = self._masks(allowed)
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
-    def predict_spans(self, X: Any, *, lengths: Any = None, probabilities: bool = False) -> list[Any]:
+    def predict_spans(
+        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+    ) -> list[list[Any]]:
         """Return the spans ``(start, stop, label)`` of each sequence.
 
         With `probabilities` a fourth entry is the probability that the segment is a true one (see `predict_marginals`).
@@ -278,7 +302,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
 
-    def decision_function(self, X: Any, *, lengths: Any = None) -> list[Any]:
+    def decision_function(self, X: SequencesLike, *, lengths: ArrayLike | None = None) -> list[Floats]:
         """Return per sequence an array (length, n_labels) of what each label would cost at each token.
 
         The score of the best labelling that has the label there, minus the score of the best labelling of
@@ -297,7 +321,14 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         margins = [chain.max_marginals(model.weights, next(places)) if n else nothing for n in tokens.lengths.tolist()]
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
+    def score(
+        self,
+        X: SequencesLike,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+    ) -> float:
         """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
         are left out.
         """
@@ -320,15 +351,15 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return self._fitted().loss
 
     @property
-    def results_(self) -> dict[str, Any]:
+    def results_(self) -> dict[str, Result]:
         return self._fitted().results
 
     @property
-    def emission_(self) -> Any:
+    def emission_(self) -> Floats:
         return self._fitted().emission()
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Floats:
         return self._fitted().intercept()
 
     @property
@@ -346,17 +377,17 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return {(a, b): weight for a, row in zip(labels, weights) for b, weight in zip(labels, row)}
 
     @property
-    def transition_(self) -> Any:
+    def transition_(self) -> Floats:
         return self._fitted().transition()
 
     @property
-    def feature_names_(self) -> Any:
+    def feature_names_(self) -> list[str]:
         return self._fitted().encoder.feature_names
 
     @property
-    def bigram_(self) -> Any:
+    def bigram_(self) -> Floats:
         return self._fitted().bigram()
 
     @property
-    def bigram_names_(self) -> Any:
+    def bigram_names_(self) -> list[str]:
         return self._fitted().encoder.bigram_names

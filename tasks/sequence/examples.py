@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,26 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.sequence.labels import fragments
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import TypeAlias
+
+    from structsvm.features.columns import Columns
+    from structsvm.tasks.common.arrays import MatrixLike
+
+    # Sequences of tokens as users give them, or one matrix of all tokens.
+    SequencesLike: TypeAlias = Columns | Iterable[object] | MatrixLike
+    # The labels of each sequence, or its spans; or one flat collection of all labels.
+    LabelsLike: TypeAlias = Columns | Iterable[object]
+    # What is known of labels: per sequence None, or per token None, a label or a collection of labels.
+    AllowedLike: TypeAlias = Iterable[Collection[object] | None]
+    # The same, checked: per sequence None, or an array (length, n_labels).
+    Masks: TypeAlias = Sequence[NDArray[np.bool_] | None]
+    # The labels that tokens may have, array (n_sets, n_labels), or their weights.
+    LabelSets: TypeAlias = NDArray[np.bool_] | NDArray[np.float64]
+    # A segment: start, stop, label.
+    Span: TypeAlias = tuple[int, int, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +52,7 @@ class LabeledSequences(Examples):
 
     tokens: Any
     label_ids: NDArray[np.int32]
-    sets: NDArray[Any] = field(metadata=SHARED)
+    sets: LabelSets = field(metadata=SHARED)
     origin: NDArray[np.intp] | None = None
 
     def take(self, chosen: NDArray[np.intp]) -> Self:
@@ -55,7 +75,7 @@ class LabeledSequences(Examples):
         return replace(self, tokens=tokens, label_ids=label_ids, weight=weight)
 
     @property
-    def known(self) -> Any:
+    def known(self) -> NDArray[np.int32] | KnownLabels:
         """Labels as oracles take them: ids, or `KnownLabels` where some are known in part."""
         return KnownLabels(self.label_ids, self.sets) if self.has_unknown else self.label_ids
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,15 @@ from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, 
 if TYPE_CHECKING:
     from structsvm.features.tokens import Tokens
     from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.sequence.examples import LabelSets, LabelsLike
 
 # A hashable value is a label, unless it is None.
 COLLECTIONS = (set, list, dict)
 
 
-def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[list[Any], NDArray[np.int32], NDArray[np.bool_]]:
+def encode_known(
+    y: LabelsLike | None, tokens: Tokens, labels: Sequence[Hashable] | None = None
+) -> tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
     A token whose label is not known has n_labels + k instead, where row k of `sets`, a boolean array
@@ -39,12 +43,14 @@ def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[list[Any],
     labels : list, optional
         The labels known already; ValueError for another one.
     """
-    found: dict[int, Any] = {}
+    found: dict[int, Collection[Hashable] | None] = {}
     if isinstance(y, Columns):
         if y.n_columns != 1:
             raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
         names, lengths = y.vocabularies[0].tolist(), np.diff(y.offsets)
-        used: list[Any] = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
+        used: list[object] = [
+            name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count
+        ]
     else:
         flat, lengths = _flatten(y, tokens)
         flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]))
@@ -66,11 +72,15 @@ def encode_known(y: Any, tokens: Tokens, labels: Any = None) -> tuple[list[Any],
     return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
 
 
-def _distinct(flat: Any, labels: Any, offsets: NDArray[np.int64]) -> tuple[Any, list[Any], dict[int, Any]]:
+def _distinct(
+    flat: list[object], labels: Sequence[Hashable] | None, offsets: NDArray[np.int64]
+) -> tuple[list[object], list[object], dict[int, Collection[Hashable] | None]]:
     """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
     the objects in place of labels that are not known.
     """
-    found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}
+    found: dict[int, Collection[Hashable] | None] = {
+        id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)
+    }
     named = flat
     if found:
         alone = (label for label in flat if id(label) not in found)
@@ -99,7 +109,7 @@ def _distinct(flat: Any, labels: Any, offsets: NDArray[np.int64]) -> tuple[Any, 
     return flat, used, found
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     """Whether a label is NaN, or pandas' NA."""
     try:
         return bool(label != label)
@@ -108,8 +118,11 @@ def _is_missing(label: Any) -> bool:
 
 
 def _encoded_sets(
-    flat: list[Any], found: dict[int, Any], id_of: dict[Any, int], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    flat: list[object],
+    found: dict[int, Collection[Hashable] | None],
+    id_of: dict[Hashable, int],
+    offsets: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], LabelSets]:
     """Return ``(label_ids, sets)`` of labels of which `found` are known in part; see `encode_known`."""
     sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}
@@ -131,7 +144,7 @@ def _encoded_sets(
     return np.array(label_ids, dtype=np.int32), rows
 
 
-def _weights(some: Any) -> dict[Any, float]:
+def _weights(some: Collection[Hashable]) -> dict[Hashable, float]:
     """The weights of labels, the greatest 1; none if they are no weights."""
     try:
         weights = weights_of(some)
@@ -141,7 +154,9 @@ def _weights(some: Any) -> dict[Any, float]:
     return {label: weight / most for label, weight in weights.items()}
 
 
-def fragments(tokens: Any, label_ids: Any, n_labels: int) -> tuple[Any, Any, Any]:
+def fragments(
+    tokens: Tokens, label_ids: NDArray[np.int32], n_labels: int
+) -> tuple[Tokens, NDArray[np.int32], NDArray[np.intp]]:
     """Return ``(tokens, label_ids, origin)``: runs of tokens whose labels are known, and the sequence of each."""
     rows = np.flatnonzero(label_ids < n_labels)
     sequence = np.searchsorted(tokens.offsets, rows, side="right") - 1
@@ -158,14 +173,16 @@ def labelled(columns: Columns, name: str) -> tuple[Columns, Columns]:
     return columns.drop_last(), columns.select([columns.n_columns - 1])
 
 
-def known_columns(y: Columns) -> list[list[Any]]:
+def known_columns(y: Columns) -> list[list[str | set[str] | None]]:
     """A column of labels that are known in part, as `encode_known` has them; see `from_text`."""
     known = [from_text(name) for name in y.vocabularies[0].tolist()]
     flat = [known[k] for k in y.ids[:, 0].tolist()]
     return [flat[a:b] for a, b in pairwise(y.offsets.tolist())]
 
 
-def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
+def encode_labels(
+    y: LabelsLike, tokens: Tokens, labels: Sequence[Hashable] | None = None
+) -> tuple[Sequence[Hashable], NDArray[np.int32]]:
     """``(labels, label_ids)`` of `encode_known` for labels that are all known; ValueError for others."""
     labels, label_ids, sets = encode_known(y, tokens, labels)
     if len(sets):
@@ -173,7 +190,7 @@ def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
     return labels, label_ids
 
 
-def by_sequence(y: Any, lengths: Any) -> Any:
+def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[Any]:
     """A list of labels per sequence, also where y is one flat collection of as many as there are tokens."""
     if isinstance(y, Columns):
         return y
@@ -184,7 +201,7 @@ def by_sequence(y: Any, lengths: Any) -> Any:
     return [y[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
 
 
-def _flatten(y: Any, tokens: Tokens) -> tuple[list[str], Integers]:
+def _flatten(y: LabelsLike | None, tokens: Tokens) -> tuple[list[object], Integers]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")

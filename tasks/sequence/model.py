@@ -7,7 +7,7 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,7 +80,12 @@ if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
+    from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.selection.search import LossSearch, Search
+    from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
+    from structsvm.tasks.sequence.parameters import LabelerParams
+    from structsvm.tasks.sequence.segments import KnownTag
 
 
 def how_inferred(oracle: LabelChain) -> str:
@@ -158,11 +163,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def __init__(
         self,
         encoder: FeatureEncoder,
-        labels: Any,
+        labels: Sequence[Any],
         oracle: LabelChain,
         *,
         weights: Floats | None = None,
-        units: Any = None,
+        units: Units | None = None,
         segments: Segments | None = None,
     ) -> None:
         super().__init__()
@@ -199,7 +204,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
-    def search(self, examples: LabeledSequences, solver: Any) -> Any:
+    def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch:
         self._checked(examples)  # whose errors name sequences of the whole
         return super().search(examples, solver)
 
@@ -207,7 +212,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         losses = self.possible_losses(examples)
         return () if len(losses) < 2 or examples.has_unknown else losses
 
-    def adopt_loss(self, other: Any) -> None:
+    def adopt_loss(self, other: Self) -> None:
         self.oracle = other.oracle
 
     def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> PartSearch:
@@ -274,7 +279,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def can_sum(self) -> bool:
         return not self.is_greedy
 
-    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> None:
+    def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
         check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
@@ -286,7 +291,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
-    def marginals(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None) -> list[Any]:
+    def marginals(
+        self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: Masks | None = None
+    ) -> list[NDArray[np.float64]]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
 
         `allowed` is that of `predict`.
@@ -307,8 +314,14 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return found
 
     def predict_kbest(
-        self, X: Any, k: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, probabilities: bool = False
-    ) -> list[Any]:
+        self,
+        X: SequencesLike,
+        k: int,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: Masks | None = None,
+        probabilities: bool = False,
+    ) -> list[list[tuple[list[Any], float]]]:
         """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
         k = checked_k(k)
         check_sums(self, "predict_kbest")
@@ -337,7 +350,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
             place += 1
         return found
 
-    def predict_spans(self, X: Any, *, lengths: ArrayLike | None = None, probabilities: bool = False) -> list[Any]:
+    def predict_spans(
+        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+    ) -> list[list[Any]]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if self.segments is None:
             raise ValueError("predict_spans needs a model with segments=True")
@@ -352,7 +367,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
-    def _with_chances(self, decoder: Any, weights: Any, place: int, length: int, spans: Any) -> list[Any]:
+    def _with_chances(
+        self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
+    ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
         id_of = {label: k for k, label in enumerate(self.labels)}
         total, chances = decoder.expect(weights, place)[0], []
@@ -364,14 +381,14 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
     def as_tags(
-        self, y: Any, predicted: list[list[tuple[int, int, str]]], X: Any, lengths: Any
-    ) -> tuple[list[list[str]], list[list[str]]]:
+        self, y: LabelsLike, predicted: list[list[Span]], X: SequencesLike, lengths: ArrayLike | None
+    ) -> tuple[Sequence[Sequence[KnownTag]], Sequence[Sequence[KnownTag]]]:
         """True and predicted segments in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
         tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in (given(y, n), (predicted, "spans"))]
         return tags[0], tags[1]
 
-    def incomplete(self, problem: Any) -> Any:
+    def incomplete(self, problem: Any) -> BoundProblem:
         return problem.incomplete
 
     # ---- choosing C -----------------------------------------------------------------------------
@@ -403,7 +420,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: Any, lengths: ArrayLike | None = None) -> Any:
+    def encode(self, X: SequencesLike, lengths: ArrayLike | None = None) -> Tokens:
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
@@ -415,14 +432,21 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Encoded tokens as the oracle takes them."""
         return tokens if self.units is None else self.units.applied(tokens)
 
-    def predict_tokens(self, tokens: Tokens, *, allowed: Any = None) -> Any:
+    def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
         return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None, allowed: Any = None, n_jobs: int = 1) -> Any:
+    def predict(
+        self,
+        X: Any,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: Masks | None = None,
+        n_jobs: int = 1,
+    ) -> list[list[Any]]:
         """Labels of sequences: a list of label lists.
 
         `allowed` is a list, per sequence None or a boolean array (length, n_labels).
@@ -433,12 +457,14 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if n_jobs == 1 or len(X) < 2 * n_jobs:
             return self._predict_part(X, allowed, lengths)
 
-        def work(a: int, b: int) -> Any:
+        def work(a: int, b: int) -> list[list[Any]]:
             return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
 
         return renumbered_parts(work, len(X), n_jobs)
 
-    def _predict_part(self, X: Any, allowed: Any, lengths: ArrayLike | None = None) -> Any:
+    def _predict_part(
+        self, X: SequencesLike | Tokens, allowed: Masks | None, lengths: ArrayLike | None = None
+    ) -> list[list[Any]]:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
@@ -447,7 +473,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 
-    def scored(self, X: Any, lengths: Any) -> tuple[Any, Any] | None:
+    def scored(self, X: SequencesLike, lengths: ArrayLike | None) -> tuple[Tokens, NDArray[np.float32]] | None:
         """Tokens without features, and their scores as products of matrices; None where X is not made of filled rows.
 
         Rows that are not finite are left to `encode`, which says where they are.
@@ -479,13 +505,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Whether labels are decided from left to right, not by the best score of the whole."""
         return isinstance(self.oracle, GreedyOracle)
 
-    def split(self, label_ids: Integers, offsets: Integers) -> list[Any]:
+    def split(self, label_ids: Integers, offsets: Integers) -> list[list[Any]]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
             return [spans_of(tags) for tags in self.named(label_ids, offsets)]
         return self.named(label_ids, offsets, self.shown)
 
-    def named(self, label_ids: Any, offsets: Any, names: Any = None) -> list[Any]:
+    def named(self, label_ids: Integers, offsets: Integers, names: Sequence[Hashable] | None = None) -> list[list[Any]]:
         """Lists of the names of labels, by default the model's own."""
         labels = np.fromiter(self.labels if names is None else names, dtype=object).take(label_ids).tolist()
         return [labels[a:b] for a, b in pairwise(offsets.tolist())]
@@ -496,13 +522,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return self.segments is not None and self.segments.form == "spans"
 
     @property
-    def shown(self) -> list[Any]:
+    def shown(self) -> Sequence[Hashable]:
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
 
     # ---- views of the weights -------------------------------------------------------------------
 
-    def rows(self, first: int, count: int) -> Any:
+    def rows(self, first: int, count: int) -> Floats:
         """Weight rows without padding: array (count, n_labels)."""
         table = self.weights.reshape(-1, self.oracle.stride)
         return table[first : first + count, : self.oracle.n_labels]
@@ -534,7 +560,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def weight_table(self) -> WeightTable:
         return WeightTable(self.encoder.feature_names, list(self.labels), self.emission(), self.transition())
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: object) -> Explanation:
         tokens = self.encode([x])
         if self.is_greedy:
             raise TypeError("greedy inference has no second best labelling to compare with")
@@ -577,13 +603,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self) -> Any:
+    def stored_params(self) -> dict[str, object]:
         stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
         if isinstance(stored.get("constraints"), tuple):
             stored["constraints"] = ["masks"]  # stored with the oracle
         return stored
 
-    def restored_params(self, params: Any) -> Any:
+    def restored_params(self, params: dict[str, object]) -> dict[str, object]:
         params = params | {"templates": self.encoder.templates}
         by_masks = params.get("constraints") == ("masks",)
         return params | {"constraints": self.oracle.allowed} if by_masks else params
@@ -624,14 +650,14 @@ def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | N
 
 
 def prepare(
-    params: Any,
-    X: Any,
-    y: Any,
+    params: LabelerParams,
+    X: SequencesLike | SequenceShards,
+    y: LabelsLike | None,
     before: SequenceModel | None = None,
     *,
     lengths: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
-    weight: Any = None,
+    classes: Iterable[Hashable] | None = None,
+    weight: ArrayLike | None = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -673,13 +699,21 @@ def prepare(
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def examples_of(tokens: Tokens, label_ids: NDArray[np.int32], sets: Any, weight: Weights | None) -> LabeledSequences:
+def examples_of(
+    tokens: Tokens, label_ids: NDArray[np.int32], sets: LabelSets, weight: ArrayLike | None
+) -> LabeledSequences:
     """Encoded sequences with the weight of each, which is checked."""
     return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
 
 
 def prepare_shards(
-    params: Any, shards: SequenceShards, before: Any, *, lengths: Any, classes: Any, weight: Any
+    params: LabelerParams,
+    shards: SequenceShards,
+    before: SequenceModel | None,
+    *,
+    lengths: ArrayLike | None,
+    classes: Iterable[Hashable] | None,
+    weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
     encoder = shards.encoder
@@ -712,7 +746,7 @@ def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
     return units
 
 
-def _of_weight(tokens: Tokens, label_ids: Integers, weight: Weights | None) -> tuple[Tokens, Integers]:
+def _of_weight(tokens: Tokens, label_ids: Integers, weight: ArrayLike | None) -> tuple[Tokens, Integers]:
     """The tokens and label ids of sequences whose weight is not 0; all, if weights are not one per sequence."""
     weight = None if weight is None else np.asarray(weight, dtype=object)  # checked later
     if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
@@ -722,7 +756,14 @@ def _of_weight(tokens: Tokens, label_ids: Integers, weight: Weights | None) -> t
 
 
 def prepare_segments(
-    params: Any, X: Any, y: Any, before: Any, *, lengths: Any, classes: Any, weight: Any
+    params: LabelerParams,
+    X: SequencesLike,
+    y: LabelsLike | None,
+    before: Any,
+    *,
+    lengths: ArrayLike | None,
+    classes: Iterable[Hashable] | None,
+    weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for whole segments."""
     check_segments(params)
@@ -760,7 +801,7 @@ def nothing_left(i: int) -> ValueError:
     return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
 
 
-def read(X: Any) -> Any:
+def read(X: SequencesLike) -> Any:
     """X, which may be an iterator, of iterators, or a column of a table, so that it can be read twice."""
     if isinstance(X, Columns):
         return X
@@ -770,7 +811,7 @@ def read(X: Any) -> Any:
     return X
 
 
-def check_whole(sets: Any) -> None:
+def check_whole(sets: LabelSets) -> None:
     """Raise ValueError if labels are known in part."""
     if len(sets):
         raise ValueError("broken='repair' needs labels that are all known, and y tells some in part")

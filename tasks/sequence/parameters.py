@@ -36,10 +36,21 @@ from structsvm.tasks.sequence.constraints import has_tag, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
 if TYPE_CHECKING:
+    import os
+    from types import SimpleNamespace
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
     from structsvm.oracles.chain import LabelChain
     from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.segments import Segments
+
+    # The estimator, or what the command line makes of its options.
+    LabelerParams: TypeAlias = "SequenceLabelerParameters | SimpleNamespace"
 
 # Losses that "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
@@ -89,9 +100,11 @@ class SequenceLabelerParameters(Training):
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
     inference: str = parameter(Options("exact", "greedy"), default="exact")
     order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
-    templates: Any = parameter(default=None)
+    templates: str | os.PathLike[str] | None = parameter(default=None)
     features: TokenFeatures | None = group_of(TokenFeatures)
-    constraints: Any = parameter(Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None)
+    constraints: ConstraintsLike = parameter(
+        Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None
+    )
     broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
     segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
@@ -99,12 +112,12 @@ class SequenceLabelerParameters(Training):
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
 
 
-def features_of(params: Any) -> TokenFeatures:
+def features_of(params: LabelerParams) -> TokenFeatures:
     """The features that parameters ask for."""
     return params.features or TokenFeatures()
 
 
-def make_encoder(params: Any) -> FeatureEncoder:
+def make_encoder(params: LabelerParams) -> FeatureEncoder:
     """The encoder that parameters ask for."""
     features = features_of(params)
     return FeatureEncoder(params.templates, features.min_count, features.hash_bits, features.bigrams)
@@ -115,7 +128,7 @@ def length_of(segments: bool | int) -> int | None:
     return None if isinstance(segments, (bool, np.bool_)) else int(segments)
 
 
-def possible_losses(params: Any) -> tuple[str, ...]:
+def possible_losses(params: LabelerParams) -> tuple[str, ...]:
     """The losses that the other parameters leave to choose from."""
     if params.loss != AUTO:
         return (params.loss,)
@@ -125,7 +138,7 @@ def possible_losses(params: Any) -> tuple[str, ...]:
     return (USUAL_LOSS,) if of_margin else LOSSES
 
 
-def loss_of(params: Any, before: SequenceModel | None = None) -> str:
+def loss_of(params: LabelerParams, before: TaskModel | None = None) -> str:
     """The loss that training begins with: with "auto" that of the model to resume, and else the usual one."""
     losses = possible_losses(params)
     if before is not None and before.loss in losses:
@@ -134,7 +147,7 @@ def loss_of(params: Any, before: SequenceModel | None = None) -> str:
 
 
 def make_oracle(
-    params: Any,
+    params: LabelerParams,
     encoder: FeatureEncoder,
     labels: Sequence[Hashable],
     label_ids: Integers,
@@ -189,7 +202,7 @@ def make_oracle(
     )
 
 
-def warn_of_scheme(params: Any, labels: Sequence[Hashable]) -> None:
+def warn_of_scheme(params: LabelerParams, labels: Sequence[Hashable]) -> None:
     """Warn of labels among which a scheme finds no chunks, or leaves none to predict."""
     tags = "ES" if (params.constraints, params.broken) == ("bioes", "predict") else "BIES"
     if set(labels) != {"O"} and not any(has_tag(label, tags) for label in labels):
@@ -200,7 +213,7 @@ def warn_of_scheme(params: Any, labels: Sequence[Hashable]) -> None:
         )
 
 
-def check_greedy(params: Any, loss: str) -> None:
+def check_greedy(params: LabelerParams, loss: str) -> None:
     """Raise ValueError, naming it, for a parameter that needs exact inference."""
     for name, value, default in (("loss", loss, "hamming"), ("end", features_of(params).end, False)):
         if value != default:
@@ -208,7 +221,7 @@ def check_greedy(params: Any, loss: str) -> None:
 
 
 def segment_oracle(
-    labels: Sequence[Hashable], n_features: int, segments: Segments, loss: str, costs: Any
+    labels: Sequence[Hashable], n_features: int, segments: Segments, loss: str, costs: NDArray[np.float64] | None
 ) -> SemiMarkovOracle:
     """The oracle of whole segments."""
     phrases = segments.phrases
@@ -223,7 +236,7 @@ def segment_oracle(
     )
 
 
-def check_sharded(params: Any, **more: Any) -> None:
+def check_sharded(params: LabelerParams, **more: object) -> None:
     """Raise ValueError, naming it, for a parameter that training on shards has no use for; `more` must be None."""
     for name, value, only in (
         ("segments", params.segments, False),
@@ -236,7 +249,7 @@ def check_sharded(params: Any, **more: Any) -> None:
         raise ValueError("shards need broken='refuse' or 'predict': their labels are as they were encoded")
 
 
-def check_segments(params: Any) -> None:
+def check_segments(params: LabelerParams) -> None:
     """Raise ValueError, naming it, for a parameter that segments have no use for."""
     segments = f"segments={params.segments}"
     for name, value, may in (
@@ -253,7 +266,7 @@ def check_segments(params: Any) -> None:
         raise ValueError(f"{segments} has constraints of its own: constraints must be None")
 
 
-def check_unchanged(params: Any, model: SequenceModel, label_ids: Integers) -> None:
+def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Integers) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = make_encoder(params)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids, model, model.segments)

@@ -7,7 +7,7 @@ so that a phrase is as likely to be a segment where it is met again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,13 @@ from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, Table, checked_arrays, strings
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.sequence.examples import SequencesLike
+
+    # The column, or the name of the feature, that a name is in, and what is made of it.
+    Source: TypeAlias = tuple[int | str, str]
 
 # Usual names of features: those that hold the word, and its part of speech.
 WORDS = ("word", "w", "w[0]", "token", "form", "text", "word.lower()", "lower")
@@ -47,11 +53,15 @@ class Phrases:
         name: its number) times the number of names, plus that of the last one.
     """
 
-    def __init__(self, sources: Any, names: list[list[str]], keys: list[list[Integers]], max_length: int) -> None:
+    def __init__(
+        self, sources: Sequence[Source], names: list[list[str]], keys: list[list[Integers]], max_length: int
+    ) -> None:
         self.sources, self.names, self.keys, self.max_length = sources, names, keys, max_length
 
     @classmethod
-    def fit(cls, X: Any, tokens: Tokens, max_length: int, *, are_columns: bool = False) -> tuple[Self, Tokens]:
+    def fit(
+        cls, X: SequencesLike, tokens: Tokens, max_length: int, *, are_columns: bool = False
+    ) -> tuple[Self, Tokens]:
         """Number the phrases of encoded sequences, and return them with the sequences'.
 
         `are_columns`: whether tokens are tuples of columns.
@@ -65,7 +75,7 @@ class Phrases:
             self.keys.append([one.grow() for _ in range(2, max_length + 1)])
         return self, self._gathered(tokens, grown)
 
-    def transform(self, X: Any, tokens: Tokens) -> Tokens:
+    def transform(self, X: SequencesLike, tokens: Tokens) -> Tokens:
         """The phrases of encoded sequences, by the token that they end at."""
         grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in self.sources]
         for one, names, keys in zip(grown, self.names, self.keys, strict=True):
@@ -118,10 +128,10 @@ class Phrases:
         return arrays
 
     @classmethod
-    def from_arrays(cls, sources: Any, arrays: dict[str, NDArray[Any]], max_length: int) -> Self:
+    def from_arrays(cls, sources: Sequence[Source], arrays: dict[str, NDArray[Any]], max_length: int) -> Self:
         """The inverse of `to_arrays`; ValueError for what it cannot have written."""
-        names: list[Any] = []
-        keys: list[Any] = []
+        names: list[list[str]] = []
+        keys: list[list[Integers]] = []
         for k in range(len(sources)):
             stored = checked_arrays(arrays, strings(f"{k}.names", f"{k}.starts", "n_names"))
             names.append(Vocabulary(stored[f"{k}.names"], stored[f"{k}.starts"]).tolist())
@@ -139,7 +149,7 @@ class Phrases:
         return cls(sources, names, keys, max_length)
 
 
-def sources_from(stored: Any) -> list[tuple[str, str]]:
+def sources_from(stored: object) -> list[Source]:
     """The sources of a header, a list of lists; ValueError for what `Phrases` cannot have."""
     if not isinstance(stored, list) or not all(
         isinstance(source, list)
@@ -155,10 +165,10 @@ def sources_from(stored: Any) -> list[tuple[str, str]]:
 class _Grown:
     """Runs of names of one kind, of ever more tokens: `grow` makes those of one more."""
 
-    def __init__(self, offsets: Integers, ids: Integers, texts: Any) -> None:
+    def __init__(self, offsets: Integers, ids: Integers, texts: Sequence[str]) -> None:
         self.ids, self.texts = ids, texts
         self.place = np.arange(len(ids)) - np.repeat(offsets[:-1], np.diff(offsets))
-        self.found: list[tuple[Any, Any]] = []
+        self.found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
         self.length = 1
 
     def start(self, names: list[str] | None = None) -> None:
@@ -171,7 +181,7 @@ class _Grown:
         self.names, self.n = names, len(names)
         self.of_token = self.runs = of_text[self.ids]
 
-    def grow(self, known: Any = None) -> Integers:
+    def grow(self, known: Integers | None = None) -> Integers:
         """The numbers of the runs of one more token, by the last of these; returns their keys, `known` ones or all."""
         self.length += 1
         at = np.flatnonzero((self.place >= self.length - 1) & (self.of_token >= 0))
@@ -199,10 +209,10 @@ def shape(word: str) -> str:
 MADE: dict[str, Callable[[str], str]] = {"lower": str.lower, "shape": shape, "same": str}
 
 
-_OF_COLUMNS: list[tuple[Any, str]] = [(0, "lower"), (0, "shape"), (1, "same")]
+_OF_COLUMNS: list[Source] = [(0, "lower"), (0, "shape"), (1, "same")]
 
 
-def _sources(X: Any, *, are_columns: bool) -> list[tuple[str, str]]:
+def _sources(X: SequencesLike, *, are_columns: bool) -> list[Source]:
     """Where names are found: the first two columns, or the features that have usual names."""
     if isinstance(X, Columns):
         return _OF_COLUMNS[: 2 if X.n_columns == 1 else 3]
@@ -212,11 +222,11 @@ def _sources(X: Any, *, are_columns: bool) -> list[tuple[str, str]]:
     names = {name for token in tokens for name, _ in _attributes(token)}
     word = next((name for name in WORDS if name in names), None)
     tag = next((name for name in TAGS if name in names), None)
-    found = [] if word is None else [(word, "lower"), (word, "shape")]
+    found: list[Source] = [] if word is None else [(word, "lower"), (word, "shape")]
     return found if tag is None else [*found, (tag, "same")]
 
 
-def _attributes(token: Any) -> list[tuple[str, str]]:
+def _attributes(token: object) -> list[tuple[str, str]]:
     """The features of a token that have a name and a text."""
     if isinstance(token, dict):
         return [(name, value) for name, value in token.items() if isinstance(value, str)]
@@ -226,7 +236,7 @@ def _attributes(token: Any) -> list[tuple[str, str]]:
     return [(name, value) for name, mark, value in parts if mark]
 
 
-def _names(X: Any, source: Any, n_tokens: int) -> tuple[NDArray[np.int64], list[str]]:
+def _names(X: Any, source: tuple[Any, str], n_tokens: int) -> tuple[NDArray[np.int64], list[str]]:
     """``(ids, texts)``: the number of each token's name among the distinct ones; -1: it has none."""
     where, kind = source
     made = MADE[kind]
@@ -244,7 +254,7 @@ def _names(X: Any, source: Any, n_tokens: int) -> tuple[NDArray[np.int64], list[
     return np.array([*ids, -1], dtype=np.int64)[np.array(found, dtype=np.int64)], list(of_text)
 
 
-def _text(token: Any, where: str) -> str | None:
+def _text(token: object, where: int | str) -> str | None:
     """The text of a token in a column, or that of a feature."""
     if isinstance(where, int):
         parts = (token,) if isinstance(token, str) else token

@@ -6,7 +6,7 @@ BIO, in BIOES, or lists of spans ``(start, stop, label)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -23,8 +23,14 @@ from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.phrases import Phrases
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from structsvm.features.tokens import Tokens
     from structsvm.tasks.common.arrays import Integers
+    from structsvm.tasks.sequence.examples import AllowedLike, SequencesLike, Span
+
+    # The tag of a token; or what is known of it: some tags, or their weights; None: nothing.
+    KnownTag: TypeAlias = str | list[str] | dict[str, float] | None
 
 TAGS = "BIES"
 FORMS = ("bio", "bioes", "spans")
@@ -48,7 +54,7 @@ class Segments:
     form: str
     phrases: Phrases
 
-    def with_phrases(self, X: Any, tokens: Tokens) -> Tokens:
+    def with_phrases(self, X: SequencesLike, tokens: Tokens) -> Tokens:
         """Encoded tokens of X with their phrases."""
         return replace(tokens, bigrams=self.phrases.transform(X, tokens))
 
@@ -61,13 +67,13 @@ class Segments:
         head, kind = parts_of(label)
         return [label] if self.form == "bioes" or kind is None else [label_of(tag, kind) for tag in IN_TAGS[head]]
 
-    def allowed(self, allowed: Any) -> Any:
+    def allowed(self, allowed: AllowedLike | None) -> list[list[KnownTag] | None] | None:
         """Partly known labels (see `allowed_masks`) as tags."""
         if allowed is None:
             return None
         return [None if some is None else [self._known(item) for item in some] for some in allowed]
 
-    def _known(self, some: Any) -> Any:
+    def _known(self, some: Any) -> list[str] | dict[str, float] | None:
         """Tags of a token that is known in part."""
         if some is None:
             return None
@@ -80,11 +86,11 @@ class Segments:
         _check_label(label, self.form, "what is known")
         return self.in_tags(label)
 
-    def tags(self, y: Any, lengths: NDArray[np.int64], broken: str) -> list[list[str]]:
+    def tags(self, y: Sequence[Sequence[Any]], lengths: NDArray[np.int64], broken: str) -> Sequence[Sequence[KnownTag]]:
         """y as lists of tags, where labels are not known as `encode_known` has it."""
         if self.form == "spans":
             return [labels_of(spans, int(n), i) for i, (spans, n) in enumerate(zip(y, lengths, strict=True))]
-        found = []
+        found: list[Sequence[KnownTag]] = []
         for i, labels in enumerate(y):
             for t, label in enumerate(labels):
                 if label is not None and not isinstance(label, COLLECTIONS):
@@ -104,7 +110,7 @@ def in_bio(tag: str) -> str:
     return tag if kind is None else label_of({"S": "B", "E": "I"}.get(head, head), kind)
 
 
-def given(y: Any, lengths: NDArray[np.int64]) -> tuple[Any, str]:
+def given(y: object, lengths: NDArray[np.int64]) -> tuple[list[Sequence[Any]], str]:
     """``(y, form)``: y as lists, and their form; ValueError for labels that are of none."""
     if isinstance(y, Columns):
         y = y.column(0)
@@ -128,11 +134,11 @@ def given(y: Any, lengths: NDArray[np.int64]) -> tuple[Any, str]:
     return y, "bioes" if any(has_tag(label, "ES") for label in every) else "bio"
 
 
-def _labels_in(some: Any) -> Any:
+def _labels_in(some: object) -> Collection[Any]:
     return some if isinstance(some, COLLECTIONS) else (some,)
 
 
-def _is_span(value: Any) -> bool:
+def _is_span(value: object) -> bool:
     return (
         isinstance(value, (tuple, list))
         and len(value) == 3
@@ -140,7 +146,7 @@ def _is_span(value: Any) -> bool:
     )
 
 
-def _check_label(label: Any, form: str, where: str) -> None:
+def _check_label(label: object, form: str, where: str) -> None:
     heads = "BI" if form != "bioes" else TAGS
     if not isinstance(label, str):
         raise TypeError(
@@ -152,7 +158,7 @@ def _check_label(label: Any, form: str, where: str) -> None:
         raise ValueError(f"{where}: the label {label!r} is none of a segment, which begin with {', '.join(heads)}")
 
 
-def check_scheme(form: str, labels: Any, i: int) -> None:
+def check_scheme(form: str, labels: Sequence[str], i: int) -> None:
     """Raise ValueError, naming sequence and token, for labels that are no chain of segments in a form."""
     wanted = repaired(form, labels)
     for t, (label, other) in enumerate(zip(labels, wanted, strict=True)):
@@ -164,7 +170,7 @@ def check_scheme(form: str, labels: Any, i: int) -> None:
             )
 
 
-def labels_of(spans: list[tuple[int, int, str]], length: int, i: int) -> list[str]:
+def labels_of(spans: Iterable[Span], length: int, i: int) -> list[str]:
     """Tags of spans ``(start, stop, label)``; ValueError, naming the sequence, for spans outside it or overlapping."""
     labels = ["O"] * length
     for span in spans:
@@ -182,12 +188,12 @@ def labels_of(spans: list[tuple[int, int, str]], length: int, i: int) -> list[st
     return labels
 
 
-def spans_of(tags: Any) -> list[tuple[int, int, str]]:
+def spans_of(tags: Iterable[str]) -> list[Span]:
     """The spans ``(start, stop, label)`` of a chain of segments in tags."""
     return list(_each_span(tags))
 
 
-def _each_span(tags: Any) -> Iterator[tuple[int, int, str]]:
+def _each_span(tags: Iterable[str]) -> Iterator[Span]:
     start = 0
     for t, tag in enumerate(tags):
         head, kind = parts_of(tag)
@@ -198,7 +204,7 @@ def _each_span(tags: Any) -> Iterator[tuple[int, int, str]]:
                 yield start, t + 1, kind
 
 
-def all_tags(tags: Any, classes: Any) -> list[str]:
+def all_tags(tags: Iterable[Iterable[KnownTag]], classes: Iterable[Hashable] | None) -> list[str]:
     """All tags of the types that some labels name, sorted, and the labels that name none; these are tags or of BIO."""
     every = (label for labels in tags for label in labels if label is not None)
     named = dict.fromkeys(chain.from_iterable(_labels_in(label) for label in every))
@@ -210,7 +216,7 @@ def all_tags(tags: Any, classes: Any) -> list[str]:
     return sort_labels([*plain, *(label_of(tag, kind) for kind in kinds if kind is not None for tag in TAGS)])
 
 
-def tags_of_types(labels: Any) -> Integers:
+def tags_of_types(labels: Sequence[Any]) -> Integers:
     """The label ids of each type's first, inside, last and single tag: int array (n_types, 4)."""
     id_of = {label: k for k, label in enumerate(labels)}
     kinds = dict.fromkeys(parts_of(label)[1] for label in labels)
@@ -218,7 +224,7 @@ def tags_of_types(labels: Any) -> Integers:
     return np.array(rows, dtype=np.int32).reshape(-1, 4)
 
 
-def usual_length(tags: Any) -> int:
+def usual_length(tags: Iterable[Iterable[KnownTag]]) -> int:
     """The longest of nearly all segments, within bounds; what is known in part counts as outside."""
     known = ([tag if isinstance(tag, str) else "O" for tag in labels] for labels in tags)
     counts = np.bincount(np.fromiter((b - a for labels in known for a, b, _ in _each_span(labels)), np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,14 @@ from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
 from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from structsvm.tasks.common.inspection.weights import Explanation
+    from structsvm.tasks.tagged.sentences import SentenceLike
 
 KIND = "tagged"
 PARTS = {"tagger": (SequenceLabeler,), "parser": (DependencyParser, GrammarParser)}  # estimators that a file can hold
@@ -65,7 +73,9 @@ class TaggedParser(BaseEstimator):
     n_folds: int = parameter(Interval(Integral, 2), default=5)
     _constraints: ClassVar[Constraints]
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Sequence[SentenceLike], y: Sequence[object] | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train the tagger, and the parser on tags predicted for held-out sentences.
 
         Parameters
@@ -112,7 +122,7 @@ class TaggedParser(BaseEstimator):
         self.tagger_, self.tag_accuracy_ = tagger, float(np.mean(right))
         return self
 
-    def tagged(self, X: Any) -> list[list[tuple[str, str]]]:
+    def tagged(self, X: Sequence[SentenceLike]) -> list[list[tuple[str, str]]]:
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
         tokens = tokens_of(X)
@@ -123,22 +133,22 @@ class TaggedParser(BaseEstimator):
                 tags[i] = list(found)
         return with_tags(tokens, tags)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Sequence[SentenceLike]) -> list[Any]:
         """Return the parser's predictions for sentences: lists of words.
 
         Or lists of (word, tag), or trees, with tags ignored.
         """
         return self.parser_.predict(self.tagged(X))
 
-    def predict_kbest(self, X: Any, k: int, **options: Any) -> Any:
+    def predict_kbest(self, X: Sequence[SentenceLike], k: int, **options: bool) -> list[list[tuple[Any, float]]]:
         """Return the parser's k best trees of each sentence."""
         return self.parser_.predict_kbest(self.tagged(X), k, **options)
 
-    def explain(self, x: Any) -> Any:
+    def explain(self, x: SentenceLike) -> Explanation:
         """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags."""
         return self.parser_.explain(self.tagged([x])[0])
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Sequence[SentenceLike], y: Sequence[object] | None = None) -> float:
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
         return float(self.parser_.score(self.tagged(X), trees))
@@ -153,9 +163,9 @@ class TaggedParser(BaseEstimator):
             file is changed.
         """
         check_is_fitted(self)
-        header: dict[str, Any] = {"estimator": type(self).__name__}
+        header: dict[str, object] = {"estimator": type(self).__name__}
         header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
         for name, kinds in PARTS.items():
             part = getattr(self, f"{name}_")
             if type(part) not in kinds:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from structsvm.features.columns import Columns
 from structsvm.structures.dependencies import DependencyTree, Word
 from structsvm.structures.trees import Tree, clean_tree, parse_tree
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
-def columns_of(tokens: Any) -> Columns:
+    # A sentence as users give it: a tree, bracketed text, or its words, each with its tag or without.
+    SentenceLike: TypeAlias = Tree | DependencyTree | str | Sequence[str | Word | Sequence[str | None]]
+
+
+def columns_of(tokens: Iterable[Iterable[tuple[str, object]]]) -> Columns:
     """The words alone, as a tagger takes them."""
     return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
 
 
-def with_tags(tokens: Any, tags: Any) -> list[list[tuple[str, str]]]:
+def with_tags(
+    tokens: Iterable[Iterable[tuple[str, object]]], tags: Iterable[Iterable[Any]]
+) -> list[list[tuple[str, str]]]:
     """The words of sentences with other tags."""
     return [
         [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]
@@ -23,7 +31,7 @@ def with_tags(tokens: Any, tags: Any) -> list[list[tuple[str, str]]]:
     ]
 
 
-def tokens_of(X: Any) -> list[list[tuple[str, Any]]]:
+def tokens_of(X: Sequence[SentenceLike]) -> list[list[tuple[str, str | None]]]:
     """The words of sentences with their tags, None where there are none.
 
     Raises
@@ -42,7 +50,7 @@ def tokens_of(X: Any) -> list[list[tuple[str, Any]]]:
     return found
 
 
-def _tokens(sentence: Any) -> list[tuple[str, Any]]:
+def _tokens(sentence: object) -> list[tuple[str, str | None]]:
     if isinstance(sentence, str):
         sentence = parse_tree(sentence)
     if isinstance(sentence, Tree):
@@ -51,7 +59,7 @@ def _tokens(sentence: Any) -> list[tuple[str, Any]]:
     words = sentence.words if isinstance(sentence, DependencyTree) else sentence
     if not isinstance(words, Sequence):
         raise ValueError(f"it must be a list of words or a tree, got {sentence!r:.80}")
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, str | None]] = []
     for token in words:
         if isinstance(token, Word):
             token = token.form, token.upos
