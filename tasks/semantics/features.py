@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +11,12 @@ from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.sparse import SparseRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
 # A sentence: for each word a tuple of it and of what else was given with it.
-Tokens = list[tuple[str, ...]]
+Tokens = Sequence[tuple[str, ...]]
 
 MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence
