@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import TypeAlias
 
-    # What users give: a word as a string, a pair (form, tag), a dict of columns, or as `Word`; and a sentence.
+    # A word as users give it: a string, a pair (form, tag), a dict of columns, or a `Word`; and a sentence of these.
     WordLike: TypeAlias = str | Sequence[str] | Mapping[str, object] | Word
     SentenceLike: TypeAlias = DependencyTree | Collection[WordLike]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         def label(self) -> str: ...
         def __iter__(self) -> Iterator[Any]: ...
 
-    # What users give: a tree of ours, its text, or one of NLTK's; a sentence of words, of tags, or of (word, tag), as
+    # A tree as users give it: one of ours, its text, or NLTK's; and a sentence of words, of tags, or of (word, tag), as
     # `Tree.tokens` returns them.
     TreeLike: TypeAlias = Tree | str | NLTKTree
     TokenLike: TypeAlias = str | tuple[str, str | None] | list[str]

@@ -119,7 +119,7 @@ class Assembler:
         best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
         mask `filled`; a word may fill several (a relation of something with itself).
         """
-        symbol: Any = symbols[relation]  # of a relation: its arity is a number
+        symbol: Any = symbols[relation]  # a relation, whose arity is a number
         whole = (1 << symbol.arity) - 1
         best: dict[int, tuple[float, tuple[tuple[int, Role], ...]]] = {0: (0.0, ())}
         roles = [(k, role, sum(1 << a for a in role)) for role, k in self.roles.get(symbol, {}).items()]

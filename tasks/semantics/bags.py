@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.semantics.features import Tokens
     from structsvm.tasks.semantics.parameters import GrammarLike, Params
 
-    # What users give: a sentence as text or as its words, and the meanings of one, as text or trees.
+    # A sentence as users give it: its text or words; and the meanings of one, as text or trees.
     SentenceLike: TypeAlias = str | Sequence[str | tuple[str, ...]]
     BagLike: TypeAlias = Meaning | Collection[Meaning]
 
