@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -15,9 +15,16 @@ from structsvm.tasks.dependency.parameters import DependencyParserParameters, fe
 from structsvm.tasks.dependency.words import words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats
-    from structsvm.tasks.dependency.examples import ParsedSentences
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.dependency.examples import Arcs, ArcsLike, ParsedSentences
+    from structsvm.tasks.dependency.words import SentenceLike
 
 
 @declared
@@ -107,7 +114,9 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train on sentences and their trees.
 
         Parameters
@@ -140,7 +149,13 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Collection[SentenceLike],
+        y: Collection[ArcsLike] | None = None,
+        classes: Iterable[str] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch, starting from the current weights.
 
         The first call fixes the labels: those of `classes`, or of the batch; a later tree with another one raises
@@ -149,28 +164,33 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def calibrate(self, X: Any, y: Any = None) -> Self:
+    def calibrate(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> Self:
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their whole trees."""
         return self._calibrated(X, arcs_of(X, y))
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> DependencyModel:
         model = super()._fitted()
         columns = features_of(self).columns
         if columns is not None and model.own.features is None:  # it was read from a file
             model.set_columns(columns)
         return model
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return make_dependency_solver(self)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: DependencyModel | None, classes: Any = None
+        self,
+        X: Collection[SentenceLike],
+        y: Collection[ArcsLike] | None,
+        sample_weight: ArrayLike | None,
+        before: DependencyModel | None,
+        classes: Iterable[str] | None = None,
     ) -> tuple[DependencyModel, ParsedSentences]:
         return prepare(self, X, y, before, classes=classes, weight=sample_weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection[SentenceLike]) -> list[Arcs]:
         """Return per sentence a list of (head, label), one per word.
 
         Raises
@@ -180,7 +200,9 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         """
         return self._fitted().predict(X, n_jobs=self._threads)
 
-    def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
+    def predict_kbest(
+        self, X: Collection[SentenceLike], k: int, *, probabilities: bool = False
+    ) -> list[list[tuple[Arcs, float]]]:
         """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if fewer exist).
 
         With order 2 they are, in the order of their whole scores, the trees that score best by arcs alone and that of
@@ -189,14 +211,14 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         """
         return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Collection[SentenceLike]) -> list[NDArray[np.float64]]:
         """Return per sentence an array (n_words, n_words + 1): the probability of each head of each word.
 
         Column 0 is the root. Sums over all trees, scored by arcs alone, at `temperature_`; ValueError without one.
         """
         return list(self._fitted().head_chances(X))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> float:
         """Return the unlabelled attachment score of predictions: the share of words with the right head."""
         arcs = known_arcs_of(X, y)
         return dependency_scores(arcs, self.predict([words_of(sentence) for sentence in X])).uas

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.ranges import take_ranges
 from structsvm.tasks.common.examples import Examples
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import TypeAlias
+
+    from structsvm.oracles.dependency._dependency import DependencyProblem
+    from structsvm.oracles.dependency.arcs import DependencyOracle
+    from structsvm.structures.dependencies import DependencyTree
+
+    # Head and label of each word of a sentence; and what users give, where None is what is not known.
+    Arcs: TypeAlias = list[tuple[int, str]]
+    ArcLike: TypeAlias = Sequence[int | np.integer[Any] | str | None]
+    ArcsLike: TypeAlias = DependencyTree | Collection[ArcLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +38,7 @@ class ParsedSentences(Examples):
         Heads and label ids, -1 where they are not known.
     """
 
-    codes: NDArray[Any]
+    codes: NDArray[np.int32]
     offsets: NDArray[np.int64]
     outputs: NDArray[np.int32]
 
@@ -50,6 +63,6 @@ class ParsedSentences(Examples):
     def fully_known(self) -> Self:
         return self.take(self.whole)
 
-    def bound(self, oracle: Any, **formulation: Any) -> Any:
+    def bound(self, oracle: DependencyOracle, **formulation: Any) -> DependencyProblem:
         """A problem of the sentences."""
         return oracle.bind((self.codes, self.offsets), self.outputs, **formulation)

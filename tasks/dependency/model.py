@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,11 +49,17 @@ from structsvm.tasks.dependency.parameters import (
 from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from structsvm._problem import BoundProblem
+    from structsvm.features.word_codes import OwnFeatures
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.common.arrays import Integers, Weights
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.dependency.examples import Arcs, ArcsLike
+    from structsvm.tasks.dependency.parameters import Params
+    from structsvm.tasks.dependency.words import SentenceLike
 
 RECORD = Record({
     "labels": Names(),
@@ -121,6 +127,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
     estimator = "DependencyParser"
     pair_templates: PairTemplates | None = None
     pairs_cross = False
+    weights: NDArray[np.float32]
     has_temperature = True
     calibration = StructureCalibration()
     calibrates = False
@@ -129,15 +136,15 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     def __init__(
         self,
-        labels: Sequence[Hashable],
-        oracle: Any,
+        labels: Sequence[str],
+        oracle: DependencyOracle,
         *,
         subtypes: bool,
         max_length: int,
         n_crossing: int = 0,
         coarse: bool = False,
         own: OwnColumns | None = None,
-        weights: Floats | None = None,
+        weights: NDArray[np.float32] | None = None,
         pairs: SecondStage | None = None,
     ) -> None:
         super().__init__()
@@ -148,7 +155,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         self.temperature = temperature_of_loss(oracle)
         self.pairs = pairs
 
-    def set_columns(self, columns: Any) -> None:
+    def set_columns(self, columns: OwnFeatures | None) -> None:
         """Set the user's callable; see `OwnColumns.with_features`."""
         self.own = self.own.with_features(columns)
 
@@ -208,7 +215,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def calibrate(self, X: Any, arcs: Any) -> None:
+    def calibrate(self, X: Collection[SentenceLike], arcs: Sequence[Arcs]) -> None:
         """Fit the temperature to sentences that the model was not trained on."""
         codes, offsets = self.with_tags(*encoded(X, self.own))
         outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
@@ -218,7 +225,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
             raise ValueError(f"sentence {i}: its tree is known in part, and calibrate needs whole ones")
         calibrate_on(self, self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
-    def head_chances(self, X: Any) -> Iterator[Any]:
+    def head_chances(self, X: Collection[SentenceLike]) -> Iterator[NDArray[np.float64]]:
         """Yield per sentence an array (n_words, n_words + 1): the probability of each head of each word."""
         weights = probable_weights(self, "predict_proba")
         codes, offsets = self.encode(X)
@@ -232,23 +239,25 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: Any) -> tuple[Any, Any]:
+    def encode(self, X: Collection[SentenceLike]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return ``(codes, offsets)`` of sentences; ValueError for what is not a sentence or is too long."""
         check_sentences(X)
         codes, offsets = self.with_tags(*encoded(X, self.own))
         check_lengths(offsets, self.max_length)
         return codes, offsets
 
-    def with_tags(self, codes: Integers, offsets: Integers) -> tuple[Any, Any]:
+    def with_tags(
+        self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The codes of words with the tags that it goes by: with UPOS in place of XPOS, where that is too fine."""
         if self.coarse:
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets
 
-    def parse(self, codes: Integers, offsets: Integers, *, n_jobs: int = 1) -> Integers:
+    def parse(self, codes: NDArray[np.int32], offsets: NDArray[np.int64], *, n_jobs: int = 1) -> NDArray[np.int32]:
         """Heads and label ids of all words, int32 (n_words, 2)."""
 
-        def work(a: int, b: int) -> Integers:
+        def work(a: int, b: int) -> NDArray[np.int32]:
             words, places = codes[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a]
             if self.pairs is not None:
                 found = candidates_of(self.oracle, self.weights, words, places, self.pairs.unit)
@@ -258,17 +267,19 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
         return parallel_parts(work, len(offsets) - 1, n_jobs)
 
-    def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
+    def predict(self, X: Collection[SentenceLike], *, n_jobs: int = 1) -> list[Arcs]:
         """Per sentence, the (head, label) of each word."""
         codes, offsets = self.encode(X)
         outputs = self.parse(codes, offsets, n_jobs=n_jobs)
         return [self.arcs(outputs[a:b]) for a, b in pairwise(offsets.tolist())]
 
-    def arcs(self, output: Integers) -> list[tuple[int, str]]:
+    def arcs(self, output: Integers) -> Arcs:
         """An oracle's output as a list of (head, label)."""
         return [(h, self.labels[label]) for h, label in output.tolist()]
 
-    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Iterator[Any]:
+    def predict_kbest(
+        self, X: Collection[SentenceLike], k: int | None, *, probabilities: bool = False
+    ) -> Iterator[list[tuple[Arcs, float]]]:
         """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
         if k is not None:
             k = checked_k(k)
@@ -286,7 +297,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
                 found = with_probabilities(self.oracle.kbest(codes[a:b], weights, k), log_sum)
             yield [(self.arcs(output), score) for output, score in found]
 
-    def ranked(self, codes: Integers, k: int | None) -> list[tuple[Integers, float]]:
+    def ranked(self, codes: NDArray[np.int32], k: int | None) -> list[tuple[NDArray[np.int32], float]]:
         """The k best trees (None: all) of a sentence with their scores; of two stages, of those arcs rank best."""
         if self.pairs is None:
             return list(self.oracle.kbest(codes, self.weights, k))
@@ -299,7 +310,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         scored = [(tree, self.pairs.score(codes, tree, arcs)) for tree, arcs in found]
         return sorted(scored, key=lambda one: -one[1])[:k]
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: SentenceLike) -> Explanation:
         """The features are hashed: what is told is what each arc that is not in both trees scores, and their pairs."""
         codes, _ = self.encode([x])
         alone = "the sentence has fewer than two trees, and two are compared"
@@ -361,13 +372,13 @@ def check_lengths(offsets: Integers, max_length: int) -> None:
         raise ValueError(f"sentence {i}: {lengths[i]} words are more than the cap max_length={max_length}")
 
 
-def check_sentences(X: Any) -> None:
+def check_sentences(X: object) -> None:
     """Raise ValueError unless X is a list or another collection."""
     if isinstance(X, (str, bytes, DependencyTree)) or not hasattr(X, "__len__"):
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
 
 
-def known_arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
+def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
     """`arcs_of` trees to compare with: ValueError for a word without a head, or what is no tree."""
     found = arcs_of(X, y)
     for i, tree in enumerate(found):
@@ -380,10 +391,10 @@ def known_arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     return found
 
 
-def arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
+def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
-    given = X if y is None else y
+    given: Any = X if y is None else y
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise ValueError(f"y must be a list of trees, got {given!r:.80}")
     if len(given) != len(X):
@@ -403,7 +414,7 @@ def arcs_of(X: Any, y: Any) -> list[list[tuple[int, str]]]:
     return found
 
 
-def _arc(i: int, pair: Any) -> tuple[int, str]:
+def _arc(i: int, pair: object) -> tuple[int, str]:
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
         raise ValueError(f"sentence {i}: an arc must be a pair (head, label), got {pair!r:.80}")
     head, label = pair
@@ -416,11 +427,11 @@ def _arc(i: int, pair: Any) -> tuple[int, str]:
     return int(head), "_" if label is None else label
 
 
-def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtypes: bool) -> NDArray[np.int32]:
+def outputs_of(arcs: Iterable[Arcs], offsets: Integers, labels: Sequence[str], subtypes: bool) -> NDArray[np.int32]:
     """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
     number = {label: k for k, label in enumerate(labels)} | {"_": -1}
     lengths = np.diff(offsets).tolist()
-    rows: list[Any] = []
+    rows: list[tuple[int, int]] = []
     for i, (tree, n) in enumerate(zip(arcs, lengths, strict=True)):
         if len(tree) != n:
             raise ValueError(f"sentence {i}: {n} words, and its tree has {len(tree)} arcs")
@@ -434,7 +445,7 @@ def outputs_of(arcs: Any, offsets: Integers, labels: Sequence[Hashable], subtype
     return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
 
-def cut_labels(classes: Any, params: Any) -> Any:
+def cut_labels(classes: Iterable[str] | None, params: Params) -> Any:
     """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
     if classes is None:
         return None
@@ -450,13 +461,13 @@ def without_subtype(label: str) -> str:
 
 
 def prepare(
-    params: Any,
-    X: Any,
-    y: Any,
+    params: Params,
+    X: Collection[SentenceLike],
+    y: Collection[ArcsLike] | None,
     before: DependencyModel | None = None,
     *,
-    classes: ArrayLike | None = None,
-    weight: Any = None,
+    classes: Iterable[str] | None = None,
+    weight: ArrayLike | None = None,
 ) -> tuple[DependencyModel, ParsedSentences]:
     """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
 

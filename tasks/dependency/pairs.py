@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.examples import ParsedSentences
 
 if TYPE_CHECKING:
-    from structsvm.oracles.dependency._dependency import ArcsProblem
+    from structsvm.oracles.dependency._dependency import ArcsProblem, DependencyProblem
     from structsvm.solvers import Solver
-    from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.solvers.run import Run, WeightRun
+    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its
@@ -57,7 +57,9 @@ class SecondStage(NamedTuple):
     weights: NDArray[np.float32]
     unit: float
 
-    def parse(self, codes: Any, offsets: Any, candidates: TreeCandidates) -> Any:
+    def parse(
+        self, codes: NDArray[np.int32], offsets: NDArray[np.int64], candidates: TreeCandidates
+    ) -> NDArray[np.int32]:
         """The trees of sentences, int32 (n_words, 2)."""
         decoder = self.oracle.decoder(int(np.diff(offsets).max(initial=1)))
         return decoder.parse(codes, offsets, candidates, self.weights)
@@ -67,7 +69,7 @@ class SecondStage(NamedTuple):
         """Weight of a unit of the scores of arcs."""
         return SCALE / self.unit * float(self.weights[-2])
 
-    def score(self, codes: Any, tree: Any, arcs: float) -> float:
+    def score(self, codes: NDArray[np.int32], tree: Integers, arcs: float) -> float:
         """The score of a sentence's tree whose arcs score so much."""
         features, crossings = self.oracle.decoder(len(codes)).features(
             codes, np.ascontiguousarray(tree, dtype=np.int32)
@@ -86,7 +88,12 @@ class SecondStage(NamedTuple):
 
 
 def candidates_of(
-    oracle: DependencyOracle, weights: Any, codes: Any, offsets: Any, unit: float, outputs: Any = None
+    oracle: DependencyOracle,
+    weights: NDArray[np.float32],
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    unit: float,
+    outputs: NDArray[np.int32] | None = None,
 ) -> TreeCandidates:
     """The candidates of sentences, in this unit of the loss; with their true `outputs`, these arcs are among them."""
     decoder = oracle.decoder(int(np.diff(offsets).max(initial=1)))
@@ -95,7 +102,7 @@ def candidates_of(
     return found
 
 
-def turning_point(oracle: DependencyOracle, weights: Any, data: ParsedSentences) -> float:
+def turning_point(oracle: DependencyOracle, weights: NDArray[np.float32], data: ParsedSentences) -> float:
     """The t for which scores divided by t have the least hinge loss on sentences that weights were not trained on.
 
     With a word's margin d, its true arc's score minus that of its best other one, the sum of max(0, 1 - d / t) is least
@@ -133,10 +140,12 @@ class Halves(NamedTuple):
     data: ParsedSentences
     candidates: TreeCandidates
     unit: float
-    parts: Any
+    parts: list[tuple[NDArray[np.intp], State]]
 
     @classmethod
-    def trained(cls, oracle: DependencyOracle, solver: Any, problem: Any, weight: Any) -> Self | None:
+    def trained(
+        cls, oracle: DependencyOracle, solver: Solver, problem: DependencyProblem, weight: Weights | None
+    ) -> Self | None:
         """Train on the halves of a problem; None if it has too few sentences.
 
         Raises KeyboardInterrupt on Ctrl-C.
@@ -173,7 +182,7 @@ class Halves(NamedTuple):
             run.state.set_state(state | scaled(cuts, linear / (2.0 * quadratic)), adapt=True)
 
 
-def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Weights | None) -> Any:
+def after(n_passes: int, solver: Solver, problem: ArcsProblem, weight: Weights | None) -> WeightRun:
     """A run of so many passes, without a certificate."""
     solver = copy.copy(solver)
     solver.checkpoint, solver.random_state = None, 0

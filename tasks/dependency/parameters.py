@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Literal
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
@@ -26,6 +27,10 @@ from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
+
+if TYPE_CHECKING:
+    from structsvm.features.word_codes import OwnFeatures
+    from structsvm.tasks.dependency.estimator import DependencyParser
 
 # Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy. With a second stage
 # it starts from what it has found on halves of the sentences, and the dual is as high after fewer.
@@ -74,7 +79,7 @@ class ArcFeatures(ParameterGroup):
     pairs: str | Sequence[str] | None = parameter(*TEXTS, default=None)
     arc_bits: int | None = parameter(BITS, NONE, default=None)
     row_bits: int | None = parameter(BITS, NONE, default=None)
-    columns: Callable[[list[str]], Any] | None = parameter(CALLABLE, NONE, default=None)
+    columns: OwnFeatures | None = parameter(CALLABLE, NONE, default=None)
 
 
 @declared
@@ -92,7 +97,11 @@ class DependencyParserParameters(Training):
     max_length: int = parameter(COUNT, default=1000)
 
 
-def make_dependency_solver(params: Any) -> Solver:
+# The parameters of a parser, or what the command line has read of them.
+Params = DependencyParserParameters | SimpleNamespace
+
+
+def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
     is_named = params.solver == "larank" and not solver.is_likelihood
@@ -101,7 +110,7 @@ def make_dependency_solver(params: Any) -> Solver:
     return solver
 
 
-def features_of(params: Any) -> ArcFeatures:
+def features_of(params: Params) -> ArcFeatures:
     """The features of arcs."""
     return params.features or ArcFeatures()
 
@@ -123,7 +132,7 @@ def make_templates(features: ArcFeatures, own: OwnColumns) -> ArcTemplates:
     return ArcTemplates(COLUMNS + own.names, arcs, labels, own.vectors)
 
 
-def make_pair_templates(params: Any, own: OwnColumns) -> PairTemplates | None:
+def make_pair_templates(params: Params, own: OwnColumns) -> PairTemplates | None:
     """The templates of pairs of arcs that parameters ask for; None: no second stage."""
     if params.order == 1 or params.loss == "log":
         return None

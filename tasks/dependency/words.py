@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import TypeAlias
+
+    # A word as users give it: a string, a pair (form, tag), a dict of columns, or a `Word`; and a sentence of these.
+    WordLike: TypeAlias = str | Sequence[str] | Mapping[str, object] | Word
+    SentenceLike: TypeAlias = DependencyTree | Collection[WordLike]
 
 # Columns of a word that templates can see: the form in lower case, the lemma, the tags (XPOS: where there is none,
 # UPOS), the morphology, the first four and the last three letters, and the shape.
@@ -30,7 +38,7 @@ def codes_of(form: str, lemma: str, upos: str, xpos: str, feats: str) -> tuple[i
     return tuple(map(code, (lower, base, upos, tag, feats, lower[:4], lower[-3:], shape(form))))
 
 
-def as_word(token: Any) -> Word:
+def as_word(token: object) -> Word:
     """A word from what users write: a string, a pair (form, tag), a dict of columns, or a `Word`."""
     if isinstance(token, Word):
         return token
@@ -54,7 +62,7 @@ def as_word(token: Any) -> Word:
     return word
 
 
-def words_of(sentence: Any) -> tuple[Word, ...]:
+def words_of(sentence: SentenceLike) -> tuple[Word, ...]:
     """The words of a sentence: a `DependencyTree`, or a list of what `as_word` takes."""
     if isinstance(sentence, DependencyTree):
         return sentence.words
@@ -63,7 +71,7 @@ def words_of(sentence: Any) -> tuple[Word, ...]:
     return tuple(map(as_word, sentence))
 
 
-def encoded(sentences: Iterable[Any], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def encoded(sentences: Iterable[SentenceLike], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return ``(codes, offsets)``: codes (n_words, n_codes) of all words, and where sentences begin.
 
     The user's own columns come last, of these the vectors, as the bits of float32.

@@ -22,10 +22,15 @@ from structsvm.tasks.grammar.parameters import GRAMMAR_C, GrammarParserParameter
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structsvm.solvers import Solver
     from structsvm.structures.rules import Rule
+    from structsvm.structures.trees import Tree
     from structsvm.tasks.common.arrays import Floats
+    from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.grammar.model import Trees
+    from structsvm.tasks.grammar.trees import SentenceLike, TreeLike
 
 
 @declared
@@ -114,7 +119,12 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Iterable[TreeLike | SentenceLike],
+        y: Iterable[TreeLike] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Read the grammar off trees and train its weights.
 
         Parameters
@@ -151,7 +161,13 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Iterable[TreeLike | SentenceLike],
+        y: Iterable[TreeLike] | None = None,
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over a batch, starting from the current weights.
 
         The first call fixes the grammar: a later tree with a rule outside it raises ValueError. The batch's
@@ -162,7 +178,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         return self._train(X, y, sample_weight, passes=1)
 
     @classmethod
-    def from_counts(cls, trees: Any, *, smoothing: float = 0.0, **params: Any) -> Self:
+    def from_counts(cls, trees: Iterable[TreeLike], *, smoothing: float = 0.0, **params: Any) -> Self:
         """A probabilistic context-free grammar, which needs no training: relative frequencies of the trees' rules.
 
         The generative baseline. `fit` with ``warm_start=True`` starts from its weights.
@@ -203,7 +219,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         self._adopt(model)
         return self
 
-    def calibrate(self, X: Any, y: Any = None) -> Self:
+    def calibrate(self, X: Iterable[TreeLike | SentenceLike], y: Iterable[TreeLike] | None = None) -> Self:
         """Fit `temperature_` to trees that the model was not trained on, by their likelihood.
 
         Returns
@@ -217,18 +233,22 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         """
         return self._calibrated(trees_of(X, y, self))
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> GrammarModel:
         model = super()._fitted()
         columns = features_of(self).columns
         if columns is not None and model.terminals.own.features is None:  # it was read from a file
             model.set_columns(columns)
         return model
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return make_solver(self, GRAMMAR_C)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: GrammarModel | None
+        self,
+        X: Iterable[TreeLike | SentenceLike],
+        y: Iterable[TreeLike] | None,
+        sample_weight: ArrayLike | None,
+        before: GrammarModel | None,
     ) -> tuple[GrammarModel, Trees]:
         trees = trees_of(X, y, self)
         model, examples = prepare(self, trees, before, checked_sample_weight(sample_weight, len(trees)))
@@ -236,7 +256,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Iterable[SentenceLike]) -> list[Any]:
         """Return a tree for each sentence, see `decode`, as a list of `Tree`; None for a sentence without words.
 
         Parameters
@@ -263,7 +283,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X), self)
         return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 
-    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
+    def predict_kbest(
+        self, X: Iterable[SentenceLike], k: int, *, probabilities: bool = False
+    ) -> list[list[tuple[Tree, float]]]:
         """Return per sentence a list of ``(tree, score)``, its k best trees, best first (fewer if fewer exist;
         none for a sentence without words).
 
@@ -281,7 +303,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             for i, trees in enumerate(ranked)
         ]
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Iterable[TreeLike | SentenceLike], y: Iterable[TreeLike] | None = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""
         self._fitted()
         trees = trees_of(X, y, self)
@@ -300,7 +322,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         return self._fitted().weighted_rules()
 
     @property
-    def start_(self) -> Any:
+    def start_(self) -> dict[str, float]:
         return self._fitted().weighted_starts()
 
     def grammar_text(self, *, weights: bool = True) -> str:
@@ -324,7 +346,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         )
 
 
-def warned_of(without: list[int], n: int, params: Any) -> set[int]:
+def warned_of(without: list[int], n: int, params: GrammarParser) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
         advice = "TreebankGrammar(h=0) makes more rules that were not seen, " * (params.model_.oracle.grammar.h != 0)

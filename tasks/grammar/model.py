@@ -61,10 +61,18 @@ from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypeGuard
+
+    from numpy.typing import NDArray
+
     from structsvm._problem import BoundProblem
+    from structsvm.features.word_codes import OwnFeatures
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.tasks.grammar.parameters import Params
+    from structsvm.tasks.grammar.trees import SentenceLike
 
 FRAGMENTS = "fragments"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
@@ -152,7 +160,7 @@ class TreeSearch(Search):
         if self.is_of_many:
             self.lowest, self.step, self.patience, self.leeway = 3.0, 2, 1, 1.0
 
-    def _divisions(self) -> Iterator[Any]:
+    def _divisions(self) -> Iterator[NDArray[np.bool_]]:
         if not self.is_of_many:
             yield from super()._divisions()
             return
@@ -191,14 +199,14 @@ class GrammarModel(TaskModel[Trees]):
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
 
-    def set_columns(self, columns: Any) -> None:
+    def set_columns(self, columns: OwnFeatures | None) -> None:
         """Set the user's callable; see `OwnColumns.with_features`."""
         self.terminals = copy.copy(self.terminals)
         self.terminals.own = self.terminals.own.with_features(columns)
 
     # ---- training -------------------------------------------------------------------------------
 
-    def as_prior(self, oracle: Any) -> Any:
+    def as_prior(self, oracle: CKYOracle) -> GrammarModel:
         """A new model whose training starts from these weights: those of rules come first, spans may be new."""
         weights = np.zeros(oracle.n_features)
         weights[: len(self.weights)] = self.weights
@@ -223,7 +231,7 @@ class GrammarModel(TaskModel[Trees]):
             solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
         return super().adapted(solver, examples)
 
-    def learnable(self, examples: Trees, on_no_parse: Any) -> Trees:
+    def learnable(self, examples: Trees, on_no_parse: str | None) -> Trees:
         """The trees but those known in part with which no tree of the grammar agrees; warns of these.
 
         Raises
@@ -263,11 +271,11 @@ class GrammarModel(TaskModel[Trees]):
     def scale(self, examples: Trees) -> float:
         return first_scale(self.oracle.bind(None, examples.trees))
 
-    def estimate(self, trees: Any, smoothing: Any) -> None:
+    def estimate(self, trees: Iterable[Tree], smoothing: float) -> None:
         """The maximum-likelihood PCFG of encoded trees."""
         self.weights, self.temperature = self.log_frequencies(trees, smoothing), 1.0
 
-    def log_frequencies(self, trees: Any, smoothing: float, sample_weight: Any = None) -> Floats:
+    def log_frequencies(self, trees: Iterable[Tree], smoothing: float, sample_weight: Weights | None = None) -> Floats:
         """Logarithms of the frequencies of rules among those with the same left-hand side, in encoded trees."""
         grammar = self.oracle.grammar
         seen: dict[Rule, float] = {}
@@ -290,14 +298,14 @@ class GrammarModel(TaskModel[Trees]):
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def calibrate(self, trees: Any) -> None:
+    def calibrate(self, trees: Iterable[Tree]) -> None:
         """Fit the temperature to trees that the model was not trained on."""
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
         calibrate_on(self, self.oracle.bind(None, encoded, rescaling=None))
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def _decoding(self, decode: Any) -> tuple[Any, float | None]:
+    def _decoding(self, decode: str | None) -> tuple[Floats, float | None]:
         """Weights, and what a bracket costs (None: the best tree), for a value of `decode`; see `GrammarParser`."""
         decode = decode or self.params.get("decode")
         if decode == TREE or (decode is None and self.temperature is None and not self._is_sum):
@@ -311,8 +319,13 @@ class GrammarModel(TaskModel[Trees]):
         return self.temperature is None and (self.oracle.loss_name, rescaling) == ("hamming", "margin")
 
     def predict(
-        self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1, decode: str | None = None
-    ) -> Any:
+        self,
+        sentences: Iterable[SentenceLike],
+        *,
+        on_no_parse: str | None = "raise",
+        n_jobs: int = 1,
+        decode: str | None = None,
+    ) -> list[Any]:
         """A tree for each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none.
 
         decode None: that of the parameters with which the model was trained.
@@ -320,7 +333,7 @@ class GrammarModel(TaskModel[Trees]):
         sentences = list(sentences)
         decoding = self._decoding(decode)
 
-        def part(begin: int, end: int) -> list[Tree]:
+        def part(begin: int, end: int) -> list[Tree | None]:
             parser = self.oracle.parser()
             batches = (range(a, min(a + BATCH, end)) for a in range(begin, end, BATCH))
             return [tree for at in batches for tree in self._predicted(sentences, at, decoding, parser, on_no_parse)]
@@ -328,8 +341,13 @@ class GrammarModel(TaskModel[Trees]):
         return parallel_parts(part, len(sentences), n_jobs)
 
     def _predicted(
-        self, sentences: list[Any], at: range, decoding: Any, parser: Parser, on_no_parse: str | None
-    ) -> Iterator[Any]:
+        self,
+        sentences: Sequence[SentenceLike],
+        at: range,
+        decoding: tuple[Floats, float | None],
+        parser: Parser,
+        on_no_parse: str | None,
+    ) -> Iterator[Tree | None]:
         """Yield the trees of the sentences at these indices."""
         encoded = {}
         for i in at:
@@ -347,15 +365,20 @@ class GrammarModel(TaskModel[Trees]):
                 found = next(parsed)
             yield self._without_parse(i, sentences[i], on_no_parse) if found is None else self._plain(found[0])
 
-    def _without_parse(self, i: Any, sentence: Any, on_no_parse: Any) -> Any:
+    def _without_parse(self, i: int, sentence: SentenceLike, on_no_parse: str | None) -> Tree | None:
         if on_no_parse == "raise":
             terminals, _ = self._encoded(sentence)
             raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
         return None if on_no_parse is None else self.fallback(sentence, on_no_parse)
 
     def predict_kbest(
-        self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
-    ) -> Iterator[Any]:
+        self,
+        sentences: Iterable[SentenceLike],
+        k: int,
+        *,
+        on_no_parse: str | None = "raise",
+        probabilities: bool = False,
+    ) -> Iterator[list[tuple[Any, float]]]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
         weights = ranking_weights(self, probabilities=probabilities)
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
@@ -377,11 +400,11 @@ class GrammarModel(TaskModel[Trees]):
         """The tree without ancestors in its labels."""
         return plain(tree) if self.v > 1 else tree
 
-    def _encoded(self, sentence: Any) -> tuple[list[str], list[Tree]]:
+    def _encoded(self, sentence: SentenceLike) -> tuple[list[str], list[str | Tree]]:
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
-    def fallback(self, sentence: Any, on_no_parse: Any = FRAGMENTS) -> Any:
+    def fallback(self, sentence: SentenceLike, on_no_parse: str = FRAGMENTS) -> Tree:
         """A tree for a sentence that the grammar does not cover.
 
         Constituents, or ("flat") words, side by side under the heaviest start symbol. A word alone has a tag: the one
@@ -408,7 +431,7 @@ class GrammarModel(TaskModel[Trees]):
         names = {name for rule, _ in self.weighted_rules() for name in rule.rhs if isinstance(name, str)}
         return label in (set(map(category_of, names)) if self.v > 1 else names)
 
-    def _tagged(self, token: Any, terminal: Any, word: Any) -> Any:
+    def _tagged(self, token: Any, terminal: str, word: str | Tree) -> str | Tree:
         """A word with its tag."""
         if isinstance(word, Tree):
             return word
@@ -427,7 +450,7 @@ class GrammarModel(TaskModel[Trees]):
         rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
         return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
 
-    def weighted_starts(self) -> Any:
+    def weighted_starts(self) -> dict[str, float]:
         """The start symbols with their weights, 0 if there is only one: a dict."""
         grammar = self.oracle.grammar
         weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
@@ -443,7 +466,7 @@ class GrammarModel(TaskModel[Trees]):
             weights[k, place[rule.lhs]] = weight
         return WeightTable([str(rule) for rule, _ in rules], lefts, weights)
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: SentenceLike) -> Explanation:
         terminals, words = self._encoded(x)
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
         alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
@@ -487,7 +510,7 @@ class GrammarModel(TaskModel[Trees]):
         return cls(terminals, oracle, stored.v, weights=stored.arrays(**sizes, n_features=oracle.n_features)["weights"])
 
 
-def is_unary(node: Tree | str, label: str) -> bool:
+def is_unary(node: Tree | str, label: str) -> TypeGuard[Tree]:
     """Whether this is a node of a label with one child, which is a node, too."""
     return isinstance(node, Tree) and node.label == label and len(node.children) == 1 and not node.is_preterminal
 
@@ -501,7 +524,7 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def _rules_from(nodes: Any, terminals: Any, flat: Integers, sizes: Integers) -> list[Rule]:
+def _rules_from(nodes: Any, terminals: Sequence[str], flat: Integers, sizes: Integers) -> list[Rule]:
     """Rules of their symbols' ids, and the number of these in each rule."""
     if sizes.sum() != len(flat):
         raise ValueError(f"array 'rules' has {len(flat)} symbols, and 'rule_sizes' add up to {sizes.sum()}")
@@ -514,7 +537,7 @@ def _rules_from(nodes: Any, terminals: Any, flat: Integers, sizes: Integers) -> 
 
 
 def prepare(
-    params: Any, trees: Any, before: GrammarModel | None = None, weight: Any = None
+    params: Params, trees: Sequence[Tree], before: GrammarModel | None = None, weight: Weights | None = None
 ) -> tuple[GrammarModel, Trees]:
     """Return ``(model, examples)``: a model as parameters ask for it, and the trees encoded.
 
@@ -563,7 +586,7 @@ def prepare(
     return model, Trees(encoded, weight=weight)
 
 
-def pcfg(params: Any, trees: Any, smoothing: float) -> tuple[GrammarModel, Trees]:
+def pcfg(params: Params, trees: Sequence[Tree], smoothing: float) -> tuple[GrammarModel, Trees]:
     """Return ``(model, examples)``: the maximum-likelihood grammar of whole trees, without features of spans."""
     rules_only = copy.copy(params)
     rules_only.features = SpanFeatures(**features_of(params).get_params() | {"templates": ()})
@@ -588,8 +611,11 @@ def check_categories(grammar: Grammar) -> None:
             )
 
 
-def _oracle(params: Any, terminals: Terminals, grammar: Grammar, encoded: list[Tree], before: Any = None) -> CKYOracle:
+def _oracle(
+    params: Params, terminals: Terminals, grammar: Grammar, encoded: list[Tree], before: CKYOracle | None = None
+) -> CKYOracle:
     """The oracle of a grammar that parameters ask for, with the templates of the one before, if it has any."""
+    bits: int | None
     if before is not None and before.span_features:
         texts, bits = before.templates.texts, before.templates.bits
     else:
@@ -612,7 +638,7 @@ def _longest_chain(tree: Tree) -> int:
     """Rules in the longest chain of unary rules between nonterminals."""
     lengths: list[int] = []
 
-    def make(node: Tree, children: Any) -> int:
+    def make(node: Tree, children: list[int]) -> int:
         only = len(children) == 1 and isinstance(node.children[0], Tree)
         lengths.append(children[0] + (node.label != STRETCH) if only else 0)
         return lengths[-1]

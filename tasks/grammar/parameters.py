@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Literal
 
 from structsvm.parameters import (
     CALLABLE,
@@ -26,6 +27,7 @@ from structsvm.tasks.grammar.templates import default_templates, lines
 from structsvm.tasks.grammar.terminals import KINDS
 
 if TYPE_CHECKING:
+    from structsvm.features.word_codes import OwnFeatures
     from structsvm.tasks.grammar.terminals import Terminals
 
 GRAMMAR_C = 1.0
@@ -109,7 +111,7 @@ class SpanFeatures(ParameterGroup):
         Kind((str, list, tuple), "a str or a list of str"), NONE, default=None
     )
     bits: int | None = parameter(Interval(Integral, 1, 24, closed="both"), NONE, default=None)
-    columns: Callable[[list[str]], Any] | None = parameter(CALLABLE, NONE, default=None)
+    columns: OwnFeatures | None = parameter(CALLABLE, NONE, default=None)
 
 
 @declared
@@ -130,17 +132,21 @@ class GrammarParserParameters(Training):
     max_chart_bytes: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**31)
 
 
-def grammar_of(params: Any) -> TreebankGrammar:
+# The parameters of a parser, or what the command line has read of them.
+Params = GrammarParserParameters | SimpleNamespace
+
+
+def grammar_of(params: Params) -> TreebankGrammar:
     """How the grammar is read off the treebank."""
     return params.grammar or TreebankGrammar()
 
 
-def features_of(params: Any) -> SpanFeatures:
+def features_of(params: Params) -> SpanFeatures:
     """The features of spans."""
     return params.features or SpanFeatures()
 
 
-def make_templates(params: Any, terminals: Terminals) -> tuple[str, ...]:
+def make_templates(params: Params, terminals: Terminals) -> tuple[str, ...]:
     """The templates of span features that parameters ask for."""
     given = features_of(params).templates
     if given is None:

@@ -13,6 +13,9 @@ from structsvm.structures.spans import Token
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, clean_label, escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from structsvm.features.word_codes import OwnFeatures
     from structsvm.structures.grammar import Grammar
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
@@ -51,7 +54,7 @@ def token_of(terminal: str, word: str, own: Own = NOTHING) -> Token:
 
 
 @lru_cache(1 << 16)
-def word_class(word: Any, endings: Any) -> Any:
+def word_class(word: str, endings: tuple[str, ...]) -> str:
     """The class of a rare word: capitals, digits, hyphen and the longest of the endings, ``<unk-Cap-s>``."""
     if re.fullmatch(r"[+-]?[\d.,:/]+", word) and re.search(r"\d", word):
         return "<unk-number>"
@@ -67,7 +70,7 @@ def word_class(word: Any, endings: Any) -> Any:
     return "-".join(["<unk", *marks, *([ending] if ending else [])]) + ">"
 
 
-def common_endings(words: Any) -> tuple[str, ...]:
+def common_endings(words: Iterable[str]) -> tuple[str, ...]:
     """The endings that many of the words have, the longest first."""
     counts = Counter(
         word[-k:].lower()
@@ -94,12 +97,16 @@ class Terminals:
         Columns of the user's.
     """
 
-    def __init__(self, kind: str, known: Any = (), endings: Any = ENGLISH, own: OwnColumns | None = None) -> None:
+    def __init__(
+        self, kind: str, known: Iterable[str] = (), endings: Iterable[str] = ENGLISH, own: OwnColumns | None = None
+    ) -> None:
         self.kind, self.known, self.endings = kind, frozenset(known), tuple(endings)
         self.own = OwnColumns() if own is None else own
 
     @classmethod
-    def of_trees(cls, kind: str, trees: Any, min_count: int, columns: Any = None) -> Terminals:
+    def of_trees(
+        cls, kind: str, trees: Sequence[Tree], min_count: int, columns: OwnFeatures | None = None
+    ) -> Terminals:
         """Words seen `min_count` times or more are known."""
         own = OwnColumns(columns, () if columns is None else None)
         own.values(trees[0].leaves())  # finds the columns
@@ -114,11 +121,11 @@ class Terminals:
         """Columns of a word that templates see beside its terminal."""
         return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + self.own.names
 
-    def _own(self, words: Any) -> Iterator[Own]:
+    def _own(self, words: list[str]) -> Iterator[Own]:
         """Values of each word of a sentence in the user's columns."""
         return zip(*self.own.values(words), strict=True)
 
-    def of_word(self, word: Any, grammar: Any = None, own: Own = NOTHING) -> Any:
+    def of_word(self, word: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
         terminal = word if word in self.known else word_class(word, self.endings)
@@ -129,7 +136,7 @@ class Terminals:
         """The terminal of a word and its tag, a tag."""
         return tag if self.kind == "tags" and not self.own.sizes else token_of(tag, escaped(word), own)
 
-    def of_tree(self, tree: Any, grammar: Grammar | None = None) -> Any:
+    def of_tree(self, tree: Any, grammar: Grammar | None = None) -> Tree:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         own = self._own(tree.leaves())
         if self.kind == "words":
@@ -158,7 +165,7 @@ class Terminals:
             )
         )
 
-    def of_sentence(self, tokens: Any, grammar: Grammar) -> tuple[Any, Any]:
+    def of_sentence(self, tokens: Iterable[object], grammar: Grammar) -> tuple[list[str], list[str | Tree]]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
 
         The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.
@@ -191,10 +198,11 @@ class Terminals:
         return terminals, words
 
 
-def _places(tree: Any) -> dict[int, deque[int]]:
+def _places(tree: Tree) -> dict[int, deque[int]]:
     """Words that are a node's own children, by the node; for one that stands in the tree twice, both lots in order."""
     found: dict[int, deque[int]] = defaultdict(deque)
-    n, stack = 0, [(tree, tree)]
+    n = 0
+    stack: list[tuple[Tree, Tree | str]] = [(tree, tree)]
     while stack:
         above, item = stack.pop()
         if isinstance(item, str):
@@ -205,7 +213,7 @@ def _places(tree: Any) -> dict[int, deque[int]]:
     return found
 
 
-def _check_tags(nodes: Any, known: Any) -> None:
+def _check_tags(nodes: Any, known: Mapping[str, int]) -> None:
     """Raise ValueError if most of what should be tags is none of the grammar's, and so are words.
 
     One or two tags may well be new ones, unless they are in lower case and the grammar's are not.

@@ -20,11 +20,27 @@ from structsvm.structures.trees import (
 from structsvm.tasks.grammar.parameters import grammar_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Protocol, TypeAlias
+
     from structsvm.structures.grammar import Grammar
+    from structsvm.tasks.grammar.parameters import Params
     from structsvm.tasks.grammar.terminals import Terminals
 
+    class NLTKTree(Protocol):
+        """A tree of NLTK."""
 
-def as_trees(trees: Any, clean: bool, start: str = "TOP") -> list[Tree]:
+        def label(self) -> str: ...
+        def __iter__(self) -> Iterator[Any]: ...
+
+    # A tree as users give it: one of ours, its text, or NLTK's; and a sentence of words, of tags, or of (word, tag), as
+    # `Tree.tokens` returns them.
+    TreeLike: TypeAlias = Tree | str | NLTKTree
+    TokenLike: TypeAlias = str | tuple[str, str | None] | list[str]
+    SentenceLike: TypeAlias = Sequence[TokenLike]
+
+
+def as_trees(trees: object, clean: bool, start: str = "TOP") -> list[Tree]:
     """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
 
     Raises
@@ -54,12 +70,12 @@ def as_trees(trees: Any, clean: bool, start: str = "TOP") -> list[Tree]:
     return made
 
 
-def is_nothing(sentence: Any) -> bool:
+def is_nothing(sentence: object) -> bool:
     """Whether it is a sentence without words, which has no tree."""
     return not isinstance(sentence, str) and hasattr(sentence, "__len__") and len(sentence) == 0
 
 
-def check_sentence(sentence: Any) -> None:
+def check_sentence(sentence: object) -> None:
     """Raise ValueError unless it is a list of tokens."""
     if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
         raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
@@ -67,7 +83,7 @@ def check_sentence(sentence: Any) -> None:
         raise ValueError("a sentence must have at least one word")
 
 
-def trees_of(X: Any, y: Any, params: Any) -> list[Tree]:
+def trees_of(X: Any, y: Any, params: Params) -> list[Tree]:
     """The trees that an estimator is given: X, or y, where X are their sentences.
 
     Raises
@@ -95,13 +111,13 @@ def trees_of(X: Any, y: Any, params: Any) -> list[Tree]:
     return trees
 
 
-def _tagged_as(sentence: Any, tree: Any, clean: bool) -> Any:
+def _tagged_as(sentence: Sequence[Sequence[str]], tree: Tree, clean: bool) -> Tree:
     """The tree with the tags of the sentence."""
     tags = (clean_label(tag) if clean else tag for _, tag in sentence)
     return tree.map(lambda node, made: Tree(next(tags) if node.is_preterminal else node.label, made))
 
 
-def _check_tokens(sentence: Any, tokens: Any, kind: Any, clean: bool) -> None:
+def _check_tokens(sentence: Sequence[object], tokens: Sequence[tuple[str, str | None]], kind: str, clean: bool) -> None:
     if len(sentence) != len(tokens):
         raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
@@ -117,14 +133,14 @@ def _check_tokens(sentence: Any, tokens: Any, kind: Any, clean: bool) -> None:
             raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
 
 
-def check_whole(trees: Any, what: str) -> None:
+def check_whole(trees: Iterable[Tree], what: str) -> None:
     """Raise ValueError, naming the tree and what needs it whole, for one that is known in part."""
     for i, tree in enumerate(trees):
         if is_partial(tree):
             raise ValueError(f"tree {i}: it is known in part ('_' or '...'), and {what} needs whole trees")
 
 
-def encode_trees(terminals: Terminals, v: int, trees: Any, grammar: Grammar | None = None) -> list[Tree]:
+def encode_trees(terminals: Terminals, v: int, trees: Iterable[Tree], grammar: Grammar | None = None) -> list[Tree]:
     """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree.
 
     Those known in part have no annotated labels: a label is that of any ancestors.

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structsvm.structures.meanings import MAX_DEPTH, parse_meaning, symbol_of
 
 if TYPE_CHECKING:
-    from structsvm.structures.meanings import Symbol
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import TypeAlias
+
+    from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol
+    from structsvm.tasks.semantics.trees import Role
+
+    # The words that a relation chooses its arguments from, and for each of them the scores of all roles.
+    Scored: TypeAlias = tuple[Sequence[int], Sequence[Sequence[float]]]
+    # From a relation's word to those of its arguments.
+    Arguments: TypeAlias = Mapping[int, Sequence[int]]
 
 
 class Assembly(NamedTuple):
@@ -19,7 +29,7 @@ class Assembly(NamedTuple):
     they explain.
     """
 
-    trees: list[Any]
+    trees: list[Meaning]
     value: float
     n_words: int
 
@@ -39,10 +49,16 @@ class Assembler:
         Trees to keep of each sentence, those of the highest values.
     """
 
-    def __init__(self, grammar: Any, roles: Any, nested: Any, max_meanings: Any) -> None:
+    def __init__(
+        self,
+        grammar: MeaningGrammar | None,
+        roles: Mapping[Symbol, Mapping[Role, int]],
+        nested: AbstractSet[tuple[Symbol, Symbol]],
+        max_meanings: int | None,
+    ) -> None:
         self.grammar, self.roles, self.nested, self.max_meanings = grammar, roles, nested, max_meanings
 
-    def parse(self, symbols: Any, margins: list[float], scored: Any) -> Assembly:
+    def parse(self, symbols: Sequence[Symbol], margins: Sequence[float], scored: Mapping[int, Scored]) -> Assembly:
         """The parse of a sentence.
 
         Relations choose their arguments in the order of what the choice gains; a relation can be the argument of one
@@ -60,7 +76,7 @@ class Assembler:
         arguments: dict[int, list[int]] = {}
         parent: dict[int, int] = {}
         waiting = {t for t, symbol in enumerate(symbols) if symbol.arity is not None}
-        choices: dict[int, tuple[Any, ...]] | None = None
+        choices: dict[int, tuple[float, list[int]]] | None = None
         while waiting:
             if choices is None:
                 found = {t: self.choose(symbols, t, scored.get(t, ((), ())), parent) for t in sorted(waiting)}
@@ -76,9 +92,11 @@ class Assembler:
                 choices = None  # others may have counted on them
         return self.best_trees(symbols, margins, arguments, parent)
 
-    def best_trees(self, symbols: list[Symbol], margins: list[float], arguments: Any, parent: Any) -> Assembly:
+    def best_trees(
+        self, symbols: Sequence[Symbol], margins: Sequence[float], arguments: Arguments, parent: Mapping[int, int]
+    ) -> Assembly:
         """The trees under relations that are no argument, as an `Assembly`."""
-        parses: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        parses: dict[Meaning, tuple[float, int, int]] = {}
         for t in arguments:
             if t in parent or depth_of(t, arguments) > MAX_DEPTH:
                 continue
@@ -93,15 +111,17 @@ class Assembler:
         value = sum(parses[tree][0] for tree in kept) if kept else -inf
         return Assembly(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
-    def choose(self, symbols: list[Symbol], relation: Any, scored: Any, parent: Any) -> tuple[Any, Any] | None:
+    def choose(
+        self, symbols: Sequence[Symbol], relation: int, scored: Scored, parent: Mapping[int, int]
+    ) -> tuple[float, list[int]] | None:
         """``(gain, arguments)``: the best words for all arguments of a relation, or None; `scored` as in `parse`.
 
         best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
         mask `filled`; a word may fill several (a relation of something with itself).
         """
-        symbol = symbols[relation]
+        symbol: Any = symbols[relation]  # a relation, whose arity is a number
         whole = (1 << symbol.arity) - 1
-        best: dict[int, tuple[Any, ...]] = {0: (0.0, ())}
+        best: dict[int, tuple[float, tuple[tuple[int, Role], ...]]] = {0: (0.0, ())}
         roles = [(k, role, sum(1 << a for a in role)) for role, k in self.roles.get(symbol, {}).items()]
         for j, row in zip(*scored, strict=True):
             if symbols[j].arity is not None and (
@@ -125,12 +145,12 @@ class Assembler:
 
 
 @cache
-def head_of(symbol: Any) -> Any:
+def head_of(symbol: Symbol) -> Symbol:
     """The symbol at the root of what a symbol stands for: a folded constant is a relation."""
     return symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name))
 
 
-def below(t: int, arguments: Any) -> list[int]:
+def below(t: int, arguments: Arguments) -> list[int]:
     """The words of the tree under word t."""
     words, waiting = [], [t]
     while waiting:
@@ -140,7 +160,7 @@ def below(t: int, arguments: Any) -> list[int]:
     return words
 
 
-def tree_of(t: int, symbols: list[Symbol], arguments: Any) -> Any:
+def tree_of(t: int, symbols: Sequence[Symbol], arguments: Arguments) -> Meaning | None:
     """The tree under word t, None where the arguments of a relation are missing."""
     symbol = symbols[t]
     if symbol.arity is None:
@@ -151,7 +171,7 @@ def tree_of(t: int, symbols: list[Symbol], arguments: Any) -> Any:
     return None if None in parts else (symbol.name, *parts)
 
 
-def depth_of(t: int, arguments: Any) -> int:
+def depth_of(t: int, arguments: Arguments) -> int:
     """How many words stand in one another's arguments at most, from word t down."""
     depth, level = 0, [t]
     while level:
@@ -160,7 +180,7 @@ def depth_of(t: int, arguments: Any) -> int:
     return depth
 
 
-def is_above(word: Any, relation: Any, parent: Any) -> bool:
+def is_above(word: int, relation: int | None, parent: Mapping[int, int]) -> bool:
     """Whether `word` is the relation or has it below itself."""
     while relation is not None:
         if relation == word:

@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from structsvm.features.sources import load_text
 from structsvm.stored_values import Array, Field, Flag, Record, Value
@@ -17,8 +17,22 @@ from structsvm.tasks.common.parameters import check_settled, is_same
 from structsvm.tasks.semantics.features import split_sentence
 from structsvm.tasks.semantics.parameters import METHODS, Hybrid, Ospas, method_from_json, method_of
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import TypeAlias
 
-def as_grammar(grammar: Any) -> Any:
+    from numpy.typing import ArrayLike
+
+    from structsvm.structures.meanings import Meaning
+    from structsvm.tasks.semantics.features import Tokens
+    from structsvm.tasks.semantics.parameters import GrammarLike, Params
+
+    # A sentence as users give it: its text or words; and the meanings of one, as text or trees.
+    SentenceLike: TypeAlias = str | Sequence[str | tuple[str, ...]]
+    BagLike: TypeAlias = Meaning | Collection[Meaning]
+
+
+def as_grammar(grammar: GrammarLike | None) -> MeaningGrammar | None:
     """A `MeaningGrammar` of one, of its text, or of the file of this path."""
     if grammar is None or isinstance(grammar, MeaningGrammar):
         return grammar
@@ -46,8 +60,8 @@ class MeaningBags(Examples):
     bags : list of list of trees
     """
 
-    sentences: list[Any]
-    bags: list[Any]
+    sentences: list[Tokens]
+    bags: list[list[Meaning]]
 
 
 class BagModel(TaskModel[MeaningBags]):
@@ -69,14 +83,14 @@ class BagModel(TaskModel[MeaningBags]):
     followed: ClassVar[tuple[str, ...]]
     fixed: ClassVar[tuple[str, ...]]
     settings: SimpleNamespace
-    grammar: Any
+    grammar: MeaningGrammar | None
 
     def __init_subclass__(cls, *, method: str) -> None:
         super().__init_subclass__()
         cls.method = method
         cls.methods[method] = cls
 
-    def follow(self, params: Any) -> None:
+    def follow(self, params: Params) -> None:
         """Set the settings to those of parameters; ValueError if a trained model has others that must stay."""
         method = method_of(params.method)
         followed = {name: getattr(method, name) for name in self.followed}
@@ -85,7 +99,13 @@ class BagModel(TaskModel[MeaningBags]):
             check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)
         self.settings, self.grammar = settings, as_grammar(params.grammar)
 
-    def read(self, sentences: Any, bags: Any, places: Any = None, weight: Any = None) -> MeaningBags:
+    def read(
+        self,
+        sentences: Sequence[SentenceLike],
+        bags: Sequence[BagLike],
+        places: Sequence[str] | None = None,
+        weight: ArrayLike | None = None,
+    ) -> MeaningBags:
         """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
         if len(sentences) != len(bags):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
@@ -94,14 +114,16 @@ class BagModel(TaskModel[MeaningBags]):
         tokens = self.tokens_of(sentences, places, allow_empty=False)
         return MeaningBags(tokens, trees, weight=checked_sample_weight(weight, len(tokens)))
 
-    def tokens_of(self, sentences: Any, places: list[str] | None = None, *, allow_empty: bool = True) -> list[Any]:
+    def tokens_of(
+        self, sentences: Sequence[SentenceLike], places: Sequence[str] | None = None, *, allow_empty: bool = True
+    ) -> list[Tokens]:
         """Words of sentences, checked; `places` as for `read`."""
         places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
         pairs = zip(sentences, places, strict=True)
         options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
         return [split_sentence(sentence, place, **options) for sentence, place in pairs]
 
-    def trees_of(self, bag: list[str], place: str) -> list[Any]:
+    def trees_of(self, bag: BagLike, place: str) -> list[Meaning]:
         """The distinct trees of a bag; a single meaning is a bag of one."""
         if isinstance(bag, (str, tuple)):
             bag = [bag]
@@ -118,12 +140,12 @@ class BagModel(TaskModel[MeaningBags]):
         return self.checked_trees(trees, place)
 
     @abstractmethod
-    def checked_trees(self, trees: Any, place: Any) -> Any:
+    def checked_trees(self, trees: Iterable[Meaning], place: str) -> list[Meaning]:
         """The distinct trees of a list; ValueError, beginning with `place`, for what the model cannot hold."""
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self) -> dict[str, Any]:
+    def stored_params(self) -> dict[str, object]:
         """The parameters but the grammar; those that the model follows as they were in training."""
         kept = {name: value for name, value in self.params.items() if name != "grammar"}
         return kept | {"lowercase": self.settings.lowercase, "method": self.stored_method()}

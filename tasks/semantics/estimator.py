@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -21,8 +21,13 @@ from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structsvm.solvers import Solver
-    from structsvm.tasks.semantics.bags import MeaningBags
+    from structsvm.tasks.common.inspection.weights import Explanation
+    from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.semantics.bags import BagLike, MeaningBags, SentenceLike
+    from structsvm.tasks.semantics.features import Tokens
 
 
 @declared
@@ -93,7 +98,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Iterable[SentenceLike], y: Iterable[BagLike], sample_weight: ArrayLike | None = None) -> Self:
         """Train on sentences and bags.
 
         Parameters
@@ -118,7 +123,13 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Iterable[SentenceLike],
+        y: Iterable[BagLike],
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One pass over more sentences, also with new symbols and words.
 
         Only symbols seen before can compete with the right ones; `fit` knows all of them from the start. Hybrid trees
@@ -128,7 +139,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         check_no_classes(classes, "the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Iterable[SentenceLike], y: Iterable[BagLike]) -> Self:
         """Fit `temperature_` to sentences and bags that the model was not trained on.
 
         Of ``method="hybrid"``: scores are divided by it, so that the probability of what is predicted says how often
@@ -142,11 +153,15 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         self._hybrid("calibrate")
         return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
-    def _make_solver(self, before: Any = None) -> Solver:
+    def _make_solver(self, before: TaskModel | None = None) -> Solver:
         return make_learner(self) if method_of(self.method).name == Hybrid.name else make_ospas(self)
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: BagModel | None
+        self,
+        X: Iterable[SentenceLike],
+        y: Iterable[BagLike],
+        sample_weight: ArrayLike | None,
+        before: BagModel | None,
     ) -> tuple[BagModel, MeaningBags]:
         X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:
@@ -159,7 +174,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         examples = model.read(X, y, weight=sample_weight)
         return model, examples if isinstance(model, SemanticModel) else examples.of_weight()  # 0 teaches no phrases
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> HybridModel | SemanticModel:
         """The model, with the parameters as they are now that prediction alone asks for."""
         model = super()._fitted()
         method = method_of(self.method)
@@ -169,7 +184,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> list[Any]:
+    def predict(self, X: Iterable[SentenceLike]) -> list[list[str]]:
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words.
 
         A sentence without words has none.
@@ -178,7 +193,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         parsed = model.parse(tokens_of(model, X), self._threads)
         return [[format_meaning(tree) for tree in trees] for trees in parsed]
 
-    def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[str, float]]]:
+    def predict_kbest(self, X: Iterable[SentenceLike], k: int = 5) -> list[list[tuple[str, float]]]:
         """Return per sentence at most k meanings with their probabilities, the most probable first.
 
         They are those of the best derivations. For ``method="hybrid"``; other models raise ValueError.
@@ -188,7 +203,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         found = model.kbest(tokens_of(model, X), k, self._threads)
         return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]
 
-    def predict_derivation(self, X: Any) -> list[str | None]:
+    def predict_derivation(self, X: Iterable[SentenceLike]) -> list[str | None]:
         """Return per sentence a drawing of which words say what, None if nothing is predicted.
 
         Each unit is a line with its words, indented below the unit whose argument it is. For ``method="hybrid"``; other
@@ -201,7 +216,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
             for sentence, found in zip(tokens, model.best(tokens, self._threads), strict=True)
         ]
 
-    def explain(self, x: Any) -> Any:
+    def explain(self, x: SentenceLike) -> Explanation:
         """Why one meaning of a sentence is more probable than the next one: an `Explanation`, to print.
 
         Its `margin` is the log of the ratio of their probabilities, which sum over derivations. Each feature adds its
@@ -216,7 +231,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
             raise ValueError(f"{name} is for models of method='hybrid', this is one of {model.method!r}")
         return model
 
-    def predict_alignment(self, X: Any) -> list[Any]:
+    def predict_alignment(self, X: Iterable[SentenceLike]) -> list[list[tuple[str, str]]]:
         """Return per sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
         model = self._fitted()
         tokens = tokens_of(model, X)
@@ -225,21 +240,21 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
             for sentence, symbols in zip(tokens, model.align(tokens), strict=True)
         ]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Iterable[SentenceLike], y: Iterable[BagLike]) -> float:
         """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
         return meaning_scores(y, self.predict(X)).f1
 
     # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def symbols_(self) -> list[Any]:
+    def symbols_(self) -> list[str]:
         model = self._fitted()
         if isinstance(model, HybridModel):
             return [unit.name for unit in model.hybrid.units.units]
         return [symbol.name for symbol in model.symbols.labels]
 
     @property
-    def relations_(self) -> Any:
+    def relations_(self) -> dict[str, set[int]]:
         found: dict[str, set[int]] = {}
         model = self._fitted()
         if isinstance(model, HybridModel):
@@ -252,7 +267,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         return found
 
 
-def tokens_of(model: BagModel, X: Any) -> Any:
+def tokens_of(model: BagModel, X: Iterable[SentenceLike]) -> list[Tokens]:
     """Words of sentences; TypeError for a single text."""
     if isinstance(X, str):
         raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")

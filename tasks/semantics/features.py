@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.sparse import SparseRows
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+# A sentence: for each word a tuple of it and of what else was given with it.
+Tokens = Sequence[tuple[str, ...]]
+
 MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence
 
 
-def split_sentence(sentence: Any, where: str, *, lowercase: bool, allow_empty: bool = False) -> Any:
+def split_sentence(sentence: object, where: str, *, lowercase: bool, allow_empty: bool = False) -> Tokens:
     """The tokens of a sentence, tuples of strings: a word, then what else was given with it (tag, chunk).
 
     A sentence is a str, cut at its blanks, or a list of words or of tuples that begin with the word. Raises ValueError
@@ -33,7 +42,7 @@ def split_sentence(sentence: Any, where: str, *, lowercase: bool, allow_empty: b
     return [(token[0].casefold(), *token[1:]) for token in tokens] if lowercase else tokens
 
 
-def symbol_attributes(tokens: Any, window: int, ngrams: int) -> Any:
+def symbol_attributes(tokens: Tokens, window: int, ngrams: int) -> list[list[str]]:
     """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
     n = len(tokens)
     if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
@@ -49,7 +58,7 @@ def symbol_attributes(tokens: Any, window: int, ngrams: int) -> Any:
     return out
 
 
-def role_attributes(tokens: Any, meant: list[str], relation: int, others: list[int], window: int) -> list[list[str]]:
+def role_attributes(tokens: Tokens, meant: list[str], relation: int, others: list[int], window: int) -> list[list[str]]:
     """Attributes of the words `others` as arguments of the relation that word `relation` means.
 
     `meant` holds, per word, the name of the symbol that it means, or "". Attributes are the relation together with: the
@@ -77,18 +86,20 @@ def role_attributes(tokens: Any, meant: list[str], relation: int, others: list[i
 class Encoder:
     """Numbers attributes as they come; a number, once given, stays."""
 
-    def __init__(self, names: Any = ()) -> None:
+    def __init__(self, names: Iterable[str] = ()) -> None:
         self.index = {name: k for k, name in enumerate(names)}
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def number(self, attributes: Any) -> list[int]:
+    def number(self, attributes: Iterable[str]) -> list[int]:
         """The numbers of a word's attributes, ascending; new attributes get the next ones."""
         index = self.index
         return sorted([index.setdefault(name, len(index)) for name in attributes])
 
-    def encode(self, sequences: Any, *, grow: bool) -> tuple[Any, Any]:
+    def encode(
+        self, sequences: Iterable[Sequence[Sequence[str]]], *, grow: bool
+    ) -> tuple[SparseRows, NDArray[np.int64]]:
         """``(rows, offsets)`` of sequences of attribute lists; without `grow`, unknown attributes are left out.
 
         The words of sequence s are ``rows[offsets[s]:offsets[s + 1]]``.

@@ -40,8 +40,17 @@ from structsvm.tasks.semantics.parameters import LOSSES, Hybrid, Ospas, checked_
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from collections.abc import Iterable, Sized
+
+    from structsvm._problem import BoundProblem
+    from structsvm.progress import Monitor
+    from structsvm.structures.meanings import Meaning
+    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.semantics.bags import BagLike, SentenceLike
+    from structsvm.tasks.semantics.features import Tokens
+    from structsvm.tasks.semantics.parameters import Params
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
@@ -98,16 +107,16 @@ class HybridModel(BagModel, method=Hybrid.name):
     followed = ("lexicon", "features", "abstain_below", "executor")
     weights: Any = None
     hybrid: HybridTrees
-    meanings: list[Any]
+    meanings: list[Meaning]
     order: ArgumentOrder
 
-    def __init__(self, params: Any) -> None:
+    def __init__(self, params: Params) -> None:
         super().__init__()
         self.follow(params)
 
     # ---- training -------------------------------------------------------------------------------
 
-    def checked_trees(self, trees: Any, place: str) -> list[Any]:
+    def checked_trees(self, trees: Iterable[Meaning], place: str) -> list[Meaning]:
         trees = list(dict.fromkeys(trees))
         waiting = [*trees]
         while waiting:
@@ -118,7 +127,7 @@ class HybridModel(BagModel, method=Hybrid.name):
                 waiting += node[1:]
         return trees
 
-    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[Any, Any]:
+    def bind(self, examples: MeaningBags, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         tokens, bags, weight = examples.sentences, examples.bags, examples.weight
         check_lengths(tokens)
         self._check_grammar(bags)
@@ -154,7 +163,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         if isinstance(job.run, BagLikelihoodRun):
             job.run.warn_of_left_out()
 
-    def _phrases(self) -> dict[tuple[str, ...], Any]:
+    def _phrases(self) -> dict[tuple[str, ...], Meaning]:
         """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
         found = {}
         for phrase, text in (self.settings.lexicon or {}).items():
@@ -169,15 +178,17 @@ class HybridModel(BagModel, method=Hybrid.name):
             found[tuple((phrase.lower() if self.settings.lowercase else phrase).split())] = tree
         return found
 
-    def _check_grammar(self, bags: Any) -> None:
+    def _check_grammar(self, bags: Iterable[Sequence[Meaning]]) -> None:
         """ValueError for a grammar that accepts none of the meanings of a bag: it could never be predicted."""
-        for i, trees in enumerate(bags if self.grammar is not None else ()):
+        if self.grammar is None:
+            return
+        for i, trees in enumerate(bags):
             if not any(map(self.grammar.accepts, trees)):
                 raise ValueError(
                     f"sentence {i}: the grammar accepts no meaning of its bag, as {format_meaning(trees[0]):.200}"
                 )
 
-    def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
+    def _meet(self, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]], meanings: list[Meaning]) -> None:
         """Take in the units and words of more sentences; `meanings` are those of all so far."""
         old, options = self.hybrid, (self.hybrid, self._phrases(), self.settings.features)
         new = hybrid_trees(tokens, bags, self.grammar, meanings, *options)
@@ -201,12 +212,12 @@ class HybridModel(BagModel, method=Hybrid.name):
         """Steps are as long whatever the data."""
         return 1.0
 
-    def adopt(self, part: Any) -> None:
+    def adopt(self, part: Part) -> None:
         self.hybrid, self.meanings, self.order = part.model.hybrid, part.model.meanings, part.model.order
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def calibrate(self, X: Any, y: Any) -> None:
+    def calibrate(self, X: Sequence[SentenceLike], y: Sequence[BagLike]) -> None:
         """Fit the temperature to sentences and bags that the model was not trained on."""
         from scipy.optimize import minimize_scalar
 
@@ -234,7 +245,7 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def accepts(self, meaning: Any) -> bool:
+    def accepts(self, meaning: Meaning) -> bool:
         """Whether a meaning, in order, is one of the grammar, and can be run."""
         meaning = self.order.sorted(meaning)
         if self.grammar is not None and not self.grammar.accepts(meaning):
@@ -242,7 +253,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         executor = self.settings.executor
         return executor is None or bool(executor(format_meaning(meaning)))
 
-    def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
+    def kbest(self, tokens: Sequence[Tokens], k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
         check_lengths(tokens)
         weights = self.probable_weights
@@ -262,24 +273,24 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
         """Meanings with their arguments in order; those that become equal are added up."""
-        first: dict[Any, Derivation] = {}
-        total: dict[Any, float] = defaultdict(float)
+        first: dict[Meaning, Derivation] = {}
+        total: dict[Meaning, float] = defaultdict(float)
         for derivation, p in found:
             meaning = self.order.sorted(derivation.meaning)
             first.setdefault(meaning, derivation._replace(meaning=meaning))
             total[meaning] += p
         return sorted([(first[meaning], p) for meaning, p in total.items()], key=lambda pair: -pair[1])
 
-    def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
+    def best(self, tokens: Sequence[Tokens], n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
         """The most probable meaning of each sentence, None where none is probable enough."""
         least = self.settings.abstain_below or 0.0
         return [found[0] if found and found[0][1] >= least else None for found in self.kbest(tokens, 1, n_jobs)]
 
-    def parse(self, tokens: Any, n_jobs: int = 1) -> Any:
+    def parse(self, tokens: Sequence[Tokens], n_jobs: int = 1) -> list[list[Meaning]]:
         """The meaning of each sentence, as a list with a tree or none."""
         return [[] if found is None else [found[0].meaning] for found in self.best(tokens, n_jobs)]
 
-    def align(self, tokens: Any) -> list[list[Symbol]]:
+    def align(self, tokens: Sequence[Tokens]) -> list[list[Symbol]]:
         """The symbol of the unit that each word belongs to, of each sentence: a list of lists."""
         out = []
         for sentence, found in zip(tokens, self.best(tokens), strict=True):
@@ -290,7 +301,7 @@ class HybridModel(BagModel, method=Hybrid.name):
             out.append(symbols)
         return out
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: SentenceLike) -> Explanation:
         words = [token[0] for token in self.tokens_of([x])[0]]
         check_lengths([words])
         weights = self.probable_weights
@@ -347,7 +358,7 @@ class StepSearch(Search):
         super().__init__(model, examples, solver, (STEP, SLOWER))
         self.solver.set_params(max_iter=solver.max_iter)
 
-    def choose(self, monitor: Any) -> Choice | None:
+    def choose(self, monitor: Monitor) -> Choice | None:
         """The steps by which more held-out sentences are predicted a meaning of their bag; of equal ones the usual."""
         bags = self.examples.bags
         is_first = type(self.solver) is BagLikelihood and not self.model.is_trained
@@ -360,7 +371,7 @@ class StepSearch(Search):
         return super().choice_of(STEP if scores[STEP] == scores[C] else C)
 
 
-def make_learner(params: Any) -> Solver:
+def make_learner(params: Params) -> Solver:
     """The solver of hybrid trees that parameters, read as attributes, ask for."""
     named = {name: getattr(params, name) for name in ("C", "max_iter", "random_state", "checkpoint")}
     given = {name: value for name, value in named.items() if value not in (None, AUTO)}
@@ -379,8 +390,13 @@ def make_learner(params: Any) -> Solver:
 
 
 def margin_problem(
-    hybrid: HybridTrees, tokens: Any, bags: Any, weights: NDArray[np.float64], solver: Solver, sample_weight: Any
-) -> tuple[Any, Any]:
+    hybrid: HybridTrees,
+    tokens: Sequence[Tokens],
+    bags: Sequence[Sequence[Meaning]],
+    weights: NDArray[np.float64],
+    solver: Solver,
+    sample_weight: Weights | None,
+) -> tuple[BoundProblem, Weights | None]:
     """Sentences and bags as a problem for a solver of the dual, and the weight of each.
 
     In every second sentence words seen once are treated as unknown. Sentences that none of their meanings has a
@@ -399,7 +415,7 @@ def margin_problem(
     return problem, None if sample_weight is None else sample_weight[rows]
 
 
-def check_lengths(sentences: Sequence[Any]) -> None:
+def check_lengths(sentences: Iterable[Sized]) -> None:
     """Raise ValueError for the first sentence of more than `MAX_WORDS` words."""
     for i, sentence in enumerate(sentences):
         if len(sentence) > MAX_WORDS:

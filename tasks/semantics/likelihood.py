@@ -20,10 +20,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
@@ -46,7 +46,16 @@ from structsvm.solvers.run import Run
 from structsvm.structures.meaning_units import MeaningUnits
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
+
+    from structsvm.oracles._hybrid import Forest
+    from structsvm.structures.meanings import Meaning, MeaningGrammar
+    from structsvm.tasks.common.arrays import Floats, State, Weights
+    from structsvm.tasks.semantics.features import Tokens
+
+    # A sentence in a pass: its attributes, and the forests of its bag and of all that it may mean.
+    OfPass: TypeAlias = tuple[tuple[NDArray[np.int32], ...], Forest, Forest]
 
 # Weights at the start: a word that says a unit, by the log of how much; a word that a unit is named with; an unknown
 # word that is copied; a unit without words below others, and one in a span without words.
@@ -74,12 +83,12 @@ USUAL = ("affixes", "bigrams", "borders")
 
 
 def hybrid_trees(
-    tokens: Any,
-    bags: Any,
-    grammar: Any,
-    meanings: Any,
+    tokens: Sequence[Tokens],
+    bags: Sequence[Sequence[Meaning]],
+    grammar: MeaningGrammar | None,
+    meanings: Iterable[Meaning],
     before: HybridTrees | None = None,
-    phrases: Any = None,
+    phrases: Mapping[tuple[str, ...], Meaning] | None = None,
     features: Sequence[str] = USUAL,
 ) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
@@ -110,7 +119,7 @@ def hybrid_trees(
     return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features)
 
 
-def shares(units: MeaningUnits, bags: Any) -> list[dict[int, float]]:
+def shares(units: MeaningUnits, bags: Iterable[Sequence[Meaning]]) -> list[dict[int, float]]:
     """For each bag, the share of its meanings that have each unit."""
     out = []
     for trees in bags:
@@ -122,7 +131,7 @@ def shares(units: MeaningUnits, bags: Any) -> list[dict[int, float]]:
     return out
 
 
-def rarities(units: MeaningUnits, bags: Any) -> list[dict[Any, float]]:
+def rarities(units: MeaningUnits, bags: Sequence[Sequence[Meaning]]) -> list[dict[Meaning, float]]:
     """Rarity of each meaning of each bag: minus the log of how often a bag holds it by chance; 0 for the bag's rarest.
 
     A bag holds the unit at its root as often as in all bags, and that each slot holds what fills it, as often as in
@@ -146,7 +155,9 @@ def rarities(units: MeaningUnits, bags: Any) -> list[dict[Any, float]]:
     return [{tree: rarity[tree] - top for tree in trees} for trees, top in zip(bags, most, strict=True)]
 
 
-def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.float64]:
+def first_weights(
+    hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]
+) -> NDArray[np.float64]:
     """Weights from how words and units go together: IBM model 1, each word said by one of its bag's units."""
     units, layout = hybrid.units, hybrid.layout
     words = {word: k for k, word in enumerate(dict.fromkeys(t[0] for sentence in tokens for t in sentence))}
@@ -210,7 +221,7 @@ class HybridProblem(BoundProblem):
     offers = frozenset({"meanings in bags"})
     formulation = {"rescaling": None, "penalty": "linear"}
 
-    def __init__(self, hybrid: HybridTrees, tokens: Any, bags: Any) -> None:
+    def __init__(self, hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]) -> None:
         super().__init__(len(tokens), hybrid.n_features, inference="approximate")
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
         self.doubt = DOUBT if any(len(trees) > 1 for trees in bags) else 0.0
@@ -230,7 +241,7 @@ class HybridProblem(BoundProblem):
             for words, forest in zip(sentences, self.known, strict=True)
         ]
 
-    def of_pass(self, i: int, k: int) -> tuple[Any, Any, Any]:
+    def of_pass(self, i: int, k: int) -> OfPass:
         """Sentence i in the k-th pass: its attributes, the forests of its bag and of all that it may mean."""
         if k % 2 == 0:
             return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i])
@@ -258,14 +269,14 @@ class LikelihoodState:
         self.n_argmax = 0
         self.n_left_out = 0
 
-    def get_state(self) -> dict[str, NDArray[Any]]:
+    def get_state(self) -> State:
         learner = self.learner
         features = np.flatnonzero((learner.squares > 0.0) | (learner.start != 0.0))
         arrays = {name: getattr(learner, name)[features] for name in KEPT_OF_FEATURES}
         counters = np.array([learner.n_steps, self.n_argmax, self.n_left_out])
         return arrays | {"features": features, "counters": counters}
 
-    def set_state(self, arrays: Any, *, adapt: bool = False) -> None:
+    def set_state(self, arrays: State, *, adapt: bool = False) -> None:
         learner = self.learner
         features = np.asarray(arrays.get("features"))
         if features.dtype != np.int64 or features.ndim != 1 or not within(features, len(learner.weights)):
@@ -289,7 +300,14 @@ def within(features: NDArray[np.int64], n_features: int) -> bool:
 class LikelihoodSchedule:
     """One step per sentence, in an order that a pass draws."""
 
-    def __init__(self, problem: HybridProblem, state: LikelihoodState, solver: Any, weight: Any, seed: int) -> None:
+    def __init__(
+        self,
+        problem: HybridProblem,
+        state: LikelihoodState,
+        solver: BagLikelihood,
+        weight: Weights | None,
+        seed: int,
+    ) -> None:
         self.problem, self.state, self.solver, self.weight, self.seed = problem, state, solver, weight, seed
         self.n_samples = problem.n_samples
         self.next = self.n_samples
@@ -354,7 +372,7 @@ class BagLikelihoodRun(Run):
         warn_of_left_out(2 * self.state.n_left_out, max(self.state.n_argmax, 1))
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> NDArray[np.float64]:
         return self.state.learner.average
 
     def norms(self) -> tuple[float, float]:
@@ -383,13 +401,13 @@ class BagLikelihood(Seed, Checkpoints, Solver):
     needs = frozenset({"meanings in bags"})
     completes = True
 
-    def formulation(self) -> Any:
+    def formulation(self) -> dict[str, str | None]:
         return HybridProblem.formulation
 
     def step(
         self,
         problem: HybridProblem,
-        of_pass: Any,
+        of_pass: OfPass,
         learner: Learner,
         weight: float,
         doubt: float,
@@ -398,9 +416,7 @@ class BagLikelihood(Seed, Checkpoints, Solver):
         encoded, known, free = of_pass
         return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
 
-    def start(
-        self, problem: HybridProblem, *, sample_weight: ArrayLike | None = None, base: Floats | None = None
-    ) -> Run:
+    def start(self, problem: HybridProblem, *, sample_weight: Weights | None = None, base: Floats | None = None) -> Run:
         """Return a fresh `BagLikelihoodRun` from the weights `base`, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
@@ -419,7 +435,7 @@ class BagPerceptron(BagLikelihood):
     def step(
         self,
         problem: HybridProblem,
-        of_pass: Any,
+        of_pass: OfPass,
         learner: Learner,
         weight: float,
         doubt: float,

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,22 @@ from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from structsvm._problem import BoundProblem
+    from structsvm.features.sparse import SparseRows
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Weights
+    from structsvm.structures.meanings import Meaning
+    from structsvm.tasks.common.arrays import State, Weights
     from structsvm.tasks.common.training import Job
-    from structsvm.tasks.semantics.assembly import Assembly
+    from structsvm.tasks.semantics.assembly import Assembly, Scored
+    from structsvm.tasks.semantics.features import Tokens
+    from structsvm.tasks.semantics.parameters import Params
+    from structsvm.tasks.semantics.trees import Role
+
+L = TypeVar("L", bound=Hashable)
+T = TypeVar("T")
 
 # Arrays of a tagger: names of attributes, weights, and the state that training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
@@ -58,7 +68,7 @@ def symbols_from(stored: Any) -> list[Symbol]:
     return symbols
 
 
-def roles_from(stored: Any) -> list[tuple[int, ...]]:
+def roles_from(stored: Any) -> list[Role]:
     """The roles of a header; ValueError for what they cannot be."""
     roles = [tuple(role) for role in stored]
     if not all(type(a) is int and 0 <= a < MAX_ARITY for role in roles for a in role):
@@ -83,7 +93,7 @@ RECORD = Record({
 })  # fmt: skip
 
 
-class Tagger:
+class Tagger(Generic[L]):
     """Attributes and labels, numbered as they come, and their weights.
 
     Label 0, which an untrained word gets, is the empty one.
@@ -97,23 +107,25 @@ class Tagger:
     weights : ndarray of shape (n_features, n_labels)
     """
 
-    def __init__(self, labels: Sequence[Hashable], names: Any = (), weights: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self, labels: Sequence[L], names: Iterable[str] = (), weights: NDArray[np.float64] | None = None
+    ) -> None:
         self.encoder, self.labels = Encoder(names), list(labels)
         self.number = {label: k for k, label in enumerate(labels)}
         self.weights = np.zeros((0, len(labels))) if weights is None else weights
 
-    def copy(self) -> Tagger:
+    def copy(self) -> Tagger[L]:
         """A copy whose attributes and labels may grow."""
         return Tagger(self.labels, self.encoder.index, self.weights)
 
-    def add(self, labels: Any) -> None:
+    def add(self, labels: Iterable[L]) -> None:
         """Give ids to labels that are new."""
         for label in labels:
             if label not in self.number:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, rows: Any, offsets: NDArray[np.int64]) -> list[Any]:
+    def scores(self, rows: SparseRows, offsets: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         """Return per sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
@@ -142,19 +154,19 @@ class SemanticModel(BagModel, method=Ospas.name):
     fixed = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
     followed = ("window", "ngrams", "role_window", "fold_constants", "average", "max_meanings", "complete")
 
-    def __init__(self, params: Any) -> None:
+    def __init__(self, params: Params) -> None:
         super().__init__()
         self.follow(params)
         self.symbols, self.roles = Tagger([EMPTY]), Tagger([NO_ROLE])
-        self.relation_roles: dict[Symbol, dict[tuple[int, ...], int]] = defaultdict(dict)
+        self.relation_roles: dict[Symbol, dict[Role, int]] = defaultdict(dict)
         self.nested: set[tuple[Symbol, Symbol]] = set()
-        self.tagger_arrays: dict[str, np.ndarray] = {}
+        self.tagger_arrays: State = {}
 
     # ---- training -------------------------------------------------------------------------------
 
-    def checked_trees(self, trees: Any, place: str) -> list[Any]:
+    def checked_trees(self, trees: Iterable[Meaning], place: str) -> list[Meaning]:
         trees = list(dict.fromkeys(folded(tree) if self.settings.fold_constants else tree for tree in trees))
-        relations = relations_in(trees)
+        relations: dict[Any, list[dict[Symbol, Role]]] = relations_in(trees)  # the arity of all is a number
         if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
             raise ValueError(f"{place}: the constant '-' is what words have that mean nothing; rename it")
         for relation in relations:
@@ -162,12 +174,12 @@ class SemanticModel(BagModel, method=Ospas.name):
                 raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
-    def encode(self, tokens: Any, *, grow: bool) -> Any:
+    def encode(self, tokens: Iterable[Tokens], *, grow: bool) -> tuple[SparseRows, NDArray[np.int64]]:
         """The attributes that predict symbols: see `Encoder.encode`."""
         attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
         return self.symbols.encoder.encode(attributes, grow=grow)
 
-    def register(self, bags: Any) -> None:
+    def register(self, bags: Iterable[Sequence[Meaning]]) -> None:
         """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
         for trees in bags:
             for tree in trees:
@@ -189,7 +201,9 @@ class SemanticModel(BagModel, method=Ospas.name):
         """The problem of sentences and bags, also with new words and symbols."""
         return SemanticProblem(self, examples.sentences, examples.bags), examples.weight
 
-    def recentred(self, problem: Any, sample_weight: Weights | None, solver: Any) -> tuple[Any, Any, Any]:
+    def recentred(
+        self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
+    ) -> tuple[BoundProblem, Weights | None, State]:
         return problem, sample_weight, self.tagger_arrays
 
     def set_weights_from(self, run: Run) -> None:
@@ -215,14 +229,14 @@ class SemanticModel(BagModel, method=Ospas.name):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, tokens: Any) -> list[Any]:
+    def align(self, tokens: Sequence[Tokens]) -> list[list[Symbol]]:
         """The symbol of each word of each sentence: a list of lists."""
         if not all(tokens):
             return without_empty(self.align, tokens)
         scored = self.symbol_scores(tokens)
         return [[self.symbols.labels[k] for k in self.best_symbols(scores)] for scores in scored]
 
-    def best_symbols(self, scores: Floats) -> list[int]:
+    def best_symbols(self, scores: NDArray[np.float64]) -> list[int]:
         """The id of the best symbol of each word: of several not the empty one, unless nothing is known of the word."""
         best = scores.argmax(axis=1)
         if scores.shape[1] > 1:
@@ -232,17 +246,17 @@ class SemanticModel(BagModel, method=Ospas.name):
             )
         return best.tolist()
 
-    def symbol_scores(self, tokens: Any) -> list[Floats]:
+    def symbol_scores(self, tokens: Iterable[Tokens]) -> list[NDArray[np.float64]]:
         """For each sentence an array (n_words, n_symbols)."""
         return self.symbols.scores(*self.encode(tokens, grow=False))
 
-    def parse(self, tokens: Any, n_jobs: int = 1) -> Any:
+    def parse(self, tokens: Sequence[Tokens], n_jobs: int = 1) -> list[list[Meaning]]:
         """The meaning representations of each sentence, as a list of lists of trees."""
         if not all(tokens):
             return without_empty(lambda full: self.parse(full, n_jobs), tokens)
         return parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
 
-    def _parse_part(self, tokens: Any) -> list[Any]:
+    def _parse_part(self, tokens: Sequence[Tokens]) -> list[list[Meaning]]:
         scores = self.symbol_scores(tokens)
         label_ids = [self.best_symbols(table) for table in scores]
         parsed = self._parse_labelled(tokens, scores, label_ids)
@@ -252,7 +266,9 @@ class SemanticModel(BagModel, method=Ospas.name):
                     parsed[s] = self._parse_changed(tokens[s], scores[s], label_ids[s], parse)
         return [parse.trees for parse in parsed]
 
-    def _parse_labelled(self, tokens: Any, scores: Any, label_ids: Any) -> Any:
+    def _parse_labelled(
+        self, tokens: Sequence[Tokens], scores: Sequence[NDArray[np.float64]], label_ids: Sequence[Sequence[int]]
+    ) -> list[Assembly]:
         """The trees of sentences whose words have these symbols (their ids)."""
         alignment = [[self.symbols.labels[k] for k in sentence] for sentence in label_ids]
         sequences, places = [], []
@@ -264,7 +280,7 @@ class SemanticModel(BagModel, method=Ospas.name):
                     sequences.append(role_attributes(tokens[s], meant, t, others, self.settings.role_window))
                     places.append((s, t, others))
         assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.settings.max_meanings)
-        found: dict[int, dict[Any, Any]] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
+        found: dict[int, dict[int, Scored]] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         scored_words = self.roles.scores(*self.roles.encoder.encode(sequences, grow=False))
         for (s, t, others), scored in zip(places, scored_words, strict=True):
             found[s][t] = others, scored.tolist()
@@ -274,7 +290,9 @@ class SemanticModel(BagModel, method=Ospas.name):
             parsed.append(assembler.parse(symbols, margins, found[s]))
         return parsed
 
-    def _parse_changed(self, tokens: Any, scores: Floats, label_ids: list[int], parse: Assembly) -> Assembly:
+    def _parse_changed(
+        self, tokens: Tokens, scores: NDArray[np.float64], label_ids: list[int], parse: Assembly
+    ) -> Assembly:
         """The parse of highest value after at most one word has become a relation.
 
         For each relation the word that loses least by it is tried.
@@ -295,7 +313,7 @@ class SemanticModel(BagModel, method=Ospas.name):
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def named_arrays(self) -> dict[str, NDArray[Any]]:
+    def named_arrays(self) -> State:
         """The names of the symbols' attributes, and `tagger_arrays`."""
         names = AttributeVocabulary(list(self.symbols.encoder.index)).to_arrays()
         return {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
@@ -317,13 +335,13 @@ class SemanticModel(BagModel, method=Ospas.name):
         return model
 
 
-def without_empty(predict: Any, tokens: Any) -> list[Any]:
+def without_empty(predict: Callable[[list[Tokens]], Iterable[list[T]]], tokens: Iterable[Tokens]) -> list[list[T]]:
     """``predict(tokens)``, with an empty list per sentence without words."""
     found = iter(predict([words for words in tokens if words]))
     return [next(found) if words else [] for words in tokens]
 
 
-def restored(labels: Sequence[Hashable], empty: Any, arrays: dict[str, NDArray[Any]], average: bool) -> Tagger:
+def restored(labels: Sequence[L], empty: L, arrays: State, average: bool) -> Tagger[L]:
     """The tagger of a model file; ValueError if its labels, attributes and weights do not fit one another."""
     if len(set(labels)) != len(labels) or labels[0] != empty:
         raise ValueError("labels that are missing or repeated")

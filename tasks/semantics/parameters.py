@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +34,9 @@ from structsvm.tasks.semantics.likelihood import FEATURES, LEARNERS, USUAL
 
 DUAL = [name for name, kind in SOLVERS.items() if issubclass(kind, DualSolver)]
 LOSSES = "hamming", "f1"
+
+# A grammar, its text, or the path of a file.
+GrammarLike = MeaningGrammar | str | os.PathLike[str]
 
 WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 
@@ -84,7 +87,7 @@ class Hybrid(ParameterGroup):
     loss: str = parameter(Options(*LOSSES), default="hamming")
     features: Sequence[str] = parameter(Kind((list, tuple), "a sequence of names of features"), default=USUAL)
     lexicon: dict[str, str] | None = parameter(Kind(dict, "a dict from phrases to names"), NONE, default=None)
-    executor: Any = parameter(CALLABLE, NONE, default=None)
+    executor: Callable[[str], object] | None = parameter(CALLABLE, NONE, default=None)
     abstain_below: float | None = parameter(Interval(Real, 0.0, 1.0, closed="both"), NONE, default=None)
 
     def validate(self) -> None:
@@ -153,10 +156,14 @@ class SemanticParserParameters(Seed, Running):
     C: float | str = parameter(POSITIVE, Options(AUTO), default=AUTO, kw_only=False)
     method: str | Hybrid | Ospas = parameter(*OF_METHOD, default=Hybrid.name)
     max_iter: int | None = parameter(COUNT, NONE, default=None)
-    grammar: Any = parameter(
+    grammar: GrammarLike | None = parameter(
         Kind((MeaningGrammar, str, os.PathLike), "a MeaningGrammar, the text of one, or a path"), NONE, default=None
     )
     lowercase: bool = parameter(FLAG, default=True)
+
+
+# The parameters of a parser, or what the command line has read of them.
+Params = SemanticParserParameters | SimpleNamespace
 
 
 def method_of(method: str | Hybrid | Ospas) -> Any:
@@ -164,14 +171,14 @@ def method_of(method: str | Hybrid | Ospas) -> Any:
     return METHODS[method]() if isinstance(method, str) else method
 
 
-def method_from_json(stored: Any) -> Any:
+def method_from_json(stored: object) -> Any:
     """The method with its parameters, of a model file; an exception of `unsound` for any other value."""
-    method = param_from_json(stored, {kind.__name__: kind for kind in METHODS.values()})
+    method: Any = param_from_json(stored, {kind.__name__: kind for kind in METHODS.values()})
     validate(SimpleNamespace(method=method), {"method": OF_METHOD}, "a model file")
     return method_of(method)
 
 
-def checked_features(names: Any) -> tuple[str, ...]:
+def checked_features(names: Iterable[str]) -> tuple[str, ...]:
     """Names of optional features; ValueError, naming it, for another."""
     for name in names:
         if name not in FEATURES:

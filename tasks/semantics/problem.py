@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,12 @@ from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence, Sized
+
+    from structsvm.structures.meanings import Meaning, Symbol
+    from structsvm.tasks.semantics.features import Encoder, Tokens
     from structsvm.tasks.semantics.model import SemanticModel
+    from structsvm.tasks.semantics.trees import Role
 
 
 class SemanticProblem(BoundProblem):
@@ -44,7 +49,13 @@ class SemanticProblem(BoundProblem):
     offers = frozenset({"words in bags"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, model: SemanticModel, tokens: Any, bags: Any, encoded: Any = None) -> None:
+    def __init__(
+        self,
+        model: SemanticModel,
+        tokens: Sequence[Tokens],
+        bags: Sequence[Sequence[Meaning]],
+        encoded: tuple[SparseRows, NDArray[np.int64]] | None = None,
+    ) -> None:
         model.register(bags)
         self.model, self.tokens, self.bags = model, tokens, bags
         self.encoded = model.encode(tokens, grow=True) if encoded is None else encoded
@@ -56,7 +67,7 @@ class SemanticProblem(BoundProblem):
         bag_of = np.repeat(np.arange(len(bags)), np.diff(offsets))
         self.words = Words(rows, offsets, bag_of, *bag_arrays(counted))
 
-    def _symbol_bag(self, sentence: Any, trees: Any) -> Any:
+    def _symbol_bag(self, sentence: Tokens, trees: Sequence[Meaning]) -> Counter[int]:
         """How many of each symbol the bag holds."""
         found = [symbols_in(tree) for tree in trees]
         counts = Counter(self.model.symbols.number[symbol] for symbols in found for symbol in symbols)
@@ -84,7 +95,7 @@ class SemanticProblem(BoundProblem):
             [*self.words.rows.arrays, as_array(repr((self.tokens, self.bags, self.model.settings.role_window)))]
         )
 
-    def role_words(self, i: Any, taken: Any, encoder: Any) -> Any:
+    def role_words(self, i: int, taken: Sequence[int], encoder: Encoder) -> Words | None:
         """The other words of sentence i as arguments of its relations, or None where there are none.
 
         Parameters
@@ -105,7 +116,7 @@ class SemanticProblem(BoundProblem):
         meant = [symbols[k].name if k > 0 else "" for k in taken]
         numbers: list[list[int]] = []
         ends, bag_of = [0], []
-        bags: list[Counter[Any]] = []
+        bags: list[Counter[int]] = []
         for t, k in enumerate(taken):
             relation = symbols[k] if k > 0 else EMPTY
             others = [j for j, other in enumerate(taken) if other > 0 and j != t] if relation.arity else []
@@ -124,9 +135,9 @@ class SemanticProblem(BoundProblem):
         rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
-    def _role_bag(self, instances: Any, symbol: Any, n_words: int) -> Any:
+    def _role_bag(self, instances: Iterable[Mapping[Symbol, Role]], symbol: Symbol, n_words: int) -> Counter[int]:
         """The roles of a symbol that `n_words` words mean."""
-        counts: Counter[Any] = Counter()
+        counts: Counter[int] = Counter()
         for roles in instances:
             role = roles.get(symbol)
             if role is not None:
@@ -138,7 +149,7 @@ class SemanticProblem(BoundProblem):
 
     # ---- refinement -----------------------------------------------------------------------------
 
-    def best_meanings(self, weights: Any) -> Any:
+    def best_meanings(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """The meaning of each bag whose symbols fit the sentence's words best: array (n_samples,) of its indices.
 
         A meaning is worth the most that its symbols gain over the empty one when each takes a word of its own.
@@ -156,19 +167,19 @@ class SemanticProblem(BoundProblem):
             chosen.append(int(np.argmax(values)))
         return np.array(chosen)
 
-    def with_meanings(self, chosen: Any) -> Any:
+    def with_meanings(self, chosen: NDArray[np.int64]) -> SemanticProblem:
         """The problem of the same sentences with bags of one meaning; `chosen` as `best_meanings` returns it."""
         bags = [[trees[k]] for trees, k in zip(self.bags, chosen, strict=True)]
         return SemanticProblem(self.model, self.tokens, bags, self.encoded)
 
 
-def bag_arrays(bags: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+def bag_arrays(bags: Iterable[Mapping[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """``(indptr, labels, counts)`` of bags as dicts from labels to how many of each there are."""
     entries = [sorted(bag.items()) for bag in bags]
     flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
     return indptr_of(entries), np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
 
 
-def indptr_of(lists: Any) -> NDArray[np.int64]:
+def indptr_of(lists: Iterable[Sized]) -> NDArray[np.int64]:
     """Where each of several lists begins in all of them, and where the last one ends."""
     return np.cumsum([0, *map(len, lists)], dtype=np.int64)

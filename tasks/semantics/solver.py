@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
@@ -32,8 +31,10 @@ from structsvm.tasks.semantics.parameters import method_of
 from structsvm.tasks.semantics.problem import SemanticProblem
 
 if TYPE_CHECKING:
+    from structsvm._problem import BoundProblem
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.tasks.common.arrays import State, Weights
+    from structsvm.tasks.semantics.parameters import Params
 
 
 class OspasRun(WeightRun):
@@ -49,14 +50,14 @@ class OspasRun(WeightRun):
         What the turn before has learnt.
     """
 
-    def __init__(self, solver: Solver, problem: SemanticProblem, state: OspasState, C: Any) -> None:
+    def __init__(self, solver: Solver, problem: SemanticProblem, state: OspasState, C: Weights) -> None:
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
         self.chosen: Any = None
         self.whole: Any = None
 
     @property
-    def turn_end(self) -> Any:
+    def turn_end(self) -> int:
         """Passes after which this turn has had all of its own."""
         return (self.turn + 1) * self.solver.max_iter
 
@@ -76,14 +77,14 @@ class OspasRun(WeightRun):
             self.schedule = FixedSchedule(self.state, 0, 0)
             self.n_iter = self.turn_end - self.solver.max_iter
 
-    def get_state(self) -> Any:
+    def get_state(self) -> State:
         arrays = super().get_state() | {"turn": np.array([self.turn])}
         if self.turn > 0:
             arrays["chosen"] = self.chosen
             arrays.update({f"whole.{name}": array for name, array in self.whole.items()})
         return arrays
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+    def set_state(self, arrays: State, *, adapt: bool = False) -> None:
         turn = int(checked_array(arrays, "turn", np.int64, (1,))[0])
         chosen = whole = None
         before = self.state.get_state()
@@ -138,10 +139,12 @@ class OspasSolver(Seed, Checkpoints, Solver):
     def n_passes(self) -> int:
         return self.max_iter * (self.refine + 1)
 
-    def formulation(self) -> Any:
+    def formulation(self) -> dict[str, str | None]:
         return SemanticProblem.formulation
 
-    def start(self, problem: SemanticProblem, *, sample_weight: Weights | None = None, base: Any = None) -> Run:
+    def start(
+        self, problem: SemanticProblem, *, sample_weight: Weights | None = None, base: State | None = None
+    ) -> Run:
         """Return a fresh `OspasRun`; `base` is what `OspasState.to_arrays` returned of the taggers to resume."""
         C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
         seed = seed_from(self.random_state) if base is None else 0
@@ -150,13 +153,13 @@ class OspasSolver(Seed, Checkpoints, Solver):
             state.resume(base)
         return OspasRun(self, problem, state, C)
 
-    def solve(self, problem: Any, **options: Any) -> Any:
+    def solve(self, problem: BoundProblem, **options: Any) -> Any:
         run = super().solve(problem, **options)
         run.drop_unfinished()
         return run
 
 
-def make_ospas(params: Any) -> Solver:
+def make_ospas(params: Params) -> Solver:
     """The solver that parameters, read as attributes, ask for."""
     method = method_of(params.method)
     own = {name: getattr(method, name) for name in ("strategy", "average", "refine")}

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from structsvm.structures.meanings import Symbol, format_meaning, symbol_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from structsvm.structures.meanings import Meaning
+
+# Indices of the arguments of a relation that a symbol is.
+Role = tuple[int, ...]
+
 EMPTY = Symbol("-", None)
-NO_ROLE: tuple[int, ...] = ()
+NO_ROLE: Role = ()
 
 
-def folded(tree: Any) -> Any:
+def folded(tree: Meaning) -> Meaning:
     """A tree in which a relation between constants alone is a constant: its text."""
     if isinstance(tree, str):
         return tree
@@ -20,7 +28,7 @@ def folded(tree: Any) -> Any:
     return (tree[0], *map(folded, tree[1:]))
 
 
-def symbols_in(tree: Any) -> list[Symbol]:
+def symbols_in(tree: Meaning) -> list[Symbol]:
     """The symbols of a tree, one for each node; arguments of a relation that are the same count once."""
     found, waiting = [], [tree]
     while waiting:
@@ -31,7 +39,7 @@ def symbols_in(tree: Any) -> list[Symbol]:
     return found
 
 
-def relations_in(trees: Any) -> Any:
+def relations_in(trees: Iterable[Meaning]) -> dict[Symbol, list[dict[Symbol, Role]]]:
     """The relations of all trees: symbol -> list of dicts from an argument's symbol to its role.
 
     A role is the tuple of the indices of the arguments, more than one where they are the same.
@@ -42,7 +50,7 @@ def relations_in(trees: Any) -> Any:
         node = waiting.pop()
         if isinstance(node, str):
             continue
-        roles: dict[Symbol, tuple[int, ...]] = defaultdict(tuple)
+        roles: dict[Symbol, Role] = defaultdict(tuple)
         for k, part in enumerate(node[1:]):
             roles[symbol_of(part)] += (k,)
         found[symbol_of(node)].append(dict(roles))
