@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     SequencesLike: TypeAlias = Columns | Iterable[object] | MatrixLike
     # The labels of each sequence, or its spans; or one flat collection of all labels.
     LabelsLike: TypeAlias = Columns | Iterable[object]
-    # What is known of labels: per sequence None, or per token None, a label or a collection of labels.
+    # Labels as far as they are known: per sequence None, or per token None, a label or a collection of labels.
     AllowedLike: TypeAlias = Iterable[Collection[object] | None]
     # The same, checked: per sequence None, or an array (length, n_labels).
     Masks: TypeAlias = Sequence[NDArray[np.bool_] | None]
