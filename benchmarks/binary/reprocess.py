@@ -18,10 +18,9 @@ def run(options):
     rows = [measured(SVC(cache_size=200, **task.params), task)[1] | {"machine": "SVC"}]
     for name, params in MACHINES.items():
         for bound in BOUNDS:
-            machines = (
-                LaSVMClassifier(steps=LaSVMSteps(delta_max=bound), random_state=s, **task.params, **params)
-                for s in range(SEEDS)
-            )
+            steps = LaSVMSteps(**params.get("steps", LaSVMSteps()).get_params() | {"delta_max": bound})
+            settings = task.params | params | {"steps": steps}
+            machines = (LaSVMClassifier(random_state=s, **settings) for s in range(SEEDS))
             found = [measured(machine, task)[1] for machine in machines]
             mean = {key: np.mean([row[key] for row in found]) for key in ("n", "error", "n_support", "kernel", "cpu")}
             rows.append({"data": task.name, "machine": name, "bound": bound} | mean)

@@ -24,6 +24,7 @@ CHOICES = {
     "averaged perceptron, 6 passes": {
         "C": None,
         "random_state": None,
+        "max_iter": None,
         "solver": Perceptron(max_iter=6, random_state=0),
     },
     "C = 0.1, h = 0": {"C": 0.1, "grammar": TreebankGrammar(h=0)},
