@@ -12,7 +12,9 @@ from structsvm import CuttingPlane
 from structsvm.cli.alignment import DEFAULTS
 from structsvm.datasets import make_alignment
 from structsvm.metrics import homologue_error
+from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.model import AlignmentModel, log_odds_matrix
+from structsvm.tasks.common.training import Job, train
 
 SIZES = (1, 2, 4, 10, 20, 40, 80)
 # The paper's table: n -> errors (in percent) of the generative model and the SVM on training and on test data,
@@ -53,7 +55,7 @@ def run(options):
             data = make_alignment(n, random_state=1000 * n + draw, **SIMULATION)
             generative = generative_model(data)
             begin = time.process_time()
-            svm, constraints = train(data, n)
+            svm, constraints = trained(data, n)
             cpu.append(time.process_time() - begin)
             found.append([100 * error(model, of) for of in (data, test) for model in (generative, svm)] + [constraints])
         means, errors = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
@@ -73,13 +75,13 @@ def generative_model(data):
     return model
 
 
-def train(data, n):
+def trained(data, n):
     """Train SVM2 by algorithm 1 of the paper; return the model and its final number of constraints."""
     model = AlignmentModel.of(SimpleNamespace(**SETTINGS))
     solver = CuttingPlane(
         C=C / n, penalty="quadratic", epsilon=EPSILON, tol=None, optimize="constraint", random_state=0
     )
-    run = model.train(model.references(data.X, data.y, data.decoys), solver)
+    run = train(Job(model, AlignedPairs(model.references(data.X, data.y, data.decoys)), solver))
     return model, run.state.n_cuts
 
 

@@ -11,6 +11,8 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from structsvm import datasets
 from structsvm.kernel._kernels import Kernel
 from structsvm.progress import Monitor
+from structsvm.tasks.common import training
+from structsvm.tasks.common.kernel_machine import KernelRows
 from structsvm.tasks.kernel.model import KernelModel
 
 CACHE = 500.0  # MB, as in the LaRank paper
@@ -108,7 +110,7 @@ def train(data, solver, enough=None):
     """A row with the cost of training, up to the last pass, and its result."""
     model = KernelModel(np.arange(data.n_labels), data.setting.kernel)
     laps = Laps(enough)
-    run = model.train((data.X, data.y), solver, monitor=laps)
+    run = training.train(training.Job(model, KernelRows(data.X, data.y), solver), laps)
     return {
         "data": data.name,
         "error": error(model.predict(data.X_test), data.y_test),

@@ -265,7 +265,8 @@ def text(title, quick):
         with Clock() as whole:
             parser = SemanticParser(grammar=grammar, max_iter=PASSES, random_state=0).fit(X, y)
         model = parser.model_
-        hybrid, (tokens, bags) = model.hybrid, model.read(X, y)
+        hybrid, read = model.hybrid, model.read(X, y)
+        tokens, bags = read.sentences, read.bags
         problem, solver = HybridProblem(hybrid, tokens, bags), BagLikelihood()
         learner = Learner(first_weights(hybrid, tokens, bags), PENALTY, paces(hybrid))
         given = [problem.of_pass(i, k) for k in range(2) for i in range(len(X))]

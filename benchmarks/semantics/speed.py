@@ -78,7 +78,8 @@ def symbols_alone(strategy, house):
     """CPU seconds of `BagTagger.learn`."""
     parser = SemanticParser(method="ospas")
     model = SemanticModel(parser)
-    problem = SemanticProblem(model, *model.read(house.sentences, house.bags))
+    read = model.read(house.sentences, house.bags)
+    problem = SemanticProblem(model, read.sentences, read.bags)
     tagger = BagTagger(problem.words.rows.n_features, problem.n_symbols, strategy=strategy)
     with Clock() as clock:
         tagger.learn(problem.words, make_ospas(parser).C)

@@ -24,6 +24,8 @@ from structsvm.metrics import calibration_scores, chunk_scores, token_accuracy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks.common.likelihood import probable_weights
 from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.training import Job, train
+from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.model import SequenceModel
 from structsvm.tasks.sequence.parameters import make_oracle
 
@@ -89,7 +91,13 @@ def ours(task, problem, who, settings):
     model.params = vars(settings)
     print(f"  {task.name}: {who}", file=sys.stderr, flush=True)
     with Clock() as clock:
-        model.train((task.train, task.label_ids), make_solver(settings))
+        train(
+            Job(
+                model,
+                LabeledSequences(task.train, task.label_ids, np.zeros((0, len(model.labels)), dtype=bool)),
+                make_solver(settings),
+            )
+        )
     predicted = model.split(model.predict_tokens(task.test), task.test.offsets)
     chain, weights = model.oracle.chain(task.test), probable_weights(model, "the benchmark")
     marginals = np.concatenate([chain.expect(weights, i)[1] for i in range(len(task.test))])

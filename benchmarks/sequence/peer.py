@@ -110,8 +110,12 @@ def expanded(task):
 
 def structsvm(task):
     """The same, as the command line does it (without scikit-learn)."""
+    import numpy as np
+
     from sequence.data import C, default_settings
     from structsvm.tasks.common.solver import make_solver
+    from structsvm.tasks.common.training import Job, train
+    from structsvm.tasks.sequence.examples import LabeledSequences
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.parameters import make_oracle
 
@@ -123,7 +127,13 @@ def structsvm(task):
     runs = []
     for _ in range(task["times"]):
         with Clock() as training:
-            model.train((tokens, label_ids), make_solver(settings))
+            train(
+                Job(
+                    model,
+                    LabeledSequences(tokens, label_ids, np.zeros((0, len(model.labels)), dtype=bool)),
+                    make_solver(settings),
+                )
+            )
         runs.append(training)
         if len(runs) == 1:
             largest = peak()

@@ -18,6 +18,8 @@ from structsvm.features.columns import Columns, read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import take_ranges
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks.common import training
+from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.model import SequenceModel
 
@@ -151,7 +153,13 @@ def trained(encoder, X, y):
     tokens = encoder.fit_transform(X)
     labels, label_ids = encode_labels(y, tokens)
     model = SequenceModel(encoder, labels, ViterbiOracle(len(labels), encoder.n_features))
-    model.train((tokens, label_ids), default_solver(C=C, max_iter=1))
+    training.train(
+        training.Job(
+            model,
+            LabeledSequences(tokens, label_ids, np.zeros((0, len(model.labels)), dtype=bool)),
+            default_solver(C=C, max_iter=1),
+        )
+    )
     return model
 
 
