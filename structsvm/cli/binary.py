@@ -14,12 +14,13 @@ from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, 
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, optional, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
+from structsvm.solvers.kernel.lasvm import LaSVMSteps
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
 
 MACHINES = {
-    "lasvm": Machine(LaSVM, BinaryKernelModel, "LaSVMClassifier"),
+    "lasvm": Machine(LaSVM, BinaryKernelModel, "LaSVMClassifier", groups=(("steps", LaSVMSteps),)),
     "huller": Machine(Huller, BinaryKernelModel, "HullerClassifier", balances=False),
     "sgdqn": Machine(SGDQN, LinearModel, "SGDQNClassifier"),
 }

@@ -9,10 +9,11 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Number, Training, optional, refuse, with_options
+from structsvm.cli.training import Number, Training, grouped, optional, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.kernel.parameters import leaves_gamma
 from structsvm.model_file import read_model
+from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
@@ -60,12 +61,13 @@ def kernel_text(kernel: Any) -> str:
 
 
 class Machine(NamedTuple):
-    """A kind of machine: its solver, model and estimator, and whether examples have weights."""
+    """A kind of machine: its solver, model and estimator, whether examples have weights, and groups of parameters."""
 
     solver: Any
     model: Any
     estimator: str
     balances: bool = True
+    groups: tuple[tuple[str, type[ParameterGroup]], ...] = ()
 
     @property
     def has_kernel(self) -> bool:
@@ -91,7 +93,11 @@ def train_machine(
     if params.pop("balanced", False):
         params["class_weight"] = "balanced"
     usual = KERNEL | ({"C": AUTO} if "C" in names else {}) | {"random_state": 0}
-    merged = usual | ({} if before is None else before.params) | params
+    own = {} if before is None else dict(before.params)
+    for group, _ in machine.groups:
+        if (values := own.pop(group, None)) is not None:
+            own |= values.get_params()
+    merged = usual | own | params
     if machine.has_kernel:
         refuse(params, *kernel_rules(merged["kernel"]))
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
@@ -119,7 +125,7 @@ def train_machine(
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
     kind = KernelRows if machine.has_kernel else LabeledRows
     rows = kind(X, label_ids, weight=None if costs is None else costs[label_ids])
-    return job.run(model, rows, solver, params, describe=describe)
+    return job.run(model, rows, solver, grouped(params, params, dict(machine.groups)), describe=describe)
 
 
 def machine_name(job: Training, name: str | None, option: str, machines: Any, before: Any) -> str:

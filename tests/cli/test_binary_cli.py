@@ -9,7 +9,7 @@ from command_line import run
 import structsvm
 from structsvm.datasets import make_banana
 from structsvm.features.svmlight import write_svmlight
-from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier, TrackingClassifier
+from structsvm.tasks import HullerClassifier, LaSVMClassifier, LaSVMSteps, SGDQNClassifier, TrackingClassifier
 
 
 def banana(seed):
@@ -63,6 +63,15 @@ def test_train_is_the_estimator(data, tmp_path, machine, options, wanted):
     assert lines == wanted.predict(X_test).tolist()
     out, _ = run(data, "inspect", model, "--top", "2")
     assert f"task: binary, {type(wanted).__name__}" in out and "\nyes: " in out and "\nno: " in out
+
+
+def test_steps_of_lasvm_are_in_the_file(data, tmp_path):
+    path = tmp_path / "m"
+    run(data, "train", "binary", "train.svm", "-m", path, "-C", 1, "--n-reprocess", 2, "-q")
+    assert structsvm.load(path).steps == LaSVMSteps(n_reprocess=2)
+    structsvm.load(path).set_params(steps=LaSVMSteps(n_reprocess=3, finishing=False)).save(path)
+    run(data, "train", "binary", "train.svm", "-m", path, "--warm-start", path, "--max-iter", 2, "-q")
+    assert structsvm.load(path).steps == LaSVMSteps(n_reprocess=3, finishing=False)
 
 
 def test_scores_of_both_labels(data):
