@@ -62,7 +62,7 @@ cdef class ExpectationState(WeightState):
     kind = "expectations"
     steps = frozenset({"corner_step"})
 
-    cdef object base
+    cdef readonly object base
     cdef public double constant     # the part that does not depend on w
     cdef const float64_t[::1] C
     cdef int64_t[::1] offsets       # where the moments of each example begin
@@ -150,8 +150,29 @@ cdef class ExpectationState(WeightState):
         """The primal objective at `w`, where the examples have these losses."""
         return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
 
-    def bounds(self, weights):
-        """``(primal, dual)`` at `weights`, by one round of expectations.
+    def shares(self):
+        """``(primal, shares)`` at w, by one round of expectations: each example's part of the gap, (n_samples,)."""
+        cdef float64_t[::1] losses = np.zeros(self.n_samples), found = np.zeros(self.n_samples)
+        cdef float32_t* m = &self.corner[0] if self.corner.shape[0] > 0 else NULL
+        cdef double entropy
+        cdef Py_ssize_t i
+        self.problem.sections.enter()
+        with nogil:
+            for i in range(self.n_samples):
+                self.problem.sections.visited(i)
+                if self.C[i] == 0.0:
+                    continue
+                self.problem.c_expect(i, self.w, m, &losses[i], &entropy)
+                if losses[i] != losses[i]:
+                    overflow(self.problem.first + i)
+                found[i] = losses[i] - self.problem.c_moments_dot(i, &self.moments[self.offsets[i]], self.w)
+                found[i] = self.C[i] * max(found[i] - self.entropy[i], 0.0)
+                poll(self.offsets[i + 1] - self.offsets[i])
+        self.count_argmax(self.n_samples)
+        return self.primal(self.weights, np.asarray(losses)), np.asarray(found)
+
+    def gradient(self, weights):
+        """``(primal, dual, gradient)`` at `weights`, by one round of expectations.
 
         P(v) = 1/2 |v - w0|^2 + f(v) for convex f is at least 1/2 |v - w0|^2 + f(w) + <f'(w), v - w>, which is no less
         than P(w) - 1/2 |P'(w)|^2. Of outputs known in part, f is the loss with the distributions over what agrees as
@@ -166,8 +187,10 @@ cdef class ExpectationState(WeightState):
         cdef double entropy
         cdef Py_ssize_t i
         self.problem.lend(array)
+        self.problem.sections.enter()
         with nogil:
             for i in range(self.problem.n_samples):
+                self.problem.sections.visited(i)
                 if self.C[i] == 0.0:
                     continue
                 self.problem.c_expect(i, w, m, &losses[i], &entropy)
@@ -180,7 +203,7 @@ cdef class ExpectationState(WeightState):
         if self.base is not None:
             gradient -= self.base
         primal = self.primal(array, np.asarray(losses))
-        return primal, primal - 0.5 * sum_of_products(gradient, gradient)
+        return primal, primal - 0.5 * sum_of_products(gradient, gradient), gradient
 
     def _vectors(self):
         return {}       # w follows from the moments, bit for bit after `settle`

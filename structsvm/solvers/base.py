@@ -103,6 +103,9 @@ class Solver(Parameters, ABC):
         """Whether more passes would not help, if nothing else sets their number."""
         return False
 
+    def finish(self, run: Run, monitor: Monitor) -> None:
+        """Go on after the last pass by what leads further than more of them would: by nothing, here."""
+
     @abstractmethod
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `Run` on a bound problem.
@@ -207,6 +210,8 @@ class Solver(Parameters, ABC):
                 self._one_pass(run, monitor, may_settle=passes is None)
                 if run.status == "running" and run.n_iter >= last:
                     run.status = "max_iter"
+            if passes is None:
+                self.finish(run, monitor)
             if self.gap_tol is None:
                 run.checked_certify()
                 run.record()

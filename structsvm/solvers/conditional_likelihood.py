@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
+from structsvm.dual._weights import half_norm
 from structsvm.parameters import (
     COUNT,
     NONE,
@@ -24,15 +27,18 @@ from structsvm.parameters import (
     parameter,
     seed_from,
 )
+from structsvm.progress import Monitor
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.run import AROUND, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
 
-# Without `max_iter` and `tol`: training ends with the pass after which the examples' shares of the gap, each at its
-# last visit, sum to at most this share of the objective; less where outputs are known in part, as the gap that is
-# certified then is the larger by far.
-LEAST_GAP, LEAST_OF_MARGINAL = 0.01, 0.001
+# Without `max_iter` and `tol`: training ends once the gap is at most this share of the objective.
+LEAST_GAP = 0.01
+# Passes get near the optimum in a few turns where C is small or features are many, and crawl where neither holds; steps
+# of outputs known in part have no length that surely gains. After so many passes, at most, L-BFGS goes on, which needs
+# 10 to 100 rounds.
+USUAL_PASSES, PASSES_OF_MARGINAL, MOST_ROUNDS = 64, 16, 200
 
 
 STATES["expectations"] = counters(4) | AROUND | {
@@ -48,11 +54,14 @@ class LikelihoodRun(DualRun):
 
     causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
     n_support = 0  # every output has a part in the weights
-    least_gap = LEAST_GAP
+    warns_of_gap = True
+    polished: Any = None  # weights of L-BFGS, after the last pass
+    dual_norm: Any = None  # 1/2 |u|^2 of their dual point, if it is the better one
+    before: Any = None  # weights of L-BFGS for another C
 
     @property
     def gap_seen(self) -> float:
-        """The relative gap from the examples' last visits: no extra work, and near the true one."""
+        """The relative gap from the examples' last visits: no extra work, and too small where some are long ago."""
         gap, dual = float(self.schedule.get_state().sum()), self.state.dual
         return 0.0 if gap <= 0.0 else gap / (dual + gap) if dual > 0.0 else 1.0
 
@@ -71,6 +80,71 @@ class LikelihoodRun(DualRun):
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, self.rounds.losses(w))
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the gap is at most 1 %: the gap seen and, by one round, which renews it, the true one."""
+        if self.gap_seen <= LEAST_GAP and np.isnan(self.primal):
+            begin = time.perf_counter()
+            self.primal, shares = self.state.shares()
+            self.schedule.set_state(shares)
+            self.seconds += time.perf_counter() - begin
+        return self.gap_seen <= LEAST_GAP
+
+    def start_pass(self) -> None:
+        self.primal, self.polished, self.dual_norm = np.nan, None, None
+        super().start_pass()
+
+    def certify(self) -> None:
+        """Compute the objectives, unless that has been done since the last pass."""
+        if np.isnan(self.primal):
+            super().certify()
+
+    @property
+    def weights(self) -> Any:
+        return super().weights if self.polished is None else self.polished
+
+    def follow(self, before: Any) -> None:
+        super().follow(before)
+        self.before = before.polished
+
+    def minimise(self, tol: float, most: int, tick: Callable[[], None] = bool) -> bool:
+        """Find better weights by L-BFGS; return whether the relative gap is at most `tol`, after `most` iterations.
+
+        The point of the run stays as it is, so that passes can go on from there.
+        """
+        state = self.state
+        last: tuple[Any, ...] = ()
+
+        def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            nonlocal last
+            begin = time.perf_counter()
+            weights = w.astype(self.problem.weight_dtype)
+            last = weights, *state.gradient(weights)
+            self.seconds += time.perf_counter() - begin
+            return last[1], last[3]
+
+        def end_iteration(intermediate_result: Any) -> None:
+            self.polished, self.primal, dual, gradient = last
+            if dual > self.dual or not self.has_dual:
+                self.dual, self.dual_norm = dual, half_norm(self.polished - gradient)
+            tick()
+            if self.remaining <= tol:
+                raise StopIteration
+
+        w0 = np.zeros(self.problem.n_features) if state.base is None else state.base
+        starts = [np.asarray(w, dtype=np.float64) for w in (w0, state.weights, self.before) if w is not None]
+        best = min(starts, key=lambda w: objective(w)[0])
+        options = {"maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": 0.0}
+        minimize(objective, best, jac=True, method="L-BFGS-B", callback=end_iteration, options=options)
+        return self.remaining <= tol
+
+    def norms(self) -> tuple[float, float]:
+        primal_norm, dual_norm = super().norms()
+        return (
+            primal_norm if self.polished is None else half_norm(self.polished),
+            dual_norm if self.dual_norm is None else self.dual_norm,
+        )
+
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         super().set_state(arrays, adapt=adapt)
         if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
@@ -85,7 +159,12 @@ class MarginalRun(LikelihoodRun):
     """
 
     has_dual = False
-    least_gap = LEAST_OF_MARGINAL
+    needs_rounds = True
+
+    @property
+    def is_near(self) -> bool:
+        """Whether passes are done with."""
+        return self.n_iter >= PASSES_OF_MARGINAL
 
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         done = super().advance(seconds)
@@ -94,9 +173,10 @@ class MarginalRun(LikelihoodRun):
         return done
 
     def certify(self) -> None:
-        begin = time.perf_counter()
-        self.primal, self.dual = self.state.bounds(self.state.weights)
-        self.seconds += time.perf_counter() - begin
+        if np.isnan(self.primal):
+            begin = time.perf_counter()
+            self.primal, self.dual, _ = self.state.gradient(self.state.weights)
+            self.seconds += time.perf_counter() - begin
 
     def result(self) -> Result:
         return dataclasses.replace(super().result(), n_rounds=max(self.n_iter, 1))
@@ -116,8 +196,9 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     sampling : {"uniform", "gap"}, default="gap"
         The examples that a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
-        Passes over the data. None: until the gap, summed over the examples' last visits, is at most 1 % of the
-        objective (.1 % where outputs are known in part), up to 256; with `tol`, as many as needed, up to 1000.
+        Passes over the data. None: until the gap is at most 1 % of the objective, up to 64 (16 where outputs are known
+        in part); with `tol`, as many as needed, up to 1000. L-BFGS goes on from there, for up to 200 iterations, which
+        wins where passes crawl.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None
@@ -166,10 +247,19 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     state_kind = "expectations"
     run_type = LikelihoodRun
     marginal_type = MarginalRun
-    usual_passes = 256
+    usual_passes = USUAL_PASSES
 
     def is_settled(self, run: Any) -> bool:
-        return self.max_iter is None and self.tol is None and run.gap_seen <= run.least_gap
+        return self.max_iter is None and self.tol is None and run.is_near
+
+    def finish(self, run: Any, monitor: Monitor) -> None:
+        if self.max_iter is not None or run.status not in ("settled", "max_iter"):
+            return
+        tol = LEAST_GAP if self.tol is None else self.tol
+        run.checked_certify()
+        is_near = run.remaining <= tol or run.minimise(tol, MOST_ROUNDS, lambda: monitor.tick(run))
+        run.status = "max_iter" if not is_near else "settled" if self.tol is None else "converged"
+        run.record()
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
         return self.marginal_type if "marginals" in problem.offers else self.run_type

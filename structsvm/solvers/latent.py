@@ -31,6 +31,7 @@ from structsvm.checkpoint import kind_of
 from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter, seed_from, validate
+from structsvm.progress import Monitor
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
@@ -212,15 +213,16 @@ class LatentRun(DualRun):
 
     def _is_solved(self) -> bool:
         """Whether the solver of the round would have ended here."""
-        return self._is_convex_solved() or self.n_iter - self.first >= self.inner.solver.n_passes
+        return self._convex_status() != "max_iter" or self.n_iter - self.first >= self.inner.solver.n_passes
 
-    def _is_convex_solved(self) -> bool:
+    def _convex_status(self) -> str:
+        """The status with which the solver of the round would end here."""
         solver = self.inner.solver
         if solver.tol is not None:
             self.checked_certify()
             if self.remaining <= solver.tol:
-                return True
-        return bool(self.inner.is_solved or solver.is_settled(self.inner))
+                return "converged"
+        return "converged" if self.inner.is_solved else "settled" if solver.is_settled(self.inner) else "max_iter"
 
     def certify(self) -> None:
         """Compute the primal objective of the completed problem, unless that has been done since the last pass.
@@ -286,7 +288,7 @@ class LatentRun(DualRun):
     def _end(self) -> None:
         """Set the status once the completions stay: that of the convex problem, which passes may have left unsolved."""
         self.is_final = True
-        self.status = "converged" if self._is_convex_solved() else "max_iter"
+        self.status = self._convex_status()
 
     def _order(self, problem: Any, w: Any) -> Any:
         """The order in which examples join the round: by their loss under the weights, or any."""
@@ -441,9 +443,9 @@ class LatentSVM(Solver):
     Notes
     -----
     A fully known example is its own completion: if all are, training is that of the wrapped solver, bit for
-    bit. If completions stay, but passes have ended before the convex problem was solved, `result_.status` is
-    "max_iter". Multipliers of examples whose completions stay are kept from round to round (with `form="one_slack"`
-    only the weights are). With inexact oracles, no objective is known, and training ends after `rounds` or with
+    bit. If completions stay, `result_.status` is how the wrapped solver ended on the convex problem: "max_iter" if
+    passes have ended before. Multipliers of examples whose completions stay are kept from round to round (with
+    `form="one_slack"` only the weights are). With inexact oracles, no objective is known, and training ends after `rounds` or with
     unchanged completions.
 
     If the solver has `max_iter=1`, completions are found after each pass; by `partial_fit` with batches of one
@@ -552,6 +554,11 @@ class LatentSVM(Solver):
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> LatentRun:
         return LatentRun(self, problem, sample_weight, base)
+
+    def finish(self, run: LatentRun, monitor: Monitor) -> None:
+        """Finish the convex problem of the last round."""
+        if not run.stays:
+            run.inner.solver.finish(run.inner, monitor)
 
 
 def interleaved(parts: list[Targets]) -> Targets:

@@ -70,6 +70,7 @@ class Run:
     dual_before = 0.0
     primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
+    needs_rounds = False  # whether passes alone do not end near the optimum, nor tell
     warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
     is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
@@ -156,6 +157,10 @@ class Run:
     def gain(self) -> float:
         """The increase of the dual objective in the last pass, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
+
+    def follow(self, before: Run) -> None:
+        """Start from the point of a run with another C."""
+        self.set_state(before.get_state(), adapt=True)
 
     def resume(self) -> None:
         """Start or resume."""

@@ -18,7 +18,6 @@ from structsvm.tasks.ambiguous.model import (
     as_bags,
     encode_bags,
     is_weighted,
-    patient,
     possible_losses,
     softly,
     solver_of,
@@ -181,7 +180,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         if self.loss != "auto":
             return super()._most_passes(solver)
         params = self.get_params(deep=False)
-        solvers = {loss: patient(solver_of(params, loss)) for loss in possible_losses(params)}
+        solvers = {loss: solver_of(params, loss) for loss in possible_losses(params)}
         if "max" in solvers:
             solvers["max"] = softly(solvers["max"])
         return max(solver.n_passes for solver in solvers.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -17,14 +16,13 @@ from structsvm.metrics._counts import has_unlabelled
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import LatentSVM
-from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, sort_labels
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.selection.search import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 from structsvm.tasks.common.solver import solver_of as solver_of_loss
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
@@ -57,9 +55,6 @@ RECORD = Record({
 })  # fmt: skip
 # Losses that use weights of candidates.
 WEIGHTED = ("log", "mean")
-# Without `max_iter` and `tol`: most passes with "log", and least passes over each C on the path, unless the relative
-# gap is SOLVED before.
-PASSES_OF_LOG, LEAST_PASSES, SOLVED = 300, 100, 1e-4
 # Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
 # than one good range of C: where one hinge holds, and where they all do.
 LONGEST_OF_BAGS, PATIENCE_OF_BAGS = 11, 7
@@ -78,18 +73,6 @@ class BaggedRows(Examples):
 
     rows: DenseRows | SparseRows
     bags: list[Bag]
-
-
-class PatientLikelihood(PatientRun, LikelihoodRun):
-    """Where each row has one candidate."""
-
-    least_passes, solved = LEAST_PASSES, SOLVED
-
-
-class PatientMarginal(PatientRun, MarginalRun):
-    """Where rows have several."""
-
-    least_passes, solved = LEAST_PASSES, SOLVED
 
 
 class BagCalibration(LabelCalibration):
@@ -199,7 +182,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def adapted(self, solver: Solver, examples: BaggedRows) -> Solver:
         """The steps of "log" complete bags, and the losses but "max" are of whole bags."""
         is_open = self.loss == "max" and any(len(bag) > 1 for bag in examples.bags)
-        return softly(solver) if is_open else patient(solver)
+        return softly(solver) if is_open else solver
 
     def held_out_scores(self, examples: BaggedRows) -> Held:
         """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
@@ -266,14 +249,6 @@ def possible_losses(params: dict[str, Any], *, weighted: bool = False) -> list[s
     if error is not None and not found:
         raise error
     return found
-
-
-def patient(solver: Any) -> Solver:
-    """A copy of a solver that, if it maximises a likelihood, continues until the gap is closed."""
-    solver = copy.copy(solver)
-    if solver.is_likelihood:
-        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, PASSES_OF_LOG
-    return solver
 
 
 def softly(solver: Any) -> Solver:

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from dual_reference import primal, solve_dual
+from scipy.optimize import minimize
 from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key
 
 from structsvm import (
@@ -151,6 +152,57 @@ def test_the_log_loss_and_its_solver(structure):
             assert run.weights == pytest.approx(weights, rel=1e-4, abs=1e-5)
         run.certify()
         assert run.primal >= run.state.dual
+
+
+def least_log_loss(spaces, agree, C, w):
+    """The least ``1/2 |w|^2 + C sum_i (log sum_y - log sum_{y that agree}) exp <w, Psi>``, by L-BFGS from w."""
+
+    def objective(w):
+        value, gradient = 0.5 * w @ w, w.copy()
+        for space, mask in zip(spaces, agree, strict=True):
+            scores = space.psi @ w
+            (all_, p), (some, q) = softmax(scores), softmax(scores[mask])
+            value += C * (all_ - some)
+            gradient += C * (p @ space.psi - q @ space.psi[mask])
+        return value, gradient
+
+    options = {"ftol": 1e-9, "gtol": 1e-9, "maxiter": 2000, "maxfun": 4000}
+    return minimize(objective, w.astype(float), jac=True, method="L-BFGS-B", options=options).fun
+
+
+@HAS_EXPECT
+@pytest.mark.parametrize(("C", "sampling"), [(1e-3, "uniform"), (1.0, "gap"), (1e3, "gap")])
+def test_the_log_loss_is_solved_as_it_comes(structure, C, sampling):
+    """Whatever C is, and however examples are drawn, the bounds enclose the optimum of an independent solver."""
+    case = case_of(structure, 0)
+    problem = case.oracle.bind(case.X, case.Y, rescaling=None)
+    run = ConditionalLikelihood(C, sampling=sampling, random_state=0).solve(problem)
+    true = [np.arange(len(space.outputs)) == space.true for space in case.spaces]
+    expected = least_log_loss(case.spaces, true, C, run.weights)
+    assert run.status == "settled" and run.primal - run.dual <= 0.01 * run.primal
+    assert run.dual <= expected * (1.0 + 1e-5) + 1e-9
+    assert expected <= run.primal * (1.0 + 1e-5)
+
+
+def known_problem(structure):
+    """The problem of outputs known in part, and what agrees with each; None where it has no log loss."""
+    case = case_of(structure, 0)
+    knowledge = case.knowledge(0)
+    if knowledge is None or not case.oracle.has_expect:
+        return None
+    problem = case.oracle.bind(case.X, [known for known, _ in knowledge], rescaling=None)
+    return (case, problem, [agree for _, agree in knowledge]) if "expectations" in problem.offers else None
+
+
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if known_problem(s)])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_the_log_loss_of_what_is_known_ends_in_a_minimum(structure, C):
+    """From where training ends as it comes an independent solver hardly finds a lower objective."""
+    case, problem, agree = known_problem(structure)
+    run = ConditionalLikelihood(C, random_state=0).solve(problem)
+    expected = least_log_loss(case.spaces, agree, C, run.weights)
+    assert run.status == "settled" and run.primal - run.dual <= 0.01 * run.primal
+    assert 0.98 * run.primal <= expected <= run.primal * (1.0 + 1e-5)
 
 
 HAS_COMPLETE = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).knowledge(0) is not None])

@@ -923,7 +923,7 @@ def test_a_soft_start_completes_by_the_likelihood():
         solver = LatentSVM(LaRank(C=0.3, tol=1e-3, random_state=0), start="soft", tol=0.0)
         run = solver.start(problem)
         likelihood = ConditionalLikelihood(0.3, random_state=run.seed).start(problem)
-        while likelihood.n_iter == 0 or likelihood.gap_seen > likelihood.least_gap:
+        while not likelihood.is_near:
             likelihood.advance()
         while run.is_soft:
             run.advance()

@@ -137,7 +137,7 @@ class Part:
         """Train with another C, from the current point, until a pass gains little; returns the number of passes."""
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
-            run.set_state(self.run.get_state(), adapt=True)
+            run.follow(self.run)
         self.run = run  # only now: what Ctrl-C leaves is what was learnt
         first, most = run.n_iter, self.most_passes(solver, is_first)
         while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first, most):
@@ -145,6 +145,8 @@ class Part:
                 monitor.tick(self.run)
         if solver.finishing:
             self.run.certify()
+        if self.run.needs_rounds:
+            self.run.minimise(LEAST_GAIN, MOST_OF_BATCH)
         self.model.set_weights_from(self.run)
         return self.run.n_iter - first
 
