@@ -17,7 +17,7 @@ from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import MARGIN
-from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, total_variance
+from structsvm.tasks.common.selection.search import total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, PartSearch, SumSearch
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
@@ -244,8 +244,6 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     def search_of_loss(self, examples: Documents, solver: Solver) -> PartSearch:
         search = PartSearch(self, examples, solver)
-        if is_log(self.params.get("loss")):
-            search.longest = LONGEST_OF_LOG
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
         if self.units is not None and is_cheap and len(search.examples) < MANY_ROWS:
             search.turns = TURNS

@@ -48,12 +48,10 @@ LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
-# holds it, and a larger C changes nothing.
-LOWEST, LONGEST = 0.3, 7
+# holds it, and a larger C changes nothing but probabilities.
+LOWEST, LONGEST, LONGEST_OF_LOG = 0.3, 7, 11
 # The least probability of which a loss is taken.
 TINY = 1e-12
-# A log loss goes on to change.
-LONGEST_OF_LOG = 11
 # In units of the path's first value: so small that nothing is learnt.
 NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
@@ -189,7 +187,7 @@ class Search:
     step : int
         From one value to the next, in half decades.
     longest : int
-        Maximum number of values on the path.
+        Maximum number of values on the path, unless the metric is a log loss.
     patience : int
         Values that may be worse than the best so far before the path ends.
     leeway : float
@@ -239,11 +237,18 @@ class Search:
             return self.choice
         scale = self.scale
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
-        values: Iterable[float] = islice(round_values(first, self.step), self.longest)
+        values = self._values(first, self.step)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
-            self._walk(islice(round_values(first, -self.step), 1, self.longest), monitor)
+            self._walk(islice(self._values(first, -self.step), 1, None), monitor)
         return self.choice
+
+    def _values(self, first: float, step: int) -> Iterator[float]:
+        """The round values of a path: more for a log loss, as the metric says once a value was tried."""
+        values = round_values(first, step)
+        yield from islice(values, self.longest)
+        if self.metric == "log loss":
+            yield from islice(values, LONGEST_OF_LOG - self.longest)
 
     def _walk(self, values: Iterable[float], monitor: Monitor) -> None:
         """Try values until `patience` of them follow the best."""

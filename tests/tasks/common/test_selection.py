@@ -379,6 +379,26 @@ def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
     assert model.validation_["C"][-1 if rising else 0] == model.C_
 
 
+@pytest.mark.parametrize(
+    ("name", "loss", "longest"),
+    [
+        ("taxonomy", "log", selection.LONGEST_OF_LOG),
+        ("multilabel", "log", selection.LONGEST_OF_LOG),
+        ("ordering", "log", selection.LONGEST_OF_LOG),
+        ("taxonomy", "tree", selection.LONGEST),
+        ("multilabel", "hamming", selection.LONGEST),
+        ("ordering", "kendall", selection.LONGEST),
+        ("sequence", "log", selection.LONGEST),  # by F1
+    ],
+)
+def test_a_path_is_longer_where_the_metric_is_a_log_loss(name, loss, longest, monkeypatch):
+    falling = iter(range(100, 0, -1))
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (float(next(falling)), 1e3))
+    monkeypatch.setattr(Search, "patience", 100)
+    table = CHOICES[name].fit(loss=loss).validation_
+    assert (table["metric"] == "log loss") == (longest > selection.LONGEST) and len(table["C"]) == longest
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=30))
 def test_ratios_and_their_errors(counts):
     a, b = np.array(counts, dtype=float).T
