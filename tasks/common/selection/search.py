@@ -198,6 +198,8 @@ class Search:
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
+    models : list of TaskModel
+        Per split of the examples, the model at the best value.
     """
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
@@ -268,7 +270,7 @@ class Search:
 
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
-        self.held = self.last
+        self.held, self.models = self.last, [part.model.copy() for part in self.parts]
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""

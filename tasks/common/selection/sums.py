@@ -34,29 +34,13 @@ MOST_MOMENTS = 1 << 28
 LOWEST_OF_LOG = 10.0 * LOWEST
 
 
-class PartSearch(Search):
-    """The choice of C for one of the models.
-
-    Attributes
-    ----------
-    models : list of TaskModel
-        Per split of the examples, the model at the best value.
-    """
-
-    def keep(self) -> None:
-        super().keep()
-        self.models = [part.model.copy() for part in self.parts]
-
-
 class SumSearch(LossSearch):
     """The choice of C for each loss, and the scales at which models are added.
 
     Training continues with the loss of the first search.
     """
 
-    searches: Sequence[PartSearch]
-
-    def __init__(self, searches: Sequence[PartSearch]) -> None:
+    def __init__(self, searches: Sequence[Search]) -> None:
         super().__init__(searches)
         for search in searches:
             if is_log(search.model.loss):
