@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
-# C, score, standard error, passes; C, score, standard error; and gamma, C, score, standard error.
-Row = tuple[float, float, float, int]
+from structsvm.solvers.choosing import Row, is_loss, rank
+
+# C, score, standard error; and gamma, C, score, standard error.
 Best = tuple[float, float, float]
 Gamma = tuple[float, float, float, float]
-R = TypeVar("R", bound=tuple[float, ...])
 
 
 @dataclass(frozen=True)
@@ -190,14 +191,14 @@ class Choice:
             parts = [f"{loss!r} at C = {C:g} ({self._value(score)})" for loss, (C, score, _) in self.loss.best.items()]
             sums = f"{self._value(self.sum.score[0])} +- {self._value(self.sum.score[1])}"
             return f"losses {' and '.join(parts)}, added (held-out {self.metric} {sums})"
-        others = ranking(self.metric, self.table)
-        rank = [row[0] for row in others].index(self.C)
-        chosen = others.pop(rank)
+        others = sorted(self.table, key=partial(rank, metric=self.metric))
+        place = [row.C for row in others].index(self.C)
+        chosen = others.pop(place)
         text = "" if self.gamma is None else self.gamma.text
         text += f"C = {chosen[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(chosen[1])} +- {self._value(chosen[2])}"
         if others:
-            text += f", {'best' if rank else 'next best'} {self._value(others[0][1])} at C = {others[0][0]:g}"
+            text += f", {'best' if place else 'next best'} {self._value(others[0][1])} at C = {others[0][0]:g}"
         if self.loss is None:
             return text + ")"
         _, score, error = self.loss.best[self.loss.name]
@@ -233,7 +234,7 @@ class Choice:
 
 def rows_from_json(rows: Any) -> list[Row]:
     """A table as a file has it: of each C, which is above 0, its score, the score's error and the passes."""
-    table = [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
+    table = [Row(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
     if not are_finite(table):
         raise ValueError(f"a choice of losses and C by {table!r:.80}")
     return table
@@ -253,14 +254,3 @@ def at_edge(C: float, table: list[Row]) -> bool:
         return False
     ends = (table[0], table[1]), (table[-1], table[-2])
     return any(end[0] == C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
-
-
-def is_loss(metric: str) -> bool:
-    """Whether less is better."""
-    return metric.endswith(("loss", "error"))
-
-
-def ranking(metric: str, table: Iterable[R]) -> list[R]:
-    """Rows of the table, the best first; of equal ones that of the smallest C."""
-    sign = 1.0 if is_loss(metric) else -1.0
-    return sorted(table, key=lambda row: (sign * row[1], row[0]))

@@ -19,6 +19,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,8 +30,9 @@ from structsvm.checkpoint import CheckpointWriter
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
+from structsvm.solvers.choosing import Row, is_loss, rank, walk
 from structsvm.solvers.larank import LaRank
-from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
@@ -241,7 +243,7 @@ class Search:
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
         values = self._values(first, self.step)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
-        if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
+        if self.table[0].C == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
             self._walk(islice(self._values(first, -self.step), 1, None), monitor)
         return self.choice
 
@@ -254,15 +256,16 @@ class Search:
 
     def _walk(self, values: Iterable[float], monitor: Monitor) -> None:
         """Try values until `patience` of them follow the best."""
-        for C in values:
-            self.table.append(self.tried(self.parts, C, monitor))
-            best = ranking(self.metric, self.table)[0]
+        try_value = partial(self.tried, self.parts, monitor=monitor)
+        for best in walk(values, try_value, self.table, self.rank, self.patience):
             if best is self.table[-1]:
                 self.keep()
-            least = min(row[0] for row in self.table if abs(row[1] - best[1]) <= self.leeway * best[2])
-            self.choice = self.choice_of(least)
-            if len(self.table) - self.table.index(best) > self.patience:
-                break
+            near = [row.C for row in self.table if abs(row.score - best.score) <= self.leeway * best.error]
+            self.choice = self.choice_of(min(near))
+
+    def rank(self, row: Row) -> tuple[float, float]:
+        """The key that sorts rows of the table, the best first."""
+        return rank(row, self.metric)
 
     def choice_of(self, C: float) -> Choice:
         """The choice of a value."""
@@ -280,7 +283,7 @@ class Search:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor)
         self.last = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
-        return C, *ratio(*self.last[1:]), n_passes
+        return Row(C, *ratio(*self.last[1:]), n_passes)
 
     def _divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.

@@ -16,6 +16,7 @@ from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common.selection import search as selection
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
@@ -222,7 +223,7 @@ class Fixed:
 
     def __init__(self, loss, metric, right):
         self.loss, self.model, self.held = loss, SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
-        self.seed, self.choice = 0, Choice(1.0, metric, [(1.0, 0.5, 0.1, 1)], 4)
+        self.seed, self.choice = 0, Choice(1.0, metric, [Row(1.0, 0.5, 0.1, 1)], 4)
 
     def choose(self, monitor):
         return self.choice
@@ -312,7 +313,7 @@ def test_the_metric_is_that_of_the_task():
 
 
 def test_the_line_says_what_was_chosen_and_how_sure_that_is():
-    table = [(0.1, 0.93, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
+    table = [Row(0.1, 0.93, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.9, 0.004, 1)]
     choice = Choice(1.0, "F1", table, 100)
     assert choice.text == "C = 1 (of 0.1 to 10; held-out F1 93.1 +- 0.3, next best 93.0 at C = 0.1)"
     least = Choice(0.1, "F1", table, 100)
@@ -329,8 +330,8 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
 
 
 def test_each_part_of_a_sum_may_be_at_the_edge():
-    inside = [(0.1, 0.8, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
-    outside = [(0.1, 0.92, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.94, 0.004, 1)]
+    inside = [Row(0.1, 0.8, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.9, 0.004, 1)]
+    outside = [Row(0.1, 0.92, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.94, 0.004, 1)]
     losses = {"log": (1.0, 0.931, 0.003), "hamming": (10.0, 0.94, 0.004)}
     total = ChosenSum(dict.fromkeys(losses, 1.0), (0.95, 0.003), {"log": inside, "hamming": outside})
     choice = Choice(1.0, "F1", inside, 100, ChosenLoss("log", losses, total))
@@ -365,7 +366,7 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     ids=str,
 )
 def test_tables_that_are_refused(change):
-    stored = Choice(0.1, "F1", [(0.1, 0.5, 0.0, 1)], 9).to_json()
+    stored = Choice(0.1, "F1", [Row(0.1, 0.5, 0.0, 1)], 9).to_json()
     with pytest.raises((KeyError, TypeError, ValueError, IndexError)):
         Choice.from_json(stored | change)
 
