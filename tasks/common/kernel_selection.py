@@ -158,7 +158,8 @@ class MachineModel(TaskModel):
         self.machine.adopt(part)
 
     def apply_choice(self, choice: Choice) -> None:
-        self.machine.grow(None if choice.gamma is None else choice.gamma.gamma)
+        chosen = choice.get(ChosenGamma)
+        self.machine.grow(None if chosen is None else chosen.gamma)
 
     def examples_of(self, problem: KernelProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
@@ -288,7 +289,7 @@ class KernelSearch(Search):
             return choice
         bests = {key: min(rows.values(), key=self.rank) for key, rows in self.table.items()}
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
-        return replace(choice, gamma=ChosenGamma(self._kernel(k).gamma, gammas))
+        return replace(choice, others=(ChosenGamma(self._kernel(k).gamma, gammas),))
 
     def _divisions(self) -> Iterator[Sequence[tuple[Integers, Integers]]]:
         """Yield samples: lists of pairs of examples to train on and to score."""

@@ -32,7 +32,7 @@ from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
 from structsvm.solvers.choosing import Row, is_loss, rank, walk
 from structsvm.solvers.larank import LaRank
-from structsvm.tasks.common.selection.choice import Choice, ChosenLoss
+from structsvm.tasks.common.selection.choice import Choice, Chosen, ChosenLoss
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
@@ -196,6 +196,8 @@ class Search:
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     turns : int
         Parts of many examples that are held out in turn.
+    others : tuple of Chosen
+        What is chosen with the best value.
     part : Part or None
         The training that runs.
     held : Held
@@ -205,6 +207,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
+    others: tuple[Chosen, ...] = ()
     model: Any
     examples: Any
 
@@ -269,7 +272,7 @@ class Search:
 
     def choice_of(self, C: float) -> Choice:
         """The choice of a value."""
-        return Choice(C, self.metric, sorted(self.table), self.n_held_out)
+        return Choice(C, self.metric, sorted(self.table), self.n_held_out, self.others)
 
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
@@ -337,7 +340,7 @@ class LossSearch:
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         best = min(self.searches, key=lambda search: sign * losses[search.loss][1])
-        return replace(best.choice, loss=ChosenLoss(best.loss, losses))
+        return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
 
 
 def joined(parts: list[Held]) -> Held:

@@ -48,7 +48,8 @@ class SumSearch(LossSearch):
 
     def choose(self, monitor: Monitor) -> Choice | None:
         choice = super().choose(monitor)
-        if choice is None or choice.loss is None:
+        compared = None if choice is None else choice.get(ChosenLoss)
+        if compared is None:
             return None
         first = self.searches[0]
         calibration = first.model.calibration
@@ -67,8 +68,10 @@ class SumSearch(LossSearch):
             part.model = model
         held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
+            first.model.loss,
+            compared.losses,
             {loss: scale / total for loss, scale in scales.items()},
             ratio(*held[1:]),
             {search.model.loss: search.choice.table for search in self.searches},
         )
-        return dataclasses.replace(first.choice, loss=ChosenLoss(first.model.loss, choice.loss.best, found))
+        return dataclasses.replace(first.choice, others=(found,))

@@ -233,9 +233,12 @@ def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
     little, as_little, much = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]
     for metric, turns, chosen in (("F1", as_little, "a"), ("F1", much, "b"), ("mean loss", much, "a")):
         choice = LossSearch([Fixed("a", metric, little), Fixed("b", metric, turns)]).choose(None)
-        assert choice.loss.name == chosen and choice.sum is None
-        assert choice.loss.best["a"][:2] == (1.0, 0.25)
-    assert LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).loss.name == "b"
+        compared = choice.get(ChosenLoss)
+        assert compared.loss == chosen and choice.get(ChosenSum) is None
+        assert compared.losses["a"][:2] == (1.0, 0.25)
+    assert (
+        LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).others[0].loss == "b"
+    )
 
 
 def test_losses_of_sequences_are_added():
@@ -323,7 +326,7 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert not choice.is_at_edge and loss.is_at_edge
     assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
     both = ChosenLoss("log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
-    compared = Choice(1.0, "F1", table, 100, both)
+    compared = Choice(1.0, "F1", table, 100, (both,))
     assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
     assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
@@ -333,13 +336,14 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
     inside = [Row(0.1, 0.8, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.9, 0.004, 1)]
     outside = [Row(0.1, 0.92, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.94, 0.004, 1)]
     losses = {"log": (1.0, 0.931, 0.003), "hamming": (10.0, 0.94, 0.004)}
-    total = ChosenSum(dict.fromkeys(losses, 1.0), (0.95, 0.003), {"log": inside, "hamming": outside})
-    choice = Choice(1.0, "F1", inside, 100, ChosenLoss("log", losses, total))
+    scales, tables = dict.fromkeys(losses, 1.0), {"log": inside, "hamming": outside}
+    total = ChosenSum("log", losses, scales, (0.95, 0.003), tables)
+    choice = Choice(1.0, "F1", inside, 100, (total,))
     assert choice.edges == ["C = 10 of the loss 'hamming'"] and not choice.is_at_edge
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
-    without = ChosenLoss("log", losses, replace(total, tables={}))
-    assert Choice(1.0, "F1", inside, 100, without).edges == []  # its file has no tables
+    without = replace(total, tables={})
+    assert Choice(1.0, "F1", inside, 100, (without,)).edges == []  # its file has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)
@@ -362,6 +366,12 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
         {"losses": {"log": [0.0, 0.5, 0.0]}, "loss": "log"},
         {"losses": {"log": [0.1, 0.5, 0.0], "hamming": [np.inf, 0.5, 0.0]}, "loss": "log"},
         {"losses": {"log": [0.1, 0.5, 0.0]}, "loss": "log", "tables": {"log": [[0.0, 0.5, 0.0, 1]]}},
+        {"losses": {"log": [0.1, 0.5, 0.0]}},
+        {"scales": {"log": 1.0}},
+        {"losses": {"log": [0.1, 0.5, 0.0]}, "loss": "log", "scales": {"log": 1.0}, "sum": [0.5]},
+        {"gammas": [[1.0, 0.1, 0.5, 0.0]]},
+        {"gammas": [[1.0, 0.1, 0.5, 0.0]], "gamma": 2.0},
+        {"threshold": "high"},
     ],
     ids=str,
 )
