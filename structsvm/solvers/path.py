@@ -12,8 +12,9 @@ So the path steps as far as the current model reaches (the approximate path of G
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,28 +43,10 @@ from structsvm.parameters import (
 )
 from structsvm.progress import Meter
 from structsvm.result import Result
+from structsvm.solvers.choosing import PathPoint, rank, walk
 
 # A fraction that leaves something on both sides.
 SHARE = Interval(Real, 0.0, 1.0, closed="neither")
-
-
-class PathPoint(NamedTuple):
-    """A model of the path.
-
-    Attributes
-    ----------
-    C : float
-    reach : float
-        Up to this C, its relative gap is at most the path's `tol`.
-    score : float
-        On the held-out examples.
-    result : Result
-    """
-
-    C: float
-    reach: float
-    score: float
-    result: Result
 
 
 def gap_at(result: Any, C: Any, new_C: Any) -> Any:
@@ -165,21 +148,17 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
         if file is not None:
             order = file.order
         test, train = np.sort(order[:held_out]), np.sort(order[held_out:])
-        meter = Meter("path", disable=not self.verbose)
+        known, meter = (part(X, train), part(y, train)), Meter("path", disable=not self.verbose)
         try:
-            self._walk(part(X, train), part(y, train), part(X, test), part(y, test), file, meter)
+            self._walk(*known, part(X, test), part(y, test), file, meter)
         finally:
             meter.close()
-        best = max(self.path_, key=lambda point: point.score)
+        best = min(self.path_, key=rank)
         self.best_C_, self.best_score_ = best.C, best.score
         if file is not None:
             file.stage = REFIT
-        if self.refit:
-            self.best_estimator_ = self._train(clone(self.estimator), self.best_C_, self.tol, X, y, file)
-        else:
-            self.best_estimator_ = self._train(
-                clone(self.estimator), self.best_C_, self.tol / 2, part(X, train), part(y, train), file
-            )
+        examples, tol = ((X, y), self.tol) if self.refit else (known, self.tol / 2)
+        self.best_estimator_ = self._train(clone(self.estimator), best.C, tol, *examples, file)
         if file is not None:
             file.run = None  # the estimator is to be pickled
         return self
@@ -199,35 +178,36 @@ class PathSearch(Seed, Checkpoints, Verbose, MetaEstimatorMixin, BaseEstimator):
         if self.scoring is None and "probability" in model.get_params():
             model.set_params(probability=False)  # its score asks for none, and they take trainings of their own
         scorer = check_scoring(model, self.scoring)
-        self.path_: list[PathPoint] = [] if file is None else [PathPoint(*point) for point in file.points]
-        if file is not None and file.stage == WALK and self._next_value() is None:  # only the data are to be compared
-            self._train(model, self.path_[-1].C, self.tol / 2, X, y, file)
-        while (C := self._next_value()) is not None:
+
+        def try_value(C: float) -> PathPoint:
             result = self._train(model, C, self.tol / 2, X, y, file).result_
             if result.inference == "approximate":
                 raise ValueError("PathSearch needs a duality gap, and with approximate inference there is none")
             reach = reach_of(result, C, self.tol, float(self.C_max))
-            self.path_.append(PathPoint(C, reach, float(scorer(model, X_test, y_test)), result))
-            self._tell(meter)
-            if file is not None:
-                file.end(self.path_[-1])
+            return PathPoint(C, reach, float(scorer(model, X_test, y_test)), result)
 
-    def _tell(self, meter: Meter) -> None:
+        self.path_: list[PathPoint] = [] if file is None else file.points
+        if file is not None and file.stage == WALK and not any(self._values()):  # only the data are to be compared
+            self._train(model, self.path_[-1].C, self.tol / 2, X, y, file)
+        for best in walk(self._values(), try_value, self.path_):
+            self._tell(best, meter)
+            if file is not None:
+                file.end_value()
+
+    def _values(self) -> Iterator[float]:
+        """Values of C: the least, then as far as the last model of the path reaches, until that is the greatest."""
+        if not self.path_:
+            yield float(self.C_min)
+        while max((last := self.path_[-1]).C, last.reach) < self.C_max:
+            yield min(max(last.reach, last.C * 1.05), float(self.C_max))
+
+    def _tell(self, best: PathPoint, meter: Meter) -> None:
         """Show the last point of the path, by the logarithm of C, and the best one."""
-        last, best = self.path_[-1], max(self.path_, key=lambda point: point.score)
+        last = self.path_[-1]
         said = f"C = {last.C:.4g}", f"score {last.score:.5g}, best {best.score:.5g} at {best.C:.4g}"
         whole = np.log(self.C_max / self.C_min)
         meter.show(float(np.log(last.reach / self.C_min) / whole) if whole > 0.0 else 1.0, *said)
         meter.line(", ".join(said))
-
-    def _next_value(self) -> Any:
-        """The C after those of the path, or None at its end."""
-        if not self.path_:
-            return float(self.C_min)
-        C, reach = self.path_[-1][:2]
-        if self.C_max <= C or reach >= self.C_max:
-            return None
-        return min(max(reach, C * 1.05), float(self.C_max))
 
     def _train(self, estimator: Any, C: Any, tol: float | None, X: Any, y: Any, file: Any) -> Self:
         """Fit the estimator, with this checkpoint instead of its own."""
@@ -305,8 +285,8 @@ class PathCheckpoint(CheckpointWriter):
 
     Attributes
     ----------
-    points : list of (float, float, float, Result)
-        C, reach, score and result of the finished trainings.
+    points : list of PathPoint
+        The finished trainings.
     stage : str
         The training that runs: WALK or REFIT.
     """
@@ -316,7 +296,7 @@ class PathCheckpoint(CheckpointWriter):
     def __init__(self, checkpoint: str | os.PathLike[str], search: Any, order: Any) -> None:
         super().__init__(checkpoint)
         self.search, self.order = search, order
-        self.points: list[Any] = []
+        self.points: list[PathPoint] = []
         self.stage = WALK
         self.run = self.file = None
         if os.path.exists(self.path):
@@ -331,8 +311,8 @@ class PathCheckpoint(CheckpointWriter):
             if order.dtype != np.int64 or not np.array_equal(np.sort(order), np.arange(len(self.order))):
                 raise ValueError("array 'order' must hold each example once")
             points = [
-                (*(float(value) for value in values), Result.from_dict(result, file.under(f"point{k}.")))
-                for k, (*values, result) in enumerate(file.meta["points"])
+                PathPoint(float(C), float(reach), float(score), Result.from_dict(result, file.under(f"point{k}.")))
+                for k, (C, reach, score, result) in enumerate(file.meta["points"])
             ]
             if file.meta["stage"] not in (WALK, REFIT) or type(file.meta["first"]) is not int:
                 raise ValueError(f"a training {file.meta['stage']!r:.40} from pass {file.meta['first']!r:.40} on")
@@ -353,9 +333,8 @@ class PathCheckpoint(CheckpointWriter):
         self.last = last
         return last
 
-    def end(self, point: Any) -> None:
-        """The training of a C has ended."""
-        self.points.append(point)
+    def end_value(self) -> None:
+        """Called when the training of a C has ended, and is one of the points."""
         self.write(self.run, is_finished=True)
 
     def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -27,8 +27,8 @@ from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
-from structsvm.tasks.common.parameters import OF_C, Training
-from structsvm.tasks.common.solver import AUTO, SOLVERS
+from structsvm.tasks.common.parameters import OF_C, Training, check_settled
+from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale
 
 if TYPE_CHECKING:
@@ -197,10 +197,8 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
             check_classes(classes, before.labels)
-            if before.has_intercept != self.fit_intercept:
-                raise ValueError("the model was trained with another 'fit_intercept'; set it back, or train afresh")
-            if self.loss not in ("auto", before.loss):
-                raise ValueError(f"the model was trained with loss={before.loss!r}; set it back, or train afresh")
+            wanted = before.loss if is_auto(self.loss) else self.loss
+            check_settled([("fit_intercept", self.fit_intercept, before.has_intercept), ("loss", wanted, before.loss)])
             known: Sequence[Hashable] | None = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))

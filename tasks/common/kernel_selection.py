@@ -22,10 +22,11 @@ from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.kernel.parameters import kernel_params, leaves_gamma
 from structsvm.solvers import CrammerSinger, KernelLaRank
+from structsvm.solvers.choosing import Row
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection.choice import Choice, ChosenGamma, Row, ranking
+from structsvm.tasks.common.selection.choice import Choice, ChosenGamma
 from structsvm.tasks.common.selection.search import Part, Search, half_decades, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C
 
@@ -157,7 +158,8 @@ class MachineModel(TaskModel):
         self.machine.adopt(part)
 
     def apply_choice(self, choice: Choice) -> None:
-        self.machine.grow(None if choice.gamma is None else choice.gamma.gamma)
+        chosen = choice.get(ChosenGamma)
+        self.machine.grow(None if chosen is None else chosen.gamma)
 
     def examples_of(self, problem: KernelProblem, chosen: Integers) -> tuple[Floats, NDArray[np.bool_]]:
         return problem.examples[chosen], one_hot(problem.y[chosen], len(self.labels))
@@ -247,10 +249,10 @@ class KernelSearch(Search):
         before = None
         for _ in range(BEYOND if self.values is None else 0):
             (k, j), rows = self.best, self.table[self.best[0]]
-            if before is not None and rows[j][1] == rows[before][1]:
+            if before is not None and rows[j].score == rows[before].score:
                 break
             if max(rows) == j and (k, j) not in self.bound:
-                rows[j + step] = (round_value(j + step), *rows[j][1:])  # the same machine
+                rows[j + step] = rows[j]._replace(C=round_value(j + step))  # the same machine
             for beyond, end in ((j + step, max(rows)), (j - step, min(rows))):
                 if end == j:
                     self._try(k, beyond)
@@ -277,17 +279,17 @@ class KernelSearch(Search):
     @property
     def best(self) -> tuple[int, int]:
         """The gamma and the C of the best row; of equal ones the least C, and the gamma tried first."""
-        rows = [(*row, k, j) for k, rows in self.table.items() for j, row in rows.items()]
-        return ranking(self.metric, rows)[0][-2:]
+        places = ((k, j) for k, rows in self.table.items() for j in rows)
+        return min(places, key=lambda place: self.rank(self.table[place[0]][place[1]]))
 
     def _choice(self) -> Choice:
         k, j = self.best
-        choice = Choice(self.table[k][j][0], self.metric, sorted(self.table[k].values()), self.n_held_out)
+        choice = Choice(self.table[k][j].C, self.metric, sorted(self.table[k].values()), self.n_held_out)
         if not self.widens:
             return choice
-        bests = {key: ranking(self.metric, rows.values())[0] for key, rows in self.table.items()}
+        bests = {key: min(rows.values(), key=self.rank) for key, rows in self.table.items()}
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
-        return replace(choice, gamma=ChosenGamma(self._kernel(k).gamma, gammas))
+        return replace(choice, others=(ChosenGamma(self._kernel(k).gamma, gammas),))
 
     def _divisions(self) -> Iterator[Sequence[tuple[Integers, Integers]]]:
         """Yield samples: lists of pairs of examples to train on and to score."""

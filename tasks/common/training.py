@@ -19,6 +19,7 @@ from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
+from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
@@ -178,8 +179,9 @@ def choose(job: Job, monitor: Monitor) -> None:
             return
     choice = model.choice
     if choice is not None:
-        if choice.loss is not None and job.chooses_loss and not job.continues:
-            job.use_loss(choice.loss.name)
+        compared = choice.get(ChosenLoss)
+        if compared is not None and job.chooses_loss and not job.continues:
+            job.use_loss(compared.loss)
         job.solver.set_params(C=choice.C)
         model.apply_choice(choice)
     elif job.choose and job.passes is None and model.C_of_few is not None:
@@ -283,9 +285,8 @@ def add(job: Job) -> None:
     On other examples a sum continues as one model.
     """
     model, run = job.model, job.run
-    compared = None if model.choice is None else model.choice.loss
-    chosen = None if compared is None else compared.sum
-    if job.passes is not None or compared is None or chosen is None or job.fingerprint not in (None, model.fingerprint):
+    chosen = None if model.choice is None else model.choice.get(ChosenSum)
+    if job.passes is not None or chosen is None or job.fingerprint not in (None, model.fingerprint):
         return
     scales = chosen.scales
     margin = job.margin if job.resume else None
@@ -295,7 +296,7 @@ def add(job: Job) -> None:
             margin = model.with_loss(loss)
             margin.result = margin.state = None
         solver = copy.copy(model.solver_of_loss(margin.loss))
-        solver.set_params(C=compared.best[margin.loss][0], checkpoint=None)
+        solver.set_params(C=chosen.losses[margin.loss][0], checkpoint=None)
         if run.status == "stopped":  # by a callback, which sees the first training alone
             solver.set_params(max_iter=model.result.n_iter)
         other = Job(margin.copy(), job.examples, solver, resume=job.resume)

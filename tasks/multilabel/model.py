@@ -28,7 +28,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, TINY, Held, total_variance
+from structsvm.tasks.common.selection.search import TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from structsvm.oracles._label_sets import LabelSetProblem
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
-    from structsvm.tasks.common.selection.search import Search
 
     # A matrix of 0, 1 and -1, or collections of labels, None for what is not known.
     SetsLike: TypeAlias = MatrixLike | Sequence[Collection[Hashable] | None]
@@ -182,12 +181,6 @@ class MultilabelModel(TaskModel[LabelSets]):
         return Held(
             "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
         )
-
-    def search_of_loss(self, examples: LabelSets, solver: Solver) -> Search:
-        search = super().search_of_loss(examples, solver)
-        if is_log(self.params.get("loss")):
-            search.longest = LONGEST_OF_LOG
-        return search
 
     def scale(self, examples: LabelSets) -> float:
         return total_variance(examples.rows)

@@ -28,7 +28,7 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, Held, first_scale
+from structsvm.tasks.common.selection.search import Held, first_scale
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, undone, units_of
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from structsvm.oracles._ordering import OrderingProblem
     from structsvm.solvers import Solver
     from structsvm.tasks.common.arrays import Floats, Integers, MatrixLike, Weights
-    from structsvm.tasks.common.selection.search import Search
 
     # The items of a set as rows; or rows, and the features of their pairs.
     Items: TypeAlias = MatrixLike | tuple[MatrixLike, ArrayLike]
@@ -156,12 +155,6 @@ class OrderingModel(TaskModel):
 
     def bind(self, examples: OrderedSets, solver: Solver) -> tuple[OrderingProblem, Weights | None]:
         return self.oracle.bind(examples.sets, examples.orders, **solver.formulation()), examples.weight
-
-    def search_of_loss(self, examples: OrderedSets, solver: Solver) -> Search:
-        search = super().search_of_loss(examples, solver)
-        if is_log(self.loss):
-            search.longest = LONGEST_OF_LOG
-        return search
 
     def held_out_scores(self, examples: OrderedSets) -> Held:
         """The loss itself, of the predicted order; a set of one item does not count."""

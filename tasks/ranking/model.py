@@ -22,7 +22,7 @@ from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
-from structsvm.tasks.common.selection.choice import Choice
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
 from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
 
@@ -82,10 +82,8 @@ class SampleSearch(Search):
     def keep(self) -> None:
         super().keep()
         rows = judged_rows(self.parts) if self.model.has_threshold else None
-        self.threshold = None if rows is None else threshold_of(*rows, by_f1=self.model.loss == "f1")
-
-    def choice_of(self, C: float) -> Choice:
-        return replace(super().choice_of(C), threshold=self.threshold)
+        by_f1 = self.model.loss == "f1"
+        self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows, by_f1=by_f1)),)
 
 
 def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
@@ -387,9 +385,10 @@ class SampleModel(GroupModel):
         self.threshold = 0.0
         if not self.has_threshold:
             return
-        if self.choice is not None and self.choice.threshold is not None:
+        chosen = None if self.choice is None else self.choice.get(ChosenThreshold)
+        if chosen is not None:
             size = float(np.linalg.norm(self.weights))
-            self.threshold = self.mean_score(run.problem) + self.choice.threshold * size
+            self.threshold = self.mean_score(run.problem) + chosen.threshold * size
         elif not self.learns_intercept:
             scores = self.scores_of(run.problem.data.rows)
             first = len(scores) - int(run.problem.grades.sum())  # rank, upwards, of the lowest row to find
@@ -415,8 +414,9 @@ class SampleModel(GroupModel):
         return LossSearch(searches) if len(searches) > 1 else searches[0]
 
     def apply_choice(self, choice: Choice) -> None:
-        if choice.loss is not None:
-            self.bound = choice.loss.name
+        compared = choice.get(ChosenLoss)
+        if compared is not None:
+            self.bound = compared.loss
 
     def adopt_loss(self, other: Self) -> None:
         self.bound = other.bound

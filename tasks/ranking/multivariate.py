@@ -79,7 +79,8 @@ class MultivariateClassifier(Training, Classifier):
     intercept_ : ndarray of shape (1,)
     C_ : float
     validation_ : dict
-        The table from which "auto" chose C and the hinge.
+        The table from which "auto" chose C and the hinge, and the threshold: of scores above their mean, over the norm
+        of the weights.
     result_ : Result
     n_iter_, n_features_in_ : int
 

@@ -44,8 +44,8 @@ from structsvm.tasks.common.likelihood import (
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection.search import Held, total_variance
-from structsvm.tasks.common.selection.sums import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.selection.search import Held, Search, total_variance
+from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.arrays import Floats, Integers, Weights
-    from structsvm.tasks.common.selection.search import LossSearch, Search
+    from structsvm.tasks.common.selection.search import LossSearch
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
     from structsvm.tasks.sequence.segments import KnownTag
@@ -215,13 +215,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def adopt_loss(self, other: Self) -> None:
         self.oracle = other.oracle
 
-    def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> PartSearch:
+    def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> Search:
         """Return the search of C. Sequences that training completes enter it as runs of tokens with known labels."""
         model = self
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        return PartSearch(model, examples, solver)
+        return Search(model, examples, solver)
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

@@ -17,8 +17,8 @@ from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import MARGIN
-from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, total_variance
-from structsvm.tasks.common.selection.sums import MOST_MOMENTS, PartSearch, SumSearch
+from structsvm.tasks.common.selection.search import total_variance
+from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 from structsvm.tasks.taxonomy.examples import Documents
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from structsvm.structures.taxonomy import Taxonomy
     from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
 
 # LaRank over standardised columns: the dual gains little after four passes, and predictions still do.
@@ -242,10 +243,8 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
             return ()
         return () if examples.has_unknown else ("log", USUAL_LOSS)
 
-    def search_of_loss(self, examples: Documents, solver: Solver) -> PartSearch:
-        search = PartSearch(self, examples, solver)
-        if is_log(self.params.get("loss")):
-            search.longest = LONGEST_OF_LOG
+    def search_of_loss(self, examples: Documents, solver: Solver) -> Search:
+        search = super().search_of_loss(examples, solver)
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
         if self.units is not None and is_cheap and len(search.examples) < MANY_ROWS:
             search.turns = TURNS

@@ -18,6 +18,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers.choosing import PathPoint
 from structsvm.solvers.path import gap_at, reach_of
 from structsvm.tasks import SequenceLabeler
 
@@ -64,7 +65,7 @@ def test_a_walk_chooses_C():
     for point, later in pairwise(search.path_):
         assert point.result.relative_gap <= 0.05
         assert max(point.reach, point.C * 1.05) >= later.C
-    assert search.path_[-1].reach == 0.03
+    assert search.path_[-1].reach == 0.03 and all(point.reach < 0.03 for point in search.path_[:-1])
     assert search.best_score_ == max(point.score for point in search.path_)
     assert search.best_C_ == search.best_estimator_.C
     assert search.predict(X) == search.best_estimator_.predict(X)
@@ -73,6 +74,13 @@ def test_a_walk_chooses_C():
     # Passes over the data: what one training with the largest C takes, and little more.
     alone = SequenceLabeler(C=0.03, tol=0.05, random_state=0).fit(X, y)
     assert search.path_[-1].result.n_iter <= 3 * alone.n_iter_ + len(C)
+
+
+def test_a_path_ends_with_its_greatest_C():
+    """A training that ended far from its optimum reaches no farther than its C, which rounding makes a little less."""
+    search = of_chains(C_max=0.7)
+    search.path_ = [PathPoint(0.7, np.nextafter(0.7, 0.0), 0.5, None)]
+    assert not any(search._values())
 
 
 def test_a_solver_object_and_no_refit():

@@ -19,6 +19,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,8 +30,9 @@ from structsvm.checkpoint import CheckpointWriter
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
+from structsvm.solvers.choosing import Row, is_loss, rank, walk
 from structsvm.solvers.larank import LaRank
-from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, Row, is_loss, ranking
+from structsvm.tasks.common.selection.choice import Choice, Chosen, ChosenLoss
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
@@ -48,12 +50,10 @@ LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
-# holds it, and a larger C changes nothing.
-LOWEST, LONGEST = 0.3, 7
+# holds it, and a larger C changes nothing but probabilities.
+LOWEST, LONGEST, LONGEST_OF_LOG = 0.3, 7, 11
 # The least probability of which a loss is taken.
 TINY = 1e-12
-# A log loss goes on to change.
-LONGEST_OF_LOG = 11
 # In units of the path's first value: so small that nothing is learnt.
 NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
@@ -191,20 +191,25 @@ class Search:
     step : int
         From one value to the next, in half decades.
     longest : int
-        Maximum number of values on the path.
+        Maximum number of values on the path, unless the metric is a log loss.
     patience : int
         Values that may be worse than the best so far before the path ends.
     leeway : float
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     turns : int
         Parts of many examples that are held out in turn.
+    others : tuple of Chosen
+        What is chosen with the best value.
     part : Part or None
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
+    models : list of TaskModel
+        Per split of the examples, the model at the best value.
     """
 
     lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
+    others: tuple[Chosen, ...] = ()
     model: Any
     examples: Any
 
@@ -241,31 +246,39 @@ class Search:
             return self.choice
         scale = self.scale
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
-        values: Iterable[float] = islice(round_values(first, self.step), self.longest)
+        values = self._values(first, self.step)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
-        if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
-            self._walk(islice(round_values(first, -self.step), 1, self.longest), monitor)
+        if self.table[0].C == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
+            self._walk(islice(self._values(first, -self.step), 1, None), monitor)
         return self.choice
+
+    def _values(self, first: float, step: int) -> Iterator[float]:
+        """The round values of a path: more for a log loss, as the metric says once a value was tried."""
+        values = round_values(first, step)
+        yield from islice(values, self.longest)
+        if self.metric == "log loss":
+            yield from islice(values, LONGEST_OF_LOG - self.longest)
 
     def _walk(self, values: Iterable[float], monitor: Monitor) -> None:
         """Try values until `patience` of them follow the best."""
-        for C in values:
-            self.table.append(self.tried(self.parts, C, monitor))
-            best = ranking(self.metric, self.table)[0]
+        try_value = partial(self.tried, self.parts, monitor=monitor)
+        for best in walk(values, try_value, self.table, self.rank, self.patience):
             if best is self.table[-1]:
                 self.keep()
-            least = min(row[0] for row in self.table if abs(row[1] - best[1]) <= self.leeway * best[2])
-            self.choice = self.choice_of(least)
-            if len(self.table) - self.table.index(best) > self.patience:
-                break
+            near = [row.C for row in self.table if abs(row.score - best.score) <= self.leeway * best.error]
+            self.choice = self.choice_of(min(near))
+
+    def rank(self, row: Row) -> tuple[float, float]:
+        """The key that sorts rows of the table, the best first."""
+        return rank(row, self.metric)
 
     def choice_of(self, C: float) -> Choice:
         """The choice of a value."""
-        return Choice(C, self.metric, sorted(self.table), self.n_held_out)
+        return Choice(C, self.metric, sorted(self.table), self.n_held_out, self.others)
 
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
-        self.held = self.last
+        self.held, self.models = self.last, [part.model.copy() for part in self.parts]
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""
@@ -275,7 +288,7 @@ class Search:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor)
         self.last = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
-        return C, *ratio(*self.last[1:]), n_passes
+        return Row(C, *ratio(*self.last[1:]), n_passes)
 
     def _divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.
@@ -329,7 +342,7 @@ class LossSearch:
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         best = min(self.searches, key=lambda search: sign * losses[search.loss][1])
-        return replace(best.choice, loss=ChosenLoss(best.loss, losses))
+        return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
 
 
 def joined(parts: list[Held]) -> Held:

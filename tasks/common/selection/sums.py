@@ -34,29 +34,13 @@ MOST_MOMENTS = 1 << 28
 LOWEST_OF_LOG = 10.0 * LOWEST
 
 
-class PartSearch(Search):
-    """The choice of C for one of the models.
-
-    Attributes
-    ----------
-    models : list of TaskModel
-        Per split of the examples, the model at the best value.
-    """
-
-    def keep(self) -> None:
-        super().keep()
-        self.models = [part.model.copy() for part in self.parts]
-
-
 class SumSearch(LossSearch):
     """The choice of C for each loss, and the scales at which models are added.
 
     Training continues with the loss of the first search.
     """
 
-    searches: Sequence[PartSearch]
-
-    def __init__(self, searches: Sequence[PartSearch]) -> None:
+    def __init__(self, searches: Sequence[Search]) -> None:
         super().__init__(searches)
         for search in searches:
             if is_log(search.model.loss):
@@ -64,7 +48,8 @@ class SumSearch(LossSearch):
 
     def choose(self, monitor: Monitor) -> Choice | None:
         choice = super().choose(monitor)
-        if choice is None or choice.loss is None:
+        compared = None if choice is None else choice.get(ChosenLoss)
+        if compared is None:
             return None
         first = self.searches[0]
         calibration = first.model.calibration
@@ -83,8 +68,10 @@ class SumSearch(LossSearch):
             part.model = model
         held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
+            first.model.loss,
+            compared.losses,
             {loss: scale / total for loss, scale in scales.items()},
             ratio(*held[1:]),
             {search.model.loss: search.choice.table for search in self.searches},
         )
-        return dataclasses.replace(first.choice, loss=ChosenLoss(first.model.loss, choice.loss.best, found))
+        return dataclasses.replace(first.choice, others=(found,))

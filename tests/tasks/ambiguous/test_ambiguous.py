@@ -381,8 +381,11 @@ def test_losses_go_on(loss, tmp_path):
         stream.partial_fit(X[k : k + 40], bags[k : k + 40], classes=NAMES)
     assert stream.score(X, truth) > 0.85 and stream.loss_ == loss
     other = "mean" if loss != "mean" else "log"
-    with pytest.raises(ValueError, match=f"trained with loss='{loss}'; set it back, or train afresh"):
+    with pytest.raises(ValueError, match=f"trained with another 'loss'; set it back.* Got '{other}', it has '{loss}'"):
         loaded.set_params(loss=other).fit(X, bags)
+    with pytest.raises(ValueError, match=r"trained with another 'fit_intercept'; set it back.* Got False, it has True"):
+        loaded.set_params(loss=loss, fit_intercept=False).fit(X, bags)
+    loaded.set_params(fit_intercept=True)
     assert loaded.set_params(loss="auto").partial_fit(X, bags).loss_ == loss
 
 

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import structsvm
 from structsvm.kernel._kernels import Kernel
 from structsvm.kernel.parameters import KernelFunction, kernel_params
+from structsvm.solvers.choosing import Row
 from structsvm.tasks import (
     CrammerSingerClassifier,
     HullerClassifier,
@@ -245,11 +246,11 @@ def test_ctrl_c_leaves_a_machine_of_the_sample(name, monkeypatch):
 )
 def test_smaller_gammas_are_tried_if_no_greater_one_is_better(scores, tried):
     search, order = object.__new__(KernelSearch), []
-    search.widens, search.metric, search.table = True, "accuracy", {0: {1: (3.0, scores[0], 0.1, 1)}}
+    search.widens, search.metric, search.table = True, "accuracy", {0: {1: Row(3.0, scores[0], 0.1, 1)}}
 
     def attempt(k, j):
         order.append(k)
-        search.table[k] = {j: (3.0, scores[k], 0.1, 1)}
+        search.table[k] = {j: Row(3.0, scores[k], 0.1, 1)}
 
     search._try = attempt
     search._spread()

@@ -16,6 +16,7 @@ from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common.selection import search as selection
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
@@ -222,7 +223,7 @@ class Fixed:
 
     def __init__(self, loss, metric, right):
         self.loss, self.model, self.held = loss, SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
-        self.seed, self.choice = 0, Choice(1.0, metric, [(1.0, 0.5, 0.1, 1)], 4)
+        self.seed, self.choice = 0, Choice(1.0, metric, [Row(1.0, 0.5, 0.1, 1)], 4)
 
     def choose(self, monitor):
         return self.choice
@@ -232,9 +233,12 @@ def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
     little, as_little, much = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]
     for metric, turns, chosen in (("F1", as_little, "a"), ("F1", much, "b"), ("mean loss", much, "a")):
         choice = LossSearch([Fixed("a", metric, little), Fixed("b", metric, turns)]).choose(None)
-        assert choice.loss.name == chosen and choice.sum is None
-        assert choice.loss.best["a"][:2] == (1.0, 0.25)
-    assert LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).loss.name == "b"
+        compared = choice.get(ChosenLoss)
+        assert compared.loss == chosen and choice.get(ChosenSum) is None
+        assert compared.losses["a"][:2] == (1.0, 0.25)
+    assert (
+        LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).others[0].loss == "b"
+    )
 
 
 def test_losses_of_sequences_are_added():
@@ -312,7 +316,7 @@ def test_the_metric_is_that_of_the_task():
 
 
 def test_the_line_says_what_was_chosen_and_how_sure_that_is():
-    table = [(0.1, 0.93, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
+    table = [Row(0.1, 0.93, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.9, 0.004, 1)]
     choice = Choice(1.0, "F1", table, 100)
     assert choice.text == "C = 1 (of 0.1 to 10; held-out F1 93.1 +- 0.3, next best 93.0 at C = 0.1)"
     least = Choice(0.1, "F1", table, 100)
@@ -322,23 +326,24 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert not choice.is_at_edge and loss.is_at_edge
     assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
     both = ChosenLoss("log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
-    compared = Choice(1.0, "F1", table, 100, both)
+    compared = Choice(1.0, "F1", table, 100, (both,))
     assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
     assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
 
 
 def test_each_part_of_a_sum_may_be_at_the_edge():
-    inside = [(0.1, 0.8, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
-    outside = [(0.1, 0.92, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.94, 0.004, 1)]
+    inside = [Row(0.1, 0.8, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.9, 0.004, 1)]
+    outside = [Row(0.1, 0.92, 0.003, 2), Row(1.0, 0.931, 0.003, 1), Row(10.0, 0.94, 0.004, 1)]
     losses = {"log": (1.0, 0.931, 0.003), "hamming": (10.0, 0.94, 0.004)}
-    total = ChosenSum(dict.fromkeys(losses, 1.0), (0.95, 0.003), {"log": inside, "hamming": outside})
-    choice = Choice(1.0, "F1", inside, 100, ChosenLoss("log", losses, total))
+    scales, tables = dict.fromkeys(losses, 1.0), {"log": inside, "hamming": outside}
+    total = ChosenSum("log", losses, scales, (0.95, 0.003), tables)
+    choice = Choice(1.0, "F1", inside, 100, (total,))
     assert choice.edges == ["C = 10 of the loss 'hamming'"] and not choice.is_at_edge
     assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
     assert Choice.from_json(choice.to_json()) == choice
-    without = ChosenLoss("log", losses, replace(total, tables={}))
-    assert Choice(1.0, "F1", inside, 100, without).edges == []  # its file has no tables
+    without = replace(total, tables={})
+    assert Choice(1.0, "F1", inside, 100, (without,)).edges == []  # its file has no tables
     forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
     with pytest.raises(ValueError, match="a choice of losses"):
         Choice.from_json(forged)
@@ -361,11 +366,17 @@ def test_each_part_of_a_sum_may_be_at_the_edge():
         {"losses": {"log": [0.0, 0.5, 0.0]}, "loss": "log"},
         {"losses": {"log": [0.1, 0.5, 0.0], "hamming": [np.inf, 0.5, 0.0]}, "loss": "log"},
         {"losses": {"log": [0.1, 0.5, 0.0]}, "loss": "log", "tables": {"log": [[0.0, 0.5, 0.0, 1]]}},
+        {"losses": {"log": [0.1, 0.5, 0.0]}},
+        {"scales": {"log": 1.0}},
+        {"losses": {"log": [0.1, 0.5, 0.0]}, "loss": "log", "scales": {"log": 1.0}, "sum": [0.5]},
+        {"gammas": [[1.0, 0.1, 0.5, 0.0]]},
+        {"gammas": [[1.0, 0.1, 0.5, 0.0]], "gamma": 2.0},
+        {"threshold": "high"},
     ],
     ids=str,
 )
 def test_tables_that_are_refused(change):
-    stored = Choice(0.1, "F1", [(0.1, 0.5, 0.0, 1)], 9).to_json()
+    stored = Choice(0.1, "F1", [Row(0.1, 0.5, 0.0, 1)], 9).to_json()
     with pytest.raises((KeyError, TypeError, ValueError, IndexError)):
         Choice.from_json(stored | change)
 
@@ -377,6 +388,26 @@ def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
     with pytest.warns(AdviceWarning, match="is at the edge of the values that were tried"):
         model = tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(MANY, KINDS)
     assert model.validation_["C"][-1 if rising else 0] == model.C_
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "longest"),
+    [
+        ("taxonomy", "log", selection.LONGEST_OF_LOG),
+        ("multilabel", "log", selection.LONGEST_OF_LOG),
+        ("ordering", "log", selection.LONGEST_OF_LOG),
+        ("taxonomy", "tree", selection.LONGEST),
+        ("multilabel", "hamming", selection.LONGEST),
+        ("ordering", "kendall", selection.LONGEST),
+        ("sequence", "log", selection.LONGEST),  # by F1
+    ],
+)
+def test_a_path_is_longer_where_the_metric_is_a_log_loss(name, loss, longest, monkeypatch):
+    falling = iter(range(100, 0, -1))
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (float(next(falling)), 1e3))
+    monkeypatch.setattr(Search, "patience", 100)
+    table = CHOICES[name].fit(loss=loss).validation_
+    assert (table["metric"] == "log loss") == (longest > selection.LONGEST) and len(table["C"]) == longest
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=30))

@@ -12,6 +12,7 @@ from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
+from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenThreshold
 from structsvm.tasks.ranking.model import SampleSearch, judged_rows, threshold_of
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
@@ -214,12 +215,12 @@ def test_the_threshold_is_of_held_out_rows():
     assert n / 2 < weighted.predict(X[300:]).sum() < 1.5 * n
     # A checkpoint keeps it, and so does training that goes on.
     choice = model._fitted().choice
-    assert type(choice).from_json(choice.to_json()) == choice and choice.threshold is not None
+    assert type(choice).from_json(choice.to_json()) == choice and choice.get(ChosenThreshold) is not None
     for bad in (np.nan, "x"):
         with pytest.raises(ValueError):
             type(choice).from_json(choice.to_json() | {"threshold": bad})
     warm = model.set_params(warm_start=True).fit(X[:300], y[:300])
-    above = choice.threshold * np.linalg.norm(warm.coef_)
+    above = warm.validation_["threshold"] * np.linalg.norm(warm.coef_)
     assert warm.intercept_[0] == pytest.approx(-above - (X[:300] @ warm.coef_[0]).mean())
 
 
@@ -265,11 +266,11 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     monkeypatch.setattr(SampleSearch, "keep", spy)
     model = made("f1").fit(*train)
     own = model._fitted()
-    rows = kept[own.choice.loss.name]
-    assert own.choice.threshold == threshold_of(*rows, by_f1=True)
+    rows, chosen = kept[own.choice.get(ChosenLoss).loss], own.choice.get(ChosenThreshold).threshold
+    assert chosen == threshold_of(*rows, by_f1=True)
     assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
     mean = own.scores_of(own.rows(train[0])).mean()
-    assert own.threshold == pytest.approx(mean + own.choice.threshold * np.linalg.norm(own.weights))
+    assert own.threshold == pytest.approx(mean + chosen * np.linalg.norm(own.weights))
     assert own.threshold != 0.0
     assert not made("f1", C=1.0).fit(*train)._fitted().threshold
-    assert made("error").fit(*train)._fitted().choice.threshold is None
+    assert made("error").fit(*train)._fitted().choice.get(ChosenThreshold) is None
