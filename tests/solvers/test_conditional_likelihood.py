@@ -267,7 +267,7 @@ def test_training_goes_on_where_sixteen_passes_are_far_too_few(is_known):
     )
     assert few.gap_seen > 0.1 and few.primal > 1.02 * best.primal
     assert run.status == "settled" and run.n_iter == (64 if is_known else 16)
-    assert run.remaining <= 0.01 and run.primal <= best.primal
+    assert run.remaining <= 0.01 and run.primal <= 1.001 * best.primal
     assert run.result().n_argmax < (run.n_iter + 60) * problem.n_samples
 
 

@@ -133,8 +133,11 @@ class Part:
         self.problem, self.weight = self.model.bind(examples, solver)
         solver.check(self.problem)
 
-    def train(self, solver: Solver, monitor: Monitor) -> int:
-        """Train with another C, from the current point, until a pass gains little; returns the number of passes."""
+    def train(self, solver: Solver, monitor: Monitor, gap: float = LEAST_GAIN) -> int:
+        """Train with another C, from the current point, until a pass gains little; returns the number of passes.
+
+        A likelihood is then solved to a relative gap by rounds, if that is less, or passes do not tell of it.
+        """
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
             run.follow(self.run)
@@ -145,8 +148,8 @@ class Part:
                 monitor.tick(self.run)
         if solver.finishing:
             self.run.certify()
-        if self.run.needs_rounds:
-            self.run.minimise(LEAST_GAIN, MOST_OF_BATCH)
+        if solver.is_likelihood and (self.run.needs_rounds or gap < LEAST_GAIN):
+            self.run.minimise(gap, MOST_OF_BATCH)
         self.model.set_weights_from(self.run)
         return self.run.n_iter - first
 
@@ -200,6 +203,8 @@ class Search:
         Parts of many examples that are held out in turn.
     others : tuple of Chosen
         What is chosen with the best value.
+    gap : float
+        Relative gap to which likelihoods are trained at least.
     part : Part or None
         The training that runs.
     held : Held
@@ -208,7 +213,7 @@ class Search:
         Per split of the examples, the model at the best value.
     """
 
-    lowest, step, longest, patience, leeway, turns = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1
+    lowest, step, longest, patience, leeway, turns, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1, LEAST_GAIN
     others: tuple[Chosen, ...] = ()
     model: Any
     examples: Any
@@ -285,7 +290,7 @@ class Search:
         monitor.try_value(C)
         n_passes = 0
         for self.part in parts:
-            n_passes += self.part.train(self.solver.set_params(C=C), monitor)
+            n_passes += self.part.train(self.solver.set_params(C=C), monitor, self.gap)
         self.last = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
         return Row(C, *ratio(*self.last[1:]), n_passes)
