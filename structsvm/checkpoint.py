@@ -218,7 +218,7 @@ def table_of(arrays: Mapping[str, NDArray[Any]]) -> Table:
 
 
 def checked_state(
-    arrays: Mapping[str, NDArray[Any]], kinds: Collection[str] | None = None, **sizes: int
+    arrays: Mapping[str, NDArray[Any]], kinds: Collection[str] | None = None, /, **sizes: int
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of a training state, those of its table in C order; ValueError, naming the first that is wrong.
 

@@ -56,7 +56,7 @@ STATES["ospas"] = taggers() | {
     "counters": Array("i8", (2,), within=COUNTS),
     "turn": Array("i8", (1,), within=COUNTS),
 }
-# What a state after the first turn has beside them.
+# A state after the first turn has these, too.
 TURN = taggers("whole.") | {"chosen": Array("i8", ("n_samples",), within=COUNTS)}
 
 

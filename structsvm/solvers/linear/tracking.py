@@ -121,7 +121,7 @@ class Tracking(TrackingParameters, Seed, Checkpoints, Solver):
             C *= sample_weight
         first = 0
         if base is not None:
-            base = checked_state(base, {TrackingState.kind}, n_columns=X.shape[1])
+            base = checked_state(base, {"tracking"}, n_columns=X.shape[1])
             box = base["numbers"][2]
             first = len(box)
             C[:first] = box[: len(C)]

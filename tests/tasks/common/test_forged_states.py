@@ -35,7 +35,7 @@ def trained(request, tmp_path_factory):
 
 def test_cases_have_every_kind_of_state(tmp_path):
     kinds = {kind_of(read_model(saved(case, tmp_path / "m")).under("state.")) for case in CHECKED.values()}
-    assert kinds | {"ospas"} == STATES.keys()  # of which only checkpoints have a state
+    assert kinds | {"ospas"} == STATES.keys()  # only checkpoints have one of OSPAS
 
 
 def test_every_array_of_a_state_is_described_and_checked(trained):
