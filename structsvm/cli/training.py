@@ -104,7 +104,7 @@ def field_of(of: Any, name: str) -> Any:
 def type_of(*constraints: Any, default: Any) -> Any:
     """The type of an option whose values one of the constraints accepts; of a few values, the default comes first."""
     words = [value for one in constraints if isinstance(one, Options) for value in one.values if value is not None]
-    constraint = next((one for one in constraints if isinstance(one, Interval)), None)
+    constraint: Any = next((one for one in constraints if isinstance(one, Interval)), None)
     if constraint is None:
         return out.NameChoice(sorted(words, key=lambda value: value != default))
     if words or constraint.low == -math.inf:

@@ -43,7 +43,7 @@ def test_choices_of_machines_are_those_of_their_parameters(task):
     for field in (field for name in names_of(task) for field in dataclasses.fields(getattr(tasks, name))):
         words = {word for one in constraints_of(field) if isinstance(one, Options) for word in one.names}
         kind = types.get(field.name)
-        if words and kind is not None and field.name != "solver":  # which machine
+        if words and kind is not None and field.name != "solver":  # names the machine
             assert set(getattr(kind, "choices", getattr(kind, "words", ()))) == words - {"precomputed"}
             compared.add(field.name)
     assert compared >= {"C", "kernel", "gamma", "selection"}
