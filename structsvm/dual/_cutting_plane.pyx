@@ -309,7 +309,7 @@ cdef class ConstraintCache:
         """Restore the arrays returned by `get_state`. Raises ValueError if they belong to another problem."""
         cdef Py_ssize_t r, i, n = self.problem.n_samples
         cdef Cut cut
-        terms, bounds, words = (arrays[f"cache_{name}"] for name in ("terms", "bounds", "words"))
+        terms, bounds, words = arrays["cache_terms"], arrays["cache_bounds"], arrays["cache_words"]
         if len(terms) > self.n_rounds:
             raise ValueError(f"array 'cache_terms' of the training state has {len(terms)} rounds, expected up to "
                              f"{self.n_rounds} rounds")

@@ -623,7 +623,7 @@ cdef class KernelDual(State):
         counters = state["counters"]
         if (np.delete(counters, 5) < 0).any() or counters[5] >= self.n_samples or counters[6:].max() >= self.n_labels:
             raise ValueError("array 'counters' of the training state holds a count or a selection out of range")
-        members, slots, labels = (state[name] for name in ("support", "vector_slot", "vector_label"))
+        members, slots, labels = state["support"], state["vector_slot"], state["vector_label"]
         beta, g = state["vector_numbers"]
         if adapt:
             before = beta
