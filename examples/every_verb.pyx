@@ -161,9 +161,7 @@ cdef class ClassProblem(Problem):
         return np.arange(self.n_samples + 1), self.completed
 
     def with_targets(self, targets):
-        cdef Problem problem = ClassProblem(self.X, targets[1], self.may, **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.X, targets[1], self.may)
 
     # ---- for speed, and for two words in place of a sparse vector ----
 

@@ -468,10 +468,7 @@ cdef class AmbiguousProblem(Problem):
         return np.arange(self.n_samples + 1), self.labels
 
     def with_targets(self, targets):
-        cdef Problem problem = AmbiguousProblem(self.oracle, self.rows, self.bags, self.prior, targets[1],
-                                                **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.rows, self.bags, self.prior, targets[1])
 
     # ---- expectations -------------------------------------------------------------------------------
 

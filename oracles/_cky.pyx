@@ -31,6 +31,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 from structsvm.structures.grammar import pair_tables
 
@@ -761,7 +762,7 @@ cdef class TreeProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"expectations", "completions", "marginals" if self.is_open else "constraints"})
+        return offers_of(self.is_open)
 
     cdef int set_mask(self, Py_ssize_t i) noexcept nogil:
         """Let the chart hold only what agrees with what is known of tree i."""
@@ -826,12 +827,9 @@ cdef class TreeProblem(Problem):
 
     def with_targets(self, targets):
         bounds, nodes = targets
-        cdef Problem problem = TreeProblem(self.oracle, self.words_array, self.offsets_array,
-                                           np.asarray(nodes, dtype=np.int32).reshape(-1, NODE_WORDS),
-                                           np.asarray(bounds, dtype=np.int64) // NODE_WORDS, None, self.known,
-                                           **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.words_array, self.offsets_array,
+                            np.asarray(nodes, dtype=np.int32).reshape(-1, NODE_WORDS),
+                            np.asarray(bounds, dtype=np.int64) // NODE_WORDS, None, self.known)
 
     def whole_nodes(self):
         """The nodes of the trees that are fully known."""
@@ -845,11 +843,8 @@ cdef class TreeProblem(Problem):
         if self.known is None or self.is_open:
             return self
         sizes = np.where(np.diff(self.known.offsets) == 0, np.diff(self.node_offsets_array), 0)
-        cdef Problem problem = TreeProblem(self.oracle, self.words_array, self.offsets_array, self.whole_nodes(),
-                                           np.concatenate([[0], np.cumsum(sizes)]), None, self.known,
-                                           **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.words_array, self.offsets_array, self.whole_nodes(),
+                            np.concatenate([[0], np.cumsum(sizes)]), None, self.known)
 
     # ---- bounds ---------------------------------------------------------------------------------
 

@@ -16,11 +16,12 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target
+from structsvm._problem cimport RESCALE_NONE, Cut, Memory, Problem, Target
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
 from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
 from structsvm.protocol import checked_weights
@@ -93,20 +94,6 @@ MAX_BYTES = 8 << 30             # tables of one graph
 cdef int ascending(const void* a, const void* b) noexcept nogil:
     cdef int32_t x = (<const int32_t*>a)[0], y = (<const int32_t*>b)[0]
     return (x > y) - (x < y)
-
-
-cdef class Memory:
-    """Scratch arrays that live as long as this does."""
-
-    cdef list arrays
-
-    def __cinit__(self):
-        self.arrays = []
-
-    cdef void* take(self, int64_t n, kind) except NULL:
-        cdef ndarray array = np.zeros(max(n, 1), dtype=kind)
-        self.arrays.append(array)
-        return array_data(array)
 
 
 cdef class GraphDecoder:
@@ -696,12 +683,8 @@ cdef class GraphProblem(Problem):
 
     @property
     def offers(self):
-        offered = {"completions"}
-        if self.graphs.rules is None and all(not isinstance(plan, str) for plan in self.decoder.plans):
-            offered |= {"expectations"}
-            if np.any(self.is_open):
-                offered |= {"marginals"}
-        return frozenset(offered if np.any(self.is_open) else offered | {"constraints"})
+        has_sums = self.graphs.rules is None and all(not isinstance(plan, str) for plan in self.decoder.plans)
+        return offers_of(np.any(self.is_open), has_sums)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         nodes = slice(self.graphs.node_bounds[start], self.graphs.node_bounds[stop])
@@ -958,10 +941,7 @@ cdef class GraphProblem(Problem):
         return np.asarray(self.decoder.node_bounds), np.asarray(self.gold)[:self.graphs.n_nodes]
 
     def with_targets(self, targets):
-        cdef Problem problem = GraphProblem(self.oracle, self.graphs, targets[1].copy(), self.allowed,
-                                            self.decoder.plans, **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.graphs, targets[1].copy(), self.allowed, self.decoder.plans)
 
     @property
     def incomplete(self):
@@ -970,10 +950,7 @@ cdef class GraphProblem(Problem):
             return self
         known = np.asarray(self.allowed)
         labels = np.where(known.sum(axis=1) == 1, known.argmax(axis=1), -1).astype(np.int32)
-        cdef Problem problem = GraphProblem(self.oracle, self.graphs, labels, known, self.decoder.plans,
-                                            **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.graphs, labels, known, self.decoder.plans)
 
     # ---- expectations -----------------------------------------------------------------------------------
 

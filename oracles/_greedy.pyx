@@ -14,6 +14,7 @@ from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, Target
 from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 
 cdef extern from "greedy.h" nogil:
@@ -148,7 +149,7 @@ cdef class GreedyProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"completions"} if self.labels is None else {"constraints", "completions"})
+        return offers_of(self.labels is None, False)
 
     def lend(self, w):
         self.completed = -1
@@ -210,10 +211,7 @@ cdef class GreedyProblem(Problem):
         return np.arange(self.n_samples + 1), np.asarray(self.gold)
 
     def with_targets(self, targets):
-        cdef Problem problem = GreedyProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
-                                             **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.chain.structure, self.chain.tokens, targets[1], self.known)
 
     cdef int unknown(self, Py_ssize_t i) except -1 nogil:
         with gil:

@@ -31,12 +31,13 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._problem cimport RESCALE_NONE, Cut, Memory, Problem, Target, cut_terms
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
 from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows
 
@@ -91,8 +92,8 @@ cdef class LabelSetProblem(Problem):
     cdef const int32_t[:, ::1] edges        # (E, 2)
     cdef const int32_t[::1] order, parent, link     # a forest, leaves first; parent and edge to it, or -1
     # scratch
+    cdef Memory memory
     cdef Py_ssize_t at_hand
-    cdef list kept                          # arrays behind pointers
     cdef double* s
     cdef double* amount
     cdef int8_t* y
@@ -141,52 +142,44 @@ cdef class LabelSetProblem(Problem):
         self.edges = oracle.edges
         self.order, self.parent, self.link = oracle.forest
         self.at_hand = -1
-        self.kept = []
-        self.s, self.amount = <double*>self.room(L, np.float64), <double*>self.room(L, np.float64)
-        self.prefix, self.mean = <double*>self.room(L + 2, np.float64), <double*>self.room(L, np.float64)
-        self.pair_mean = <double*>self.room(self.E, np.float64)
-        self.y, self.best_y = <int8_t*>self.room(L, np.int8), <int8_t*>self.room(L, np.int8)
-        self.other, self.fixed = <int8_t*>self.room(L, np.int8), <int8_t*>self.room(L, np.int8)
+        cdef Memory memory = Memory()
+        self.memory = memory
+        self.s, self.amount = <double*>memory.take(L, np.float64), <double*>memory.take(L, np.float64)
+        self.prefix, self.mean = <double*>memory.take(L + 2, np.float64), <double*>memory.take(L, np.float64)
+        self.pair_mean = <double*>memory.take(self.E, np.float64)
+        self.y, self.best_y = <int8_t*>memory.take(L, np.int8), <int8_t*>memory.take(L, np.int8)
+        self.other, self.fixed = <int8_t*>memory.take(L, np.int8), <int8_t*>memory.take(L, np.int8)
         self.fractional = self.inference == "relaxed"
-        self.words = <int32_t*>self.room(L + (self.E if self.fractional else 0), np.int32)
-        self.ranks, self.target_words = <int32_t*>self.room(L, np.int32), <int32_t*>self.room(L, np.int32)
+        self.words = <int32_t*>memory.take(L + (self.E if self.fractional else 0), np.int32)
+        self.ranks, self.target_words = <int32_t*>memory.take(L, np.int32), <int32_t*>memory.take(L, np.int32)
         self.has_tree = self.E > 0 and len(self.order) > 0
         self.table = np.empty((L if self.has_tree else 0, 2, 2))
         self.choice = np.zeros((L if self.has_tree else 0, 2, 2, 3), np.int8)
         size = L * (L + 1) if self.structure == GRAPH else 0
-        self.t, self.open = <double*>self.room(size, np.float64), <double*>self.room(size, np.float64)
-        self.attract = <double*>self.room(size, np.float64)
+        self.t, self.open = <double*>memory.take(size, np.float64), <double*>memory.take(size, np.float64)
+        self.attract = <double*>memory.take(size, np.float64)
         if not self.budget:
-            self.share, self.joint = <double*>self.room(size, np.float64), <double*>self.room(size, np.float64)
+            self.share, self.joint = <double*>memory.take(size, np.float64), <double*>memory.take(size, np.float64)
         elif not self.has_tree:
-            self.make_flow()
+            self.make_flow(memory)
 
-    cdef void* room(self, Py_ssize_t n, kind) except NULL:
-        """Zeros that live as long as this does."""
-        cdef ndarray array = np.zeros(max(n, 1), kind)
-        self.kept.append(array)
-        return array_data(array)
-
-    cdef int make_flow(self) except -1:
+    cdef int make_flow(self, Memory memory) except -1:
         """Room for two nodes a label, and four arcs a pair."""
         cdef Py_ssize_t n = 2 * self.L, arcs = 4 * self.E
-        cdef int32_t* whole = <int32_t*>self.room(6 * n + 2 * arcs, np.int32)
-        cdef uint8_t* flags = <uint8_t*>self.room(3 * n, np.uint8)
+        cdef int32_t* whole = <int32_t*>memory.take(6 * n + 2 * arcs, np.int32)
+        cdef uint8_t* flags = <uint8_t*>memory.take(3 * n, np.uint8)
         self.f.first, self.f.parent, self.f.stamp = whole, whole + n, whole + 2 * n
         self.f.distance, self.f.queue, self.f.orphans = whole + 3 * n, whole + 4 * n, whole + 5 * n
         self.f.next, self.f.head = whole + 6 * n, whole + 6 * n + arcs
-        self.f.terminal = <double*>self.room(n + arcs, np.float64)
+        self.f.terminal = <double*>memory.take(n + arcs, np.float64)
         self.f.residual = self.f.terminal + n
         self.f.tree, self.f.queued, self.f.orphaned = flags, flags + n, flags + 2 * n
-        self.cost, self.x = <double*>self.room(self.L, np.float64), <uint8_t*>self.room(self.L, np.uint8)
+        self.cost, self.x = <double*>memory.take(self.L, np.float64), <uint8_t*>memory.take(self.L, np.uint8)
         return 0
 
     @property
     def offers(self):
-        offered = {"completions", "expectations"} if self.oracle.has_expect else {"completions"}
-        if not (self.Y_array < 0).any():
-            return frozenset(offered | {"constraints"})
-        return frozenset(offered | {"marginals"} if "expectations" in offered else offered)
+        return offers_of((self.Y_array < 0).any(), self.oracle.has_expect)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         known = None if self.known_array is None else self.known_array[start:stop]
@@ -723,11 +716,8 @@ cdef class LabelSetProblem(Problem):
         return np.arange(self.n_samples + 1, dtype=np.int64) * self.L, self.Y_array.astype(np.int32).ravel()
 
     def with_targets(self, targets):
-        cdef Problem problem = LabelSetProblem(
-            self.oracle, self.rows, np.reshape(targets[1], (self.n_samples, self.L)),
-            self.Y_array.copy() if self.known_array is None else self.known_array, **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.rows, np.reshape(targets[1], (self.n_samples, self.L)),
+                            self.Y_array.copy() if self.known_array is None else self.known_array)
 
     # ---- sums over all sets ---------------------------------------------------------------------------
 

@@ -28,11 +28,12 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._problem cimport RESCALE_NONE, Cut, Memory, Problem, Target, cut_terms
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 
 MOST_EXACT = 10     # items up to which inference is exact
@@ -80,7 +81,7 @@ cdef class OrderingProblem(Problem):
     cdef Py_ssize_t d, most_exact
     cdef bint has_known, zero_one
     # scratch, for the largest set of items; `s` is that of the last example
-    cdef list kept                              # arrays behind pointers
+    cdef Memory memory
     cdef double* item_score
     cdef double* s                              # A_ij of pairs i < j
     cdef double* A                              # (n, n)
@@ -123,40 +124,32 @@ cdef class OrderingProblem(Problem):
         self.pairs = data.pairs
         self.column_bounds, self.columns = columns = data.columns()
         self.d, self.zero_one = oracle.n_item_features, oracle.loss_name == "zero_one"
-        self.kept = []
-        self.item_score, self.coefficient = <double*>self.room(n, np.float64), <double*>self.room(n, np.float64)
-        self.s, self.amount = <double*>self.room(n_pairs(n), np.float64), <double*>self.room(n_pairs(n), np.float64)
-        self.A, self.before = <double*>self.room(n * n, np.float64), <double*>self.room(n * n, np.float64)
-        self.pair_sum = <double*>self.room(oracle.n_pair_features, np.float64)
-        self.vector = <double*>self.room(self.n_features, np.float64)
+        cdef Memory memory = Memory()
+        self.memory = memory
+        self.item_score, self.coefficient = <double*>memory.take(n, np.float64), <double*>memory.take(n, np.float64)
+        self.s, self.amount = <double*>memory.take(n_pairs(n), np.float64), <double*>memory.take(n_pairs(n), np.float64)
+        self.A, self.before = <double*>memory.take(n * n, np.float64), <double*>memory.take(n * n, np.float64)
+        self.pair_sum = <double*>memory.take(oracle.n_pair_features, np.float64)
+        self.vector = <double*>memory.take(self.n_features, np.float64)
         size = np.diff(columns[0]).max(initial=0)
-        self.packed = <double*>self.room((3 * size + 1) // 2, np.float64)
-        self.halves = <uint8_t*>self.room(n_pairs(n), np.uint8)
-        self.true_halves = <uint8_t*>self.room(n_pairs(n), np.uint8)
-        self.order, self.block = <int32_t*>self.room(n, np.int32), <int32_t*>self.room(n, np.int32)
+        self.packed = <double*>memory.take((3 * size + 1) // 2, np.float64)
+        self.halves = <uint8_t*>memory.take(n_pairs(n), np.uint8)
+        self.true_halves = <uint8_t*>memory.take(n_pairs(n), np.uint8)
+        self.order, self.block = <int32_t*>memory.take(n, np.int32), <int32_t*>memory.take(n, np.int32)
         exact = sizes[sizes <= self.most_exact].max(initial=1)
-        self.gain = <double*>self.room(exact << exact, np.float64)
-        self.prefix = <double*>self.room(1 << exact, np.float64)
-        self.suffix = <double*>self.room(1 << exact, np.float64)
-        self.last = <uint8_t*>self.room(1 << exact, np.uint8)
+        self.gain = <double*>memory.take(exact << exact, np.float64)
+        self.prefix = <double*>memory.take(1 << exact, np.float64)
+        self.suffix = <double*>memory.take(1 << exact, np.float64)
+        self.last = <uint8_t*>memory.take(1 << exact, np.uint8)
         if n > self.most_exact:
-            self.others = <Other*>self.room(n * n * sizeof(Other), np.uint8)
-            self.potential = <double*>self.room(3 * (n + 1), np.float64)
+            self.others = <Other*>memory.take(n * n * sizeof(Other), np.uint8)
+            self.potential = <double*>memory.take(3 * (n + 1), np.float64)
             self.match, self.is_reached = (
-                <int32_t*>self.room(2 * (n + 1), np.int32), <uint8_t*>self.room(n + 1, np.uint8))
-
-    cdef void* room(self, Py_ssize_t n, kind) except NULL:
-        """Zeros that live as long as this does."""
-        cdef ndarray array = np.zeros(max(n, 1), kind)
-        self.kept.append(array)
-        return array_data(array)
+                <int32_t*>memory.take(2 * (n + 1), np.int32), <uint8_t*>memory.take(n + 1, np.uint8))
 
     @property
     def offers(self):
-        offered = {"completions"} if self.inference == "relaxed" else {"completions", "expectations"}
-        if not (self.order_array < 0).any():
-            return frozenset(offered | {"constraints"})
-        return frozenset(offered | {"marginals"} if "expectations" in offered else offered)
+        return offers_of((self.order_array < 0).any(), self.inference == "exact")
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         known = None
@@ -585,10 +578,7 @@ cdef class OrderingProblem(Problem):
         return self.data.bounds, self.order_array
 
     def with_targets(self, targets):
-        cdef Problem problem = OrderingProblem(
-            self.oracle, self.data, targets[1], self.known_arrays, **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.data, targets[1], self.known_arrays)
 
     # ---- sums over all orders ---------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 from structsvm.structures.alignments import FREE
 from structsvm.protocol import UnsupportedFormulation
@@ -678,7 +679,7 @@ cdef class ReferenceProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"completions"} if self.references.has_unknown else {"constraints", "completions"})
+        return offers_of(self.references.has_unknown, False)
 
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         """Words: the start, and the operations as `Alignment.known` has them. One that pairs nothing is none."""
@@ -754,9 +755,7 @@ cdef class ReferenceProblem(Problem):
         return self.references.with_codes(codes, assessed.view(bool), bounds).words
 
     def with_targets(self, targets):
-        cdef Problem problem = self.structure.bind_references(self.references.with_words(targets), **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.structure, self.references.with_words(targets))
 
     cdef double tally_reference(self, Py_ssize_t i) noexcept nogil:
         """Begin the sums of example i; those of one that was interrupted are lost."""

@@ -32,6 +32,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 from structsvm.structures._lattice import NODE_LOSSES
@@ -643,9 +644,7 @@ cdef class TaxonomyProblem(Problem):
 
     @property
     def offers(self):
-        if len(self.labels) and self.labels.min() < 0:
-            return frozenset({"completions", "expectations", "marginals"})
-        return frozenset({"constraints", "expectations", "completions"})
+        return offers_of(self.labels.min(initial=0) < 0)
 
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         cdef int64_t k, top
@@ -680,10 +679,7 @@ cdef class TaxonomyProblem(Problem):
         return np.arange(self.n_samples + 1), self.labels
 
     def with_targets(self, targets):
-        cdef Problem problem = TaxonomyProblem(self.decoder.structure, self.decoder.documents, targets[1], self.known,
-                                               **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.decoder.structure, self.decoder.documents, targets[1], self.known)
 
     cdef int unknown(self, Py_ssize_t i) except -1 nogil:
         with gil:

@@ -362,10 +362,7 @@ cdef class PythonProblem(Problem):
         return np.arange(self.n_samples + 1), as_objects(self.Y)
 
     def with_targets(self, targets):
-        cdef Problem problem = PythonProblem(self.oracle, self.X, list(targets[1]),
-                                             self.Y if self.known is None else self.known, **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.oracle, self.X, list(targets[1]), self.Y if self.known is None else self.known)
 
     def outputs(self, words):
         found = as_objects([self.completed[k] for k in words.tolist()])

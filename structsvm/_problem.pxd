@@ -46,6 +46,13 @@ cdef struct Target:         # a true output, or the completion of one that is kn
 cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil
 
 
+# Scratch arrays behind pointers: `take` returns n zeros of a type, which live as long as the object.
+@final
+cdef class Memory:
+    cdef list arrays
+    cdef void* take(self, int64_t n, kind) except NULL
+
+
 @final
 cdef class Sections:
     # Runs of examples, one visited after the other: `Problem.in_sections` makes them. By default one, of all examples.

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
 INFERENCES: tuple[str, ...]
+
+@final
+class Memory: ...
 
 @final
 class Sections:
@@ -70,6 +73,7 @@ class Problem(BoundProblem):
     ) -> None: ...
     def examples(self, start: int, stop: int) -> tuple[Any, ...]: ...
     def fingerprint(self) -> int: ...
+    def rebuilt(self, *arguments: Any) -> Self: ...
     def shard(self, start: int, stop: int) -> Problem: ...
     def in_sections(
         self, bounds: NDArray[np.int64], leave: Callable[[int, int], object], enter: Callable[[], object] | None = None

@@ -81,6 +81,17 @@ cdef void add_moments(const float32_t* m, double coef, real* w, Py_ssize_t n) no
 
 
 @final
+cdef class Memory:
+    def __cinit__(self):
+        self.arrays = []
+
+    cdef void* take(self, int64_t n, kind) except NULL:
+        cdef ndarray array = np.zeros(max(n, 1), dtype=kind)
+        self.arrays.append(array)
+        return array_data(array)
+
+
+@final
 cdef class Sections:
     """Runs of examples that are visited one after the other, so that memory of the others may be released.
 
@@ -256,6 +267,10 @@ cdef class Problem(BoundProblem):
             indices = np.flatnonzero(psi)
             arrays += [np.array([b]), indices, psi[indices]]
         return checksum(arrays)
+
+    def rebuilt(self, *arguments):
+        """The problem of other arguments of the constructor, with the formulation and the first example's number."""
+        return rebuild(type(self), arguments, self.formulation, self.first)
 
     def shard(self, Py_ssize_t start, Py_ssize_t stop):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""

@@ -17,6 +17,12 @@ Inference = Literal["exact", "relaxed", "approximate"]
 INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
 
 
+def offers_of(is_open: bool, has_sums: bool = True) -> frozenset[str]:
+    """The offers of a problem with completions and, with `has_sums`, sums over outputs; `is_open`: some are unknown."""
+    sums = ["marginals", "expectations"] if is_open else ["expectations"]
+    return frozenset(["completions", *(sums if has_sums else []), *([] if is_open else ["constraints"])])
+
+
 class OracleError(ValueError):
     """An oracle returned something that breaks the protocol; the message names class, method and example.
 

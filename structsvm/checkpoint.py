@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -177,12 +177,11 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     check_formulation(state, problem)
     if problem.fingerprint() != fingerprint:
         return None
-    base = np.asarray(state.get("base"))  # one that is not sound is an error of `set_state`
-    is_sound = base.dtype == np.float64 and base.shape == (problem.n_features,) and np.isfinite(base).all()
-    run = solver.start(problem, sample_weight=sample_weight, **{"base": base} if is_sound else {})
-    if kind_of(state) not in run.kinds:
-        return None
+    base = state.get("base")
     try:
+        run = solver.start(problem, sample_weight=sample_weight, **{} if base is None else {"base": base})
+        if kind_of(state) not in run.kinds:
+            return None
         run.set_state(state, adapt=True)
     except ValueError as error:
         raise ValueError(f"training cannot go on from where the model stands: {error}") from error
@@ -218,15 +217,20 @@ def table_of(arrays: Mapping[str, NDArray[Any]]) -> Table:
     return KIND | (RUN if "run" in arrays else {}) | STATES.get(kind_of(arrays), {})
 
 
-def check_state(arrays: Mapping[str, NDArray[Any]], **sizes: int) -> None:
-    """Raise ValueError, naming the array, unless the arrays of a training state fit one another.
+def checked_state(
+    arrays: Mapping[str, NDArray[Any]], kinds: Collection[str] | None = None, /, **sizes: int
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a training state, those of its table in C order; ValueError, naming the first that is wrong.
 
-    `sizes` are those of the model, by their names in the tables. `Run.set_state` checks whether the arrays fit a
-    problem.
+    `kinds`, if given, are those that it may be of; `sizes` those of the model or the problem, by their names in the
+    tables. What a table says is checked here alone: `set_state` of states relies on it, and checks what only the
+    problem knows.
     """
     kind = kind_of(arrays)
+    if kinds is not None and kind not in kinds:
+        raise ValueError(f"the training state is of kind {kind!r:.40}, expected {' or '.join(map(repr, kinds))}")
     try:
-        checked_arrays(arrays, table_of(arrays), **sizes)
+        return dict(arrays) | checked_arrays(arrays, table_of(arrays), **{"examples": COUNTS[1]} | sizes)
     except KeyError as error:
         raise ValueError(f"a training state of kind {kind!r:.40}, which has {error}, unlike the model") from None
     except ValueError as error:
@@ -243,7 +247,7 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
 
     A solver without rescaling, the perceptron, solves none.
     """
-    text, structure = as_text(arrays, "formulation"), np.asarray(arrays.get("structure"))
+    text = as_text(arrays, "formulation")
     try:
         before = dict(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -252,9 +256,7 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
     if before.get("rescaling") is None or now["rescaling"] is None:
         return
     changes = [f"{name}={before.get(name)!r:.40}, not {now[name]!r}" for name in now if before.get(name) != now[name]]
-    if structure.dtype != np.int64 or structure.shape != (1,):
-        raise ValueError("array 'structure' of the training state must be one int64 number")
-    if structure[0] != problem.structure_fingerprint():
+    if arrays["structure"][0] != problem.structure_fingerprint():
         changes.append("other losses or another kernel")
     if changes:
         raise ValueError(
@@ -266,28 +268,33 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
 # ---- what the arrays of training states may contain --------------------------------------------------
 
 COUNTS = (0, 2**62)
+EXAMPLES = (0, "examples")  # their number is that of the problem, which a model file does not know
+RANDOM: Table = {"random": Array("u8", (4,), some=True)}  # a random generator, which never is all 0
+COST: Table = {"cost": Array("f8", (1,), within=(0.0, None))}  # the work so far
 
 
 def counters(n: int) -> Table:
     """The entries of a random generator, and of n counters."""
-    return {"random": Array("u8", (4,)), "counters": Array("i8", (n,), within=COUNTS)}
+    return RANDOM | {"counters": Array("i8", (n,), within=COUNTS)}
 
 
 # The tables of states by their kinds: each stands beside the solver whose runs write the state.
 STATES: dict[str, Table] = {}
 KIND: Table = {"kind": Array("u1", ("bytes of kind",))}
-# Entries that `Run` adds to each state; the optional ones come from `LatentSVM` and from bags.
+# Entries that `LatentSVM` adds.
+LATENT: Table = {
+    "latent": Array("f8", (4,), finite=False),
+    "latent_seed": Array("u8", (1,)),
+    "latent_under": Array("f4 f8", ("n_under",)),
+    "latent_chosen": Array("u1", ("n_chosen",), within=(0, 2)),
+    "latent_targets": Array("i8", (1,)),
+    "latent_online": Array("i8", (1,)),
+}
+# Entries that `Run` adds to each state.
 RUN: Table = {
     "run": Array("f8", (4,), finite=False),
     "formulation": Array("u1", ("bytes of formulation",)),
     "structure": Array("i8", (1,)),
-    "schedule": Array("f8", ("schedule",)),
-    **optional({
-        "latent": Array("f8", (4,), finite=False),
-        "latent_seed": Array("u8", (1,)),
-        "latent_under": Array("f4 f8", ("n_under",)),
-        "latent_chosen": Array("u1", ("n_chosen",), within=(0, 2)),
-        "latent_targets": Array("i8", (1,)),
-        "latent_online": Array("i8", (1,)),
-    }),
-}  # fmt: skip
+    "schedule": Array("f8", ("schedule",), within=(0.0, None)),
+    **optional(LATENT),
+}

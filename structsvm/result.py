@@ -165,7 +165,7 @@ def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[st
 def read_result(numbers: Mapping[str, Any], arrays: Arrays) -> tuple[Result, dict[str, NDArray[Any]] | None]:
     """The `Result` of what a model file stores, and the arrays for `Run.set_state` (None if there are none).
 
-    `structsvm.checkpoint.check_state` checks the arrays of the state.
+    `structsvm.checkpoint.checked_state` checks the arrays of the state.
     """
     result = Result.from_dict(numbers, under(arrays, "history."))
     state = under(arrays, "state.") or None

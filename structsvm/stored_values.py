@@ -85,6 +85,8 @@ class Array:
         Whether the array must be there.
     finite : bool
         Whether floats must be.
+    some : bool
+        Whether a value must differ from 0.
     or_shape : tuple of int or str, optional
         Another shape that it may have, of another number of dimensions.
     of : str or callable, optional
@@ -101,6 +103,7 @@ class Array:
     once: bool = False
     needed: bool = True
     finite: bool = True
+    some: bool = False
     or_shape: tuple[int | str, ...] | None = None
     of: str | Callable[[Any], Any] | None = None
     name: str | None = None
@@ -201,6 +204,8 @@ def _problem_of_values(array: Any, wanted: Array, sizes: dict[str, int]) -> str 
         return f"has values from {array.min()} to {array.max()}, expected from {low} up to, not including, {high}"
     if wanted.once and len(np.unique(array)) != array.size:
         return "has a value twice"
+    if wanted.some and not array.any():
+        return "is all 0"
     return None
 
 

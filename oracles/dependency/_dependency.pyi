@@ -68,6 +68,8 @@ class ArcsProblem(Problem):
     def offsets_array(self) -> NDArray[np.int64]: ...
     @property
     def outputs_array(self) -> NDArray[np.int32]: ...
+    @property
+    def told(self) -> list[NDArray[np.int32]]: ...
     def __init__(
         self,
         oracle: Any,
@@ -83,8 +85,6 @@ class ArcsProblem(Problem):
     def most_violated(self, i: int, w: ArrayLike) -> NDArray[np.int32]: ...
 
 class DependencyProblem(ArcsProblem):
-    @property
-    def known_array(self) -> NDArray[np.int32] | None: ...
     def __init__(
         self,
         oracle: DependencyOracle,

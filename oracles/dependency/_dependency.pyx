@@ -13,11 +13,14 @@ from libc.string cimport memset
 
 import numpy as np
 
-from structsvm._problem cimport PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms
+from structsvm._problem cimport (
+    PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Memory, Problem, Target, cut_terms,
+)
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import offers_of
 from structsvm.checksum import checksum
 
 cdef extern from "dependency.h" nogil:
@@ -515,37 +518,34 @@ cdef class PairDecoder:
     cdef arcs_model model
     cdef arcs_sentence s
     cdef pairs_search search
-    cdef list kept                      # the owners of the addresses
+    cdef object kept                    # the owners of the addresses
 
     def __init__(self, oracle, Py_ssize_t longest):
         cdef pairs_search* p = &self.search
         arrays = oracle.templates.arrays
-        self.oracle, self.longest, self.projective, self.kept = oracle, longest, oracle.projective, [arrays]
+        cdef Memory memory = Memory()
+        self.oracle, self.longest, self.projective = oracle, longest, oracle.projective
+        self.kept = arrays, memory
         self.model.n_columns, self.model.n_labels = oracle.templates.n_codes, oracle.n_labels
         p.n, p.width = oracle.templates.size, arrays["sees"].size
         self.most = 3 * p.n + 1
         p.ptr = <const int32_t*>array_data(arrays["words_ptr"])
         p.seen = <const int32_t*>array_data(arrays["words_parts"])
         p.sees = <const int32_t*>array_data(arrays["sees"])
-        p.label_keys = <uint32_t*>self.room(PAIRS_ROLES * (oracle.n_labels + 1) * p.width * sizeof(uint32_t))
-        p.side_keys = <uint32_t*>self.room(PAIRS_SIDES * p.width * sizeof(uint32_t))
-        p.none_keys = <uint32_t*>self.room(PAIRS_ROLES * p.width * sizeof(uint32_t))
-        p.word_keys = <uint32_t*>self.room(PAIRS_ROLES * (longest + 2) * p.width * sizeof(uint32_t))
-        self.s.columns = <int32_t*>self.room(self.model.n_columns * arcs_column_size(longest) * sizeof(int32_t))
+        p.label_keys = <uint32_t*>memory.take(PAIRS_ROLES * (oracle.n_labels + 1) * p.width, np.uint32)
+        p.side_keys = <uint32_t*>memory.take(PAIRS_SIDES * p.width, np.uint32)
+        p.none_keys = <uint32_t*>memory.take(PAIRS_ROLES * p.width, np.uint32)
+        p.word_keys = <uint32_t*>memory.take(PAIRS_ROLES * (longest + 2) * p.width, np.uint32)
+        self.s.columns = <int32_t*>memory.take(self.model.n_columns * arcs_column_size(longest), np.int32)
         p.bits = oracle.bits
-        p.arc = <float*>self.room((longest + 1) * sizeof(float))
-        p.around = <float*>self.room((2 * longest + 2) * sizeof(float))
-        p.keys = <uint64_t*>self.room((2 * longest + 2) * sizeof(uint64_t))
-        p.memo = <pairs_memo*>self.room(PAIRS_MEMO * sizeof(pairs_memo))
-        p.parts = <pairs_part*>self.room((2 * longest + 4) * sizeof(pairs_part))
-        p.base = <uint32_t*>self.room(p.width * sizeof(uint32_t))
-        p.others = <int32_t*>self.room(2 * longest * sizeof(int32_t))
+        p.arc = <float*>memory.take(longest + 1, np.float32)
+        p.around = <float*>memory.take(2 * longest + 2, np.float32)
+        p.keys = <uint64_t*>memory.take(2 * longest + 2, np.uint64)
+        p.memo = <pairs_memo*>memory.take(PAIRS_MEMO * sizeof(pairs_memo), np.uint8)
+        p.parts = <pairs_part*>memory.take((2 * longest + 4) * sizeof(pairs_part), np.uint8)
+        p.base = <uint32_t*>memory.take(p.width, np.uint32)
+        p.others = <int32_t*>memory.take(2 * longest, np.int32)
         KERNELS.pairs_begin(&self.model, p)
-
-    cdef void* room(self, Py_ssize_t size) except? NULL:
-        memory = np.zeros(size // 8 + 1)
-        self.kept.append(memory)
-        return array_data(memory)
 
     cdef void look(self, const int32_t* codes, Py_ssize_t n) noexcept nogil:
         self.s.codes = codes
@@ -597,6 +597,7 @@ cdef class ArcsProblem(Problem):
     cdef readonly object codes_array
     cdef readonly object offsets_array
     cdef readonly object outputs_array
+    cdef readonly object told       # arrays: the outputs as they are known, and what else examples are told apart by
     cdef Py_ssize_t n_labels
     cdef Py_ssize_t at_hand         # the sentence that the decoder looks at, or -1
     cdef const int32_t[:, ::1] codes
@@ -629,6 +630,15 @@ cdef class ArcsProblem(Problem):
         self.heads, self.labels = np.array(outputs[:, 0]), np.array(outputs[:, 1])
         self.found = np.empty(2 * longest, dtype=np.int32)
         self.words = np.empty(3 * longest, dtype=np.int32)
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        offsets = self.offsets_array[start:stop + 1]
+        words = slice(int(offsets[0]), int(offsets[stop - start]))
+        return (self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words],
+                self._rest(words))
+
+    def fingerprint(self):
+        return checksum([self.codes_array, self.offsets_array, *self.told, *self.oracle.identity])
 
     @staticmethod
     def longest_of(offsets):
@@ -819,7 +829,7 @@ cdef class DependencyProblem(ArcsProblem):
         What is known of them, -1: unknown. None: all.
     """
 
-    cdef readonly object known_array
+    cdef object known_array
     cdef ArcDecoder decoder
     cdef int32_t[::1] known_heads
     cdef int32_t[::1] known_labels
@@ -836,15 +846,15 @@ cdef class DependencyProblem(ArcsProblem):
         cdef Py_ssize_t longest = self.longest_of(offsets)
         self.known_array, self.decoder = known, oracle.decoder(longest)
         told = outputs if known is None else known
+        self.told = [told]
         self.known_heads, self.known_labels = np.array(told[:, 0]), np.array(told[:, 1])
         self.make_lists(longest * (self.decoder.at.shape[0] + self.decoder.rows.shape[0]))
         self.dense = np.empty(0)
 
     @property
     def offers(self):
-        if len(self.outputs_array) and self.outputs_array.min() < 0:
-            return frozenset({"completions"})
-        return frozenset({"constraints", "expectations", "completions"})
+        is_open = self.outputs_array.min(initial=0) < 0
+        return offers_of(is_open, not is_open)
 
     cdef inline const int32_t* look(self, Py_ssize_t i) noexcept nogil:
         if self.at_hand != i:
@@ -957,11 +967,8 @@ cdef class DependencyProblem(ArcsProblem):
         return 2 * self.offsets_array, np.column_stack([self.heads, self.labels]).ravel()
 
     def with_targets(self, targets):
-        cdef Problem problem = DependencyProblem(self.oracle, self.codes_array, self.offsets_array,
-                                                 np.ascontiguousarray(targets[1], dtype=np.int32).reshape(-1, 2),
-                                                 self.known_array, **self.formulation)
-        problem.first = self.first
-        return problem
+        outputs = np.ascontiguousarray(targets[1], dtype=np.int32).reshape(-1, 2)
+        return self.rebuilt(self.oracle, self.codes_array, self.offsets_array, outputs, self.known_array)
 
     # ---- expectations: moments are the probabilities of labelled arcs less the true ones -------------
     # A true tree with crossing arcs is none of those that a projective parser sums over: it is one more of them.
@@ -1073,18 +1080,11 @@ cdef class DependencyProblem(ArcsProblem):
 
     # ---- what it is --------------------------------------------------------------------------------
 
-    def fingerprint(self):
-        told = self.outputs_array if self.known_array is None else self.known_array
-        return checksum([self.codes_array, self.offsets_array, told, *self.oracle.identity])
-
     def structure_fingerprint(self):
         return checksum([np.array([self.oracle.projective])])
 
-    def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        offsets = self.offsets_array[start:stop + 1]
-        words = slice(int(offsets[0]), int(offsets[stop - start]))
-        known = None if self.known_array is None else self.known_array[words]
-        return self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words], known
+    def _rest(self, words):
+        return None if self.known_array is None else self.known_array[words]
 
 
 cdef class PairProblem(ArcsProblem):
@@ -1110,6 +1110,7 @@ cdef class PairProblem(ArcsProblem):
         super().__init__(oracle, codes, offsets, outputs, rescaling=rescaling, penalty=penalty)
         cdef Py_ssize_t longest = self.longest_of(offsets)
         self.candidates, self.decoder = candidates, oracle.decoder(longest)
+        self.told = [outputs, candidates.trees, candidates.arcs.view(np.int32), candidates.counts]
         self.trees, self.counts = candidates.trees, candidates.counts
         self.arcs = <const pairs_choice*>array_data(candidates.arcs)
         self.make_lists(longest * self.decoder.most)
@@ -1163,12 +1164,5 @@ cdef class PairProblem(ArcsProblem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return 1000.0 * <double>(self.offsets[i + 1] - self.offsets[i])
 
-    def fingerprint(self):
-        parts = [self.candidates.trees, self.candidates.arcs.view(np.int32), self.candidates.counts]
-        return checksum([self.codes_array, self.offsets_array, self.outputs_array, *parts, *self.oracle.identity])
-
-    def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        offsets = self.offsets_array[start:stop + 1]
-        words = slice(int(offsets[0]), int(offsets[stop - start]))
-        return (self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words],
-                self.candidates.some(words))
+    def _rest(self, words):
+        return self.candidates.some(words)

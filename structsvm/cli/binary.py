@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from textwrap import shorten
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, flag, optional, training
+from structsvm.cli.training import Training, choice, flag, given_of, option_of, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
-from structsvm.solvers.kernel.lasvm import LaSVMSteps
+from structsvm.solvers.kernel.lasvm import LaSVMParameters, LaSVMSteps
+from structsvm.solvers.linear.sgdqn import SGDQNParameters
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
@@ -24,8 +26,6 @@ MACHINES = {
     "huller": Machine(Huller, BinaryKernelModel, "HullerClassifier", balances=False),
     "sgdqn": Machine(SGDQN, LinearModel, "SGDQNClassifier"),
 }
-
-LOSSES = ("squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge")
 
 
 def about_labels(path: str, labels: Any) -> str:
@@ -89,24 +89,27 @@ def demo(seed: int) -> Any:
     return figure
 
 
+of_lasvm, of_sgdqn = partial(given_of, LaSVMParameters), partial(given_of, SGDQNParameters)
+
+
 @training(
     role_of_C="lasvm: weight of the slacks; auto: chosen on held-out examples.",
     solvers=(),
     plot="Save the objectives over time as a picture.",
 )
 @choice("--machine", *MACHINES)
-@kernel_options("rbf")
-@optional("--alpha", float, "sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
+@kernel_options()
+@of_sgdqn("alpha", "sgdqn: the regularisation, 1 / (n C).")
 @flag("--balanced", "lasvm, sgdqn: give both classes the same weight.")
-@optional("--n-reprocess", float, "lasvm: Reprocess steps after each Process.  [default: 1]")
-@optional("--selection", out.NameChoice(["random", "gradient", "active", "autoactive"]), "lasvm: the next example.")
-@optional("--max-visits", click.IntRange(1), "lasvm: examples that a pass visits at most.")
-@optional("--loss", out.NameChoice(LOSSES), "sgdqn: the loss.  [default: squared_hinge]")
-@optional("--method", out.NameChoice(["sgdqn", "svmsgd2", "sgdqn-2009"]), "sgdqn: feature scaling.  [default: sgdqn]")
-@flag("--average", "sgdqn: average the weights over the last pass.")
-@optional("--t0", float, "sgdqn: offset of t in the gain; chosen on a tenth of the examples by default.")
-@optional("--tol", float, "lasvm: stop at this relative duality gap.")
-@optional("--cache-size", float, "lasvm, huller: memory for kernel rows in MB.  [default: 200]")
+@given_of(LaSVMSteps, "n_reprocess", "lasvm: Reprocess steps after each Process.")
+@of_lasvm("selection", "lasvm: the next example.")
+@of_lasvm("max_visits", "lasvm: examples that a pass visits at most.")
+@of_sgdqn("loss", "sgdqn: the loss.")
+@of_sgdqn("method", "sgdqn: feature scaling.")
+@option_of(SGDQNParameters, "average", "sgdqn: average the weights over the last pass.")
+@of_sgdqn("t0", "sgdqn: offset of t in the gain; chosen on a tenth of the examples by default.")
+@of_lasvm("tol", "lasvm: stop at this relative duality gap.")
+@of_lasvm("cache_size", "lasvm, huller: memory for kernel rows in MB.")
 @flag("--probability", "Fit what predict --confidence needs, on held-out examples.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight format.

@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Number, Training, grouped, optional, refuse, with_options
+from structsvm.cli.training import Training, given_of, grouped, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
-from structsvm.kernel.parameters import leaves_gamma
+from structsvm.kernel.parameters import KernelFunction, leaves_gamma
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
@@ -28,19 +28,20 @@ DENSE = 0.25
 LINEAR = [entry.name for entry in ESTIMATORS if entry.module.startswith("linear.")]
 
 # The kernel where its options are not given.
-KERNEL = {"kernel": "rbf", "gamma": AUTO, "degree": 3, "coef0": 0.0}
-GAMMA = Number("scale, auto or a positive number", "scale", AUTO, low=0.0)
+KERNEL = KernelFunction().get_params()
 
 
-def kernel_options(default: Any) -> Any:
-    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
+def kernel_options(default: str | None = None) -> Any:
+    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given.
+
+    `default` describes what a command without --kernel does, if it does without one.
+    """
+    of_kernel = partial(given_of, KernelFunction)
     options = [
-        click.option(
-            "--kernel", type=out.NameChoice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"
-        ),
-        optional("--gamma", GAMMA, "A number, scale, or auto: chosen as C is.  [default: auto]"),
-        optional("--degree", click.IntRange(0, 2**31 - 1), "poly: the degree.  [default: 3]"),
-        optional("--coef0", Number("a finite number"), "poly, sigmoid: the constant term.  [default: 0]"),
+        of_kernel("kernel", "The kernel.", default),
+        of_kernel("gamma", "A number, scale, or auto: chosen as C is."),
+        of_kernel("degree", "poly: the degree."),
+        of_kernel("coef0", "poly, sigmoid: the constant term."),
     ]
     return partial(with_options, options)
 
@@ -99,6 +100,7 @@ def train_machine(
             own |= values.get_params()
     merged = usual | own | params
     if machine.has_kernel:
+        KernelFunction(**{key: params[key] for key in params.keys() & KERNEL.keys()}).validate()
         refuse(params, *kernel_rules(merged["kernel"]))
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
     settings = Settings(**params)

@@ -12,7 +12,7 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, flag, option_of, optional, training
+from structsvm.cli.training import Training, choice, flag, given_of, option_of, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, Pairwise, WestonWatkins
 from structsvm.solvers.kernel.larank import KernelLaRankParameters
 from structsvm.tasks.common.calibration import class_probabilities
@@ -82,13 +82,13 @@ of_larank = partial(option_of, KernelLaRankParameters)
 
 @training(solvers=(), plot="Save the training history as a picture.")
 @choice("--solver", *SOLVERS)
-@kernel_options("rbf")
+@kernel_options()
 @flag("--balanced", "Let every class weigh the same.")
 @of_larank("schedule", "larank: steps after each new example.")
 @of_larank("n_reprocess", "larank: steps on old examples after each new one.")
 @of_larank("selection", "larank: which old examples.")
-@optional("--tol", float, "Stop at this relative duality gap.")
-@optional("--cache-size", float, "Memory for kernel rows in MB.  [default: 200]")
+@given_of(KernelLaRankParameters, "tol", "Stop at this relative duality gap.")
+@given_of(KernelLaRankParameters, "cache_size", "Memory for kernel rows in MB.")
 @flag("--probability", "Fit what predict --confidence needs, on held-out examples.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a multiclass support vector machine with a kernel.

@@ -18,10 +18,10 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.checkpoint import Checkpoint
-from structsvm.parameters import FLAG, MAX_COUNT, Options, ParameterGroup, constraints_of
+from structsvm.parameters import FLAG, MAX_COUNT, Interval, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
-from structsvm.tasks.common.parameters import Limits
+from structsvm.tasks.common.parameters import OF_C, Limits
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 from structsvm.tasks.common.training import Job, train
 
@@ -36,23 +36,20 @@ NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot", "checkpoint_every")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A finite number greater than `low` (None: any, checked elsewhere), or one of a few words.
-
-    `wanted` is what messages ask for.
-    """
+    """A number that an interval accepts, or one of a few words."""
 
     name = "float"
 
-    def __init__(self, wanted: str, *words: str, low: float | None = -math.inf) -> None:
-        self.wanted, self.words, self.low = wanted, words, low
+    def __init__(self, interval: Interval, words: Sequence[str] = ()) -> None:
+        self.interval, self.words = interval, words
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value in self.words:
             return value
         with suppress(ValueError):
-            if self.low is None or self.low < float(value) < math.inf:
+            if self.interval.accepts(float(value)):
                 return float(value)
-        return self.fail(f"{value!r} is not {self.wanted}", param, ctx)
+        return self.fail(f"{value!r} is not {' or '.join([*self.words, str(self.interval)])}", param, ctx)
 
 
 def choice(name: Any, *values: str, text: str | None = None) -> Any:
@@ -80,20 +77,38 @@ def option_of(of: Any, name: str, text: str | None = None, option: str | None = 
 
     `option` is its name if it is another one than the parameter's.
     """
-    declared = next(field for field in fields(of) if field.name == name)
-    constraint, default = constraints_of(declared)[0], declared.default
+    declared = field_of(of, name)
+    default = declared.default
     option = option or "--" + name.replace("_", "-")
-    if constraint is FLAG:
+    if constraints_of(declared)[0] is FLAG:
         option += f"/--no-{option[2:]}" if default else ""
         return click.option(option, name, is_flag=True, default=default, show_default=default, help=text)
-    kind = type_of(constraint, default)
+    kind = type_of(*constraints_of(declared), default=default)
     return click.option(option, name, type=kind, default=default, show_default=default is not None, help=text)
 
 
-def type_of(constraint: Any, default: Any) -> Any:
-    """The type of an option whose values a constraint accepts; of a few values, the default comes first."""
-    if isinstance(constraint, Options):
-        return out.NameChoice(sorted(filter(None, constraint.values), key=lambda value: value != default))
+def given_of(of: Any, name: str, text: str = "", shown: str | None = None) -> Any:
+    """As `option_of`, but None where it is not given; `shown` is the default in the help, if not the field's own."""
+    declared = field_of(of, name)
+    if shown is None and declared.default is not None:
+        shown = declared.default if isinstance(declared.default, str) else f"{declared.default:g}"
+    kind = type_of(*constraints_of(declared), default=declared.default)
+    return optional("--" + name.replace("_", "-"), kind, text if shown is None else f"{text}  [default: {shown}]")
+
+
+def field_of(of: Any, name: str) -> Any:
+    """The field of a parameter of the class `of`."""
+    return next(field for field in fields(of) if field.name == name)
+
+
+def type_of(*constraints: Any, default: Any) -> Any:
+    """The type of an option whose values one of the constraints accepts; of a few values, the default comes first."""
+    words = [value for one in constraints if isinstance(one, Options) for value in one.values if value is not None]
+    constraint: Any = next((one for one in constraints if isinstance(one, Interval)), None)
+    if constraint is None:
+        return out.NameChoice(sorted(words, key=lambda value: value != default))
+    if words or constraint.low == -math.inf:
+        return Number(constraint, words)
     high = None if constraint.high is None or constraint.high >= MAX_COUNT else constraint.high
     if constraint.plain is int:
         return click.IntRange(constraint.low, high)
@@ -160,10 +175,8 @@ def defaults(command: Any, *others: Any) -> dict[str, Any]:
 
 
 def training(
-    default_C: float | str = AUTO,
     *,
     role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
-    type_of_C: Any = Number("a valid float.", AUTO, low=None),  # noqa: B008 (a constant)
     metavar: str = "TRAIN",
     file: out.Input = out.FILE,
     solvers: Sequence[str] = tuple(SOLVERS),
@@ -175,12 +188,10 @@ def training(
     options that were given; it returns the exit status. Without `solvers` the task has its own algorithms, and no
     solver options; `plot` is the help of --plot, None for commands without it.
     """
-    of_C = AUTO if default_C == AUTO else None
-    shown = default_C if isinstance(default_C, str) else f"{default_C:g}"
     options = [
         click.argument("train_file", metavar=metavar, type=file),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
-        click.option("-C", "C", type=type_of_C, default=of_C, help=f"{role_of_C}  [default: {shown}]"),
+        click.option("-C", "C", type=type_of(*OF_C, default=AUTO), default=AUTO, show_default=True, help=role_of_C),
         option_of(Limits, "max_iter", "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),

@@ -16,7 +16,6 @@ from structsvm._random cimport random_shuffle
 from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._dual cimport STAGES, DualState
 
-from structsvm.dual._weights import checked_array
 
 cdef int64_t LOOK = 32      # examples between two looks at signals
 
@@ -310,12 +309,10 @@ cdef class ConstraintCache:
         """Restore the arrays returned by `get_state`. Raises ValueError if they belong to another problem."""
         cdef Py_ssize_t r, i, n = self.problem.n_samples
         cdef Cut cut
-        terms = checked_array(arrays, "cache_terms", np.float64, (None, n, 2))
+        terms, bounds, words = arrays["cache_terms"], arrays["cache_bounds"], arrays["cache_words"]
         if len(terms) > self.n_rounds:
             raise ValueError(f"array 'cache_terms' of the training state has {len(terms)} rounds, expected up to "
                              f"{self.n_rounds} rounds")
-        bounds = checked_array(arrays, "cache_bounds", np.int64, (len(terms), n + 1))
-        words = checked_array(arrays, "cache_words", np.int32, (None,))
         if (np.diff(bounds.ravel(), prepend=0) < 0).any() or (bounds > len(words)).any():
             raise ValueError("array 'cache_bounds' of the training state does not fit 'cache_words'")
         cdef float64_t[::1] aligned = np.empty(int(np.diff(bounds, axis=1).max(initial=0)) // 2 + 1)

@@ -33,7 +33,7 @@ from structsvm.dual._weights cimport (
 from structsvm.execution._stop cimport look, poll
 
 from structsvm.dual._rounds import violations
-from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put, zeros
+from structsvm.dual._weights import copied, half_norm, put, zeros
 
 cdef Py_ssize_t WINDOW = 1 << 22    # weights that `settle` sums at a time
 cdef Py_ssize_t ORIGIN = -1
@@ -954,14 +954,11 @@ cdef class DualState(WeightState):
 
     def set_state(self, state, *, adapt=False):
         """As in `WeightState`. Equal constraints of one example become one, of all their alphas."""
-        cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, (None,))
+        cdef const int64_t[::1] example = state["cut_example"], bounds = state["cut_bounds"]
+        cdef const float64_t[:, ::1] numbers = state["cut_numbers"]
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
-        cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
-        cdef const float64_t[:, ::1] numbers = checked_array(state, "cut_numbers", np.float64, (n_cuts, 3))
-        cdef const int64_t[::1] idle = np.zeros(n_cuts, dtype=np.int64)
-        if self.patience > 0:
-            idle = checked_array(state, "cut_idle", np.int64, (n_cuts,))
-        cdef int32_t[::1] words = checked_array(state, "cut_words", np.int32, (None,)).copy()
+        cdef const int64_t[::1] idle = state["cut_idle"] if self.patience > 0 else np.zeros(n_cuts, dtype=np.int64)
+        cdef int32_t[::1] words = state["cut_words"].copy()
         cdef Cut cut
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
@@ -969,31 +966,22 @@ cdef class DualState(WeightState):
         cdef double alpha
         cdef int64_t[::1] count = np.zeros(self.problem.n_samples, dtype=np.int64)
         cdef int64_t products = 0
-        base = state.get("base")
-        if base is not None:
-            base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
-        cost = checked_cost(state)
         # Everything is checked before anything is restored.
         for c in range(n_cuts):
             i = example[c]
-            if not 0 <= i < self.problem.n_samples:
-                raise ValueError(f"array 'cut_example' of the training state has example {i} of "
-                                 f"{self.problem.n_samples}")
-            if not 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]:
-                raise ValueError(f"array 'cut_bounds' of the training state does not divide its {words.shape[0]} words")
             cut.alpha, cut.b, cut.scale = numbers[c, 0], numbers[c, 1], numbers[c, 2]
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
             total[i] += cut.alpha
             count[i] += 1
             products += count[i]
-            if not self.problem.c_valid(i, &cut):
+            if cut.n_words == 0 or not self.problem.c_valid(i, &cut):
                 raise ValueError(f"array 'cut_words' of the training state: cut {c} is none of example {i}")
-            if not (cut.alpha >= 0.0 and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
-                    and cut.b < LARGEST and min(cut.alpha, box_of(&self.sets[i])) * cut.scale < LARGEST):
+            if not ((cut.alpha > 0.0 or self.patience > 0) and cut.scale > 0.0 and cut.b < LARGEST
+                    and min(cut.alpha, box_of(&self.sets[i])) * cut.scale < LARGEST):
                 raise ValueError(f"array 'cut_numbers' of the training state: cut {c} has alpha {cut.alpha:g}, "
                                  f"b {cut.b:g} and scale {cut.scale:g}")
-            if not 0 <= idle[c] <= self.patience:
+            if idle[c] > self.patience:
                 raise ValueError(f"array 'cut_idle' of the training state: cut {c} has been idle {idle[c]} times")
             if not (adapt or total[i] <= box_of(&self.sets[i]) * (1.0 + 1e-9)):
                 raise ValueError(f"array 'cut_numbers' of the training state: the alphas of example {i} exceed its box "
@@ -1003,8 +991,8 @@ cdef class DualState(WeightState):
             raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
                              "memory")
         super().set_state(state, adapt=adapt)
-        self.base = base
-        self.cost = cost
+        self.base = state["base"].copy() if "base" in state else None
+        self.cost = state["cost"][0]
         self.clear()
         try:
             for c in range(n_cuts):

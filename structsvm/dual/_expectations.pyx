@@ -32,7 +32,7 @@ from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
 from structsvm.dual._weights cimport WeightState, overflow, sum_of_products
 from structsvm.execution._stop cimport poll
 
-from structsvm.dual._weights import checked_array, copied, half_norm, put
+from structsvm.dual._weights import copied, half_norm, put
 
 # Most memory of the moments of all examples; beyond this they are refused.
 MAX_BYTES = 16 << 30
@@ -230,20 +230,15 @@ cdef class ExpectationState(WeightState):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; those of a run with another C fit as they are."""
-        moments = checked_array(state, "moments", np.float32, (len(self.moments),))
-        entropy = checked_array(state, "entropy", np.float64, (self.n_samples,))
-        if (entropy < 0.0).any() and "marginals" not in self.problem.offers:
+        if len(state["moments"]) != len(self.moments):
+            raise ValueError(f"array 'moments' of the training state has {len(state['moments'])} numbers, expected "
+                             f"{len(self.moments)}")
+        if (state["entropy"] < 0.0).any() and "marginals" not in self.problem.offers:
             raise ValueError("array 'entropy' of the training state has numbers below 0")
-        if len(self.least):
-            least = checked_array(state, "least", np.float64, (self.n_samples,)) if "least" in state else self.least
-            if not ((np.asarray(least) >= 0.0) & (np.asarray(least) <= 1.0)).all():
-                raise ValueError("array 'least' of the training state has numbers that are no lengths of steps")
-            self.least = np.array(least)
-        base = state.get("base")
-        if base is not None:
-            base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
         super().set_state(state, adapt=adapt)
-        self.base = base
-        self.moments, self.is_lent = copied(moments), False
-        np.asarray(self.entropy)[:] = entropy
+        if len(self.least) and "least" in state:
+            self.least = state["least"].copy()
+        self.base = state["base"].copy() if "base" in state else None
+        self.moments, self.is_lent = copied(state["moments"]), False
+        np.asarray(self.entropy)[:] = state["entropy"]
         self.settle()

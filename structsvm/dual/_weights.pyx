@@ -361,10 +361,11 @@ cdef class WeightState(State):
         return vectors
 
     def _set_vectors(self, state, adapt):
-        weights = checked_array(state, "weights", self.weights.dtype, self.weights.shape)
+        weights, average_sum = fitting(state, "weights", self.weights), 0.0
         if self.average_sum is not None:
-            self.average_sum[:] = 0.0 if adapt and "average_sum" not in state else checked_array(
-                state, "average_sum", self.weights.dtype, self.weights.shape)
+            if not adapt or "average_sum" in state:
+                average_sum = fitting(state, "average_sum", self.weights)
+            self.average_sum[:] = average_sum
         self.weights[:] = weights
 
     def set_state(self, state, *, adapt=False):
@@ -373,6 +374,7 @@ cdef class WeightState(State):
         Parameters
         ----------
         state : dict of ndarray
+            As their table has them: `structsvm.checkpoint.checked_state`.
         adapt : bool
             Whether they may come from a run with other parameters: alphas that do not fit C any more are scaled down,
             and an average that did not exist begins here.
@@ -382,12 +384,11 @@ cdef class WeightState(State):
         ValueError
             If an array is damaged or belongs to another problem; the state is unchanged.
         """
-        words = checked_random(state)
-        counters = checked_counters(state, 4)
+        counters = state["counters"]
         if counters[3] > counters[2]:
             raise ValueError("array 'counters' of the training state averages over more visits than there were")
         self._set_vectors(state, adapt)
-        self.set_random(words)
+        self.set_random(state["random"])
         self.n_argmax, self.n_updates, self.n_visits, self.average_from = counters
         self.n_projected = -1
         self.project()
@@ -395,43 +396,12 @@ cdef class WeightState(State):
             self.average_from = self.n_visits
 
 
-def checked_array(state, name, dtype, shape):
-    """Return an array of a training state.
-
-    Raises ValueError, naming it, unless it has this dtype and shape (None: any length) and finite values.
-    """
+def fitting(state, name, like):
+    """Return an array of a training state; ValueError, naming it, unless it has the dtype and shape of `like`."""
     array = state.get(name)
     if array is None:
-        raise ValueError(f"the training state has no array {name!r}")
-    array = np.asarray(array)
-    if array.dtype != dtype or array.ndim != len(shape) or any(
-            n is not None and n != m for n, m in zip(shape, array.shape)):
-        raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
-                         f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} of the training state holds values that are not finite")
-    return np.ascontiguousarray(array)
-
-
-def checked_random(state):
-    """The words of a training state's random generator, which must not all be 0."""
-    words = checked_array(state, "random", np.uint64, (4,))
-    if not words.any():
-        raise ValueError("array 'random' of the training state is all 0, which no generator reaches")
-    return words
-
-
-def checked_counters(state, n, name="counters"):
-    """The n counters of a training state as ints, each from 0 to 2**62."""
-    counters = checked_array(state, name, np.int64, (n,)).tolist()
-    if not all(0 <= count < 2**62 for count in counters):
-        raise ValueError(f"array {name!r} of the training state holds numbers that are no counts")
-    return counters
-
-
-def checked_cost(state):
-    """The work of a training state so far, >= 0."""
-    cost = float(checked_array(state, "cost", np.float64, (1,))[0])
-    if cost < 0.0:
-        raise ValueError(f"array 'cost' of the training state is {cost:g}, and must be >= 0")
-    return cost
+        raise ValueError(f"training state: array {name!r} is missing")
+    if array.dtype != like.dtype or array.shape != like.shape:
+        raise ValueError(f"training state: array {name!r} has dtype {array.dtype} and shape {array.shape}, expected "
+                         f"{like.dtype} and {like.shape}")
+    return array

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from structsvm.dual._cutting_plane import ConstraintCache, WorkingSets
 from structsvm.dual._rounds import collect
-from structsvm.dual._weights import checked_array
 
 # While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
 FIRST_PORTIONS = 32
@@ -46,8 +45,7 @@ class RoundSchedule(ABC):
         return np.array([self.asked], dtype=np.float64)
 
     def set_state(self, numbers: Any) -> None:
-        numbers = np.asarray(numbers)
-        if numbers.shape != (1,) or numbers.dtype != np.float64 or numbers[0] not in (0.0, 1.0):
+        if len(numbers) != 1 or numbers[0] not in (0.0, 1.0):
             raise ValueError("the schedule of the training state must be one number, 0.0 or 1.0")
         self.asked = bool(numbers[0])
 
@@ -179,13 +177,12 @@ class OneSlackSchedule(RoundSchedule):
         The cuts are sums over examples, each times its C. A common factor scales them, and alpha makes up for it, so
         that w stays; with other weights they say nothing, and only the cached constraints are kept.
         """
-        n_cuts, before = len(arrays.get("cut_numbers", ())), checked_array(arrays, "cache_C", np.float64, self.C.shape)
+        before = arrays["cache_C"]
         factor = self.C.max() / max(before.max(), np.finfo(np.float64).tiny)
         if factor > 0.0 and np.allclose(factor * before, self.C, rtol=1e-12, atol=0.0):
-            numbers = checked_array(arrays, "cut_numbers", np.float64, (n_cuts, 3))
-            return arrays | {"cut_numbers": numbers * [1.0 / factor, factor, factor]}
+            return arrays | {"cut_numbers": arrays["cut_numbers"] * [1.0 / factor, factor, factor]}
         none = {"cut_example": 0, "cut_idle": 0, "cut_numbers": 0, "cut_words": 0, "cut_bounds": 1}
-        return arrays | {name: 0 * np.asarray(arrays.get(name))[:n] for name, n in none.items()}
+        return arrays | {name: 0 * arrays[name][:n] for name, n in none.items()}
 
     def question(self) -> tuple[Any, Any]:
         answers = self.rounds.collect(self.state.weights)

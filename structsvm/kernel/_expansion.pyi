@@ -1,5 +1,4 @@
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,3 @@ def check_members(members: NDArray[np.int64], n_samples: int) -> None: ...
 def check_vectors(
     members: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int32], n_samples: int, n_labels: int
 ) -> None: ...
-def checked_vectors(
-    state: Mapping[str, NDArray[Any]], n_samples: int, n_labels: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...

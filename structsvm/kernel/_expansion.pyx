@@ -11,8 +11,6 @@ import numpy as np
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.kernel._kernels cimport chosen_products
 
-from structsvm.dual._weights import checked_array
-
 
 cdef int grow(void** block, Py_ssize_t size) except -1 nogil:
     cdef void* larger = realloc(block[0], size)
@@ -159,13 +157,3 @@ def check_vectors(members, slots, labels, n_samples, n_labels):
         raise ValueError(f"array 'vector_label' must hold labels from 0 to {n_labels - 1}")
     if len(np.unique(slots * n_labels + labels)) != len(slots):
         raise ValueError("array 'vector_label' has a label of a support pattern twice")
-
-
-def checked_vectors(state, n_samples, n_labels):
-    """The expansion of a training state: members, and slots, labels and two numbers of the vectors."""
-    members = checked_array(state, "support", np.int64, (None,))
-    slots = checked_array(state, "vector_slot", np.int64, (None,))
-    labels = checked_array(state, "vector_label", np.int32, (len(slots),))
-    numbers = checked_array(state, "vector_numbers", np.float64, (2, len(slots)))
-    check_vectors(members, slots, labels, n_samples, n_labels)
-    return members, slots, labels, *numbers

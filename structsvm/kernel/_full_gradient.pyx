@@ -20,7 +20,6 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array, checked_counters, checked_random
 
 # Rows of the kernel matrix at a time, where the whole gradient is computed anew.
 ROWS = 1024
@@ -195,10 +194,7 @@ cdef class FullGradient(State):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
-        words, counters = checked_random(state), checked_counters(state, 5)
-        shape = self.n_labels, self.n_samples
-        beta = checked_array(state, "beta", np.float64, shape).copy()
-        g = checked_array(state, "gradient", np.float64, shape).copy()
+        beta, g, counters = state["beta"].copy(), state["gradient"].copy(), state["counters"]
         box, own = np.asarray(self.box), (np.asarray(self.y), np.arange(self.n_samples))
         total = beta[own]
         too_large = total > box * (1.0 + 1e-9)
@@ -212,7 +208,7 @@ cdef class FullGradient(State):
             raise ValueError("array 'beta' of the training state is not feasible")
         self.beta, self.g = beta, self.gradient_of(beta) if too_large.any() else g
         self.n_vectors = np.count_nonzero(beta)
-        self.set_random(words)
+        self.set_random(state["random"])
         self.n_argmax, self.n_visits = counters[:2]
         self.cache.set_counters(counters[2:])
         self.settle()

@@ -18,8 +18,6 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram, chosen_products, products
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
-from structsvm.kernel._expansion import check_members
 
 # Examples whose average the point of a class begins with.
 cdef Py_ssize_t SEEDS = 5
@@ -293,16 +291,13 @@ cdef class HullerState(State):
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`. Members of weight 0 go."""
         cdef Py_ssize_t c
-        words, counters, cost = checked_random(state), checked_counters(state, 7), checked_cost(state)
-        members = checked_array(state, "support", np.int64, (None,))
-        part = checked_array(state, "part", np.float64, members.shape)
-        numbers = checked_array(state, "numbers", np.float64, (6,)).tolist()
-        check_members(members, self.n_samples)
+        members, part = state["support"], state["part"]
+        counters, numbers = state["counters"].tolist(), state["numbers"].tolist()
         if max(counters[2:4]) > SEEDS:
             raise ValueError(f"array 'counters' of the training state has more than {SEEDS} seeds of a class")
         side, used = np.asarray(self.y)[members], np.asarray(self.box)[members] > 0.0
         totals = np.bincount(side, part, minlength=2) * numbers[:2]
-        if (part < 0.0).any() or (np.abs(totals - 1.0) > 1e-6)[np.unique(side)].any() or not (adapt or used.all()):
+        if (np.abs(totals - 1.0) > 1e-6)[np.unique(side)].any() or not (adapt or used.all()):
             raise ValueError("array 'part' of the training state holds no points of the classes' convex hulls")
         if min(numbers[:2]) <= 0.0 or numbers[5] < 0.0:
             raise ValueError("array 'numbers' of the training state has a factor or a drift below 0")
@@ -313,8 +308,8 @@ cdef class HullerState(State):
         self.lay_out(members[used], part[used])
         self.factor[0], self.factor[1], self.square[0], self.square[1], self.cross, self.drift = numbers
         self.n_seeds[0], self.n_seeds[1] = counters[2:4]
-        self.set_random(words)
-        self.n_argmax, self.n_visits, self.cost = counters[0], counters[1], cost
+        self.set_random(state["random"])
+        self.n_argmax, self.n_visits, self.cost = counters[0], counters[1], state["cost"][0]
         self.cache.set_counters(counters[4:])
         if not used.all():
             self.settle()

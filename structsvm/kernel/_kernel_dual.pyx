@@ -30,8 +30,7 @@ from structsvm.kernel._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
-from structsvm.kernel._expansion import check_vectors, checked_vectors
+from structsvm.kernel._expansion import check_vectors
 
 # Examples that a certificate takes at a time.
 cdef Py_ssize_t BLOCK = 64
@@ -621,24 +620,22 @@ cdef class KernelDual(State):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
-        words, cost = checked_random(state), checked_cost(state)
-        counters = checked_array(state, "counters", np.int64, (8,))
-        checked_counters({"counters": counters[:5]}, 5)
-        if not (-1 <= counters[5] < self.n_samples and 0 <= counters[6:].min() <= counters[6:].max() < self.n_labels):
-            raise ValueError("array 'counters' of the training state holds a selection out of range")
-        members, slots, labels, beta, g = checked_vectors(state, self.n_samples, self.n_labels)
+        counters = state["counters"]
+        if (np.delete(counters, 5) < 0).any() or counters[5] >= self.n_samples or counters[6:].max() >= self.n_labels:
+            raise ValueError("array 'counters' of the training state holds a count or a selection out of range")
+        members, slots, labels = state["support"], state["vector_slot"], state["vector_label"]
+        beta, g = state["vector_numbers"]
         if adapt:
             before = beta
             members, slots, labels, beta = self.into_box(members, slots, labels, beta)
             if not np.array_equal(beta, before):
                 g = None
         # After a certificate it is that of the scores computed there.
-        dual = checked_array(state, "dual", np.float64, (1,))[0] if g is not None else None
         self.restart(members, slots, labels, beta, g)
-        if dual is not None:
-            self.dual = dual
-        self.set_random(words)
-        self.cost = cost
+        if g is not None:
+            self.dual = state["dual"][0]
+        self.set_random(state["random"])
+        self.cost = state["cost"][0]
         self.n_argmax, self.n_visits = counters[0], counters[1]
         self.cache.set_counters(counters[2:5])
         self.selected, self.pair[0], self.pair[1] = counters[5], counters[6], counters[7]

@@ -13,8 +13,7 @@ from structsvm.kernel._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_counters, checked_random
-from structsvm.kernel._expansion import check_vectors, checked_vectors
+from structsvm.kernel._expansion import check_vectors
 
 
 cdef class KernelPerceptronState(State):
@@ -157,12 +156,12 @@ cdef class KernelPerceptronState(State):
         """Put the vectors of each class in the order of their slots, as `set_state` does."""
         self.lay_out(*self.vectors.listed())
 
-    def restart(self, members, slots, labels, beta):
-        """Go on from an expansion: arrays as `coefficients` returns them."""
+    def restart(self, members, slots, labels, beta, u=None):
+        """Go on from an expansion: arrays as `coefficients` returns them, and what the average takes off beta."""
         slots, labels = np.ascontiguousarray(slots, dtype=np.int64), np.ascontiguousarray(labels, dtype=np.int32)
         check_vectors(members, slots, labels, self.n_samples, self.n_labels)
         self.cache.restart(members)
-        self.lay_out(slots, labels, beta, np.zeros_like(beta))
+        self.lay_out(slots, labels, beta, np.zeros_like(beta) if u is None else u)
 
     def lay_out(self, slots, labels, beta, u):
         cdef Py_ssize_t s
@@ -186,11 +185,9 @@ cdef class KernelPerceptronState(State):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
-        words, counters = checked_random(state), checked_counters(state, 5)
-        members, *vectors = checked_vectors(state, self.n_samples, self.n_labels)
-        self.cache.restart(members)
-        self.lay_out(*vectors)
-        self.set_random(words)
+        counters = state["counters"]
+        self.restart(state["support"], state["vector_slot"], state["vector_label"], *state["vector_numbers"])
+        self.set_random(state["random"])
         self.n_argmax, self.n_visits = counters[:2]
         self.cache.set_counters(counters[2:])
 

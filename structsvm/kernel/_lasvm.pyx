@@ -26,7 +26,6 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram, chosen_products
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
 from structsvm.kernel._expansion import check_members
 
 SELECTIONS = {
@@ -526,23 +525,19 @@ cdef class LaSVMState(State):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`. The finer tau holds."""
-        words, counters, cost = checked_random(state), checked_counters(state, 6), checked_cost(state)
-        members = checked_array(state, "support", np.int64, (None,))
-        alpha = checked_array(state, "alpha", np.float64, members.shape)
-        g = checked_array(state, "gradient", np.float64, members.shape)
-        tau, bias, delta = checked_array(state, "numbers", np.float64, (3,)).tolist()
+        members, alpha, g = state["support"], state["alpha"], state["gradient"]
+        counters, (tau, bias, delta) = state["counters"], state["numbers"].tolist()
         if tau <= 0.0:
             raise ValueError(f"array 'numbers' of the training state has tau={tau:g}, which must be positive")
-        check_members(members, self.n_samples)
         if adapt:
             low, high = self.bounds(members)
             if not ((low < high).all() and (low <= alpha).all() and (alpha <= high).all()):
                 (members, alpha), g = self.into_box(members, alpha), None
         self.lay_out(members, alpha, g)
-        self.set_random(words)
+        self.set_random(state["random"])
         self.n_argmax, self.n_visits, self.n_steps = counters[:3]
         self.cache.set_counters(counters[3:])
-        self.cost, self.bias, self.delta = cost, bias, delta
+        self.cost, self.bias, self.delta = state["cost"][0], bias, delta
         self.tau = min(self.tau, tau)
         self.settle()
 

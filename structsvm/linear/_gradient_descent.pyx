@@ -33,7 +33,7 @@ from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Rows
 
-from structsvm.dual._weights import checked_array, checked_counters, checked_random
+from structsvm.dual._weights import fitting
 
 cdef extern from "descent.h" nogil:
     ctypedef struct descent:
@@ -326,11 +326,11 @@ cdef class GradientDescent(State):
 
         With another ridge or method, which `adapt` allows, the gain begins anew, and so does the rescaling.
         """
-        words, counters = checked_random(state), checked_counters(state, 3)
+        counters = state["counters"]
         if counters[2] >= self.skip:
             raise ValueError(f"array 'counters' of the training state has {counters[2]} visits since the last "
                              f"regularisation step, of which there is one in {self.skip}")
-        ridge, method = checked_array(state, "descent", np.float64, (2,)).tolist()
+        ridge, method = state["descent"].tolist()
         same = ridge == self.ridge and method == self.method
         if not (same or adapt):
             raise ValueError("array 'descent' of the training state is of another ridge or method")
@@ -339,19 +339,16 @@ cdef class GradientDescent(State):
         if not same:
             self.t, self.t0 = t, t0
             self.rescale()
-        self.set_random(words)
+        self.set_random(state["random"])
         self.n_argmax, self.n_visits, self.due = counters
 
     def restart(self, state):
         """Restore the weights, their rescaling and the gain; other arrays of `get_state` need not be there."""
-        t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,)).tolist()
-        if t < 0.0 or t0 < 0.0 or r < 0.0 or estimate not in (0.0, 1.0):
-            raise ValueError(f"array 'numbers' of the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
+        t, t0, r, estimate = state["numbers"].tolist()
+        if estimate not in (0.0, 1.0):
+            raise ValueError(f"array 'numbers' of the training state has {estimate:g} for whether r is an estimate")
         names = "weights", "curvature", "rescaling"
-        found = [checked_array(state, name, array.dtype, array.shape) for array, name in zip(self.arrays, names)]
-        for array, name in zip(found[1:], names[1:]):
-            if (array < 0.0).any():
-                raise ValueError(f"array {name!r} of the training state has numbers below 0")
+        found = [fitting(state, name, array) for array, name in zip(self.arrays, names)]
         for array, value in zip(self.arrays, found):
             array[:] = value
         self.t, self.t0, self.r, self.estimate = t, t0, r, estimate != 0.0

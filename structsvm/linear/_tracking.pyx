@@ -20,8 +20,6 @@ from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport uint64_t
 from structsvm.dual._state cimport State
 
-from structsvm.dual._weights import checked_array, checked_counters, checked_random
-
 
 cdef class TrackingState(State):
     """The dual point of the examples seen so far, and the mean of w since the last of them was seen.
@@ -142,27 +140,24 @@ cdef class TrackingState(State):
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
-        words, numbers = checked_random(state), checked_array(state, "numbers", np.float64, (3, None))
-        weights = checked_array(state, "weights", np.float64, (2, self.w.shape[0]))
-        steps = checked_counters(state, 2, "steps")
-        gains = checked_array(state, "gains", np.float64, (2,))
+        numbers = state["numbers"]
         n = numbers.shape[1]
         if n > self.n_samples:
             raise ValueError(f"array 'numbers' of the training state is of {n} examples, more than {self.n_samples}")
         square, alpha, box = numbers
-        if not ((0.0 <= numbers).all() and (alpha <= box).all()):
-            raise ValueError("array 'numbers' of the training state has squares below 0, or alphas outside their box")
+        if (alpha > box).any():
+            raise ValueError("array 'numbers' of the training state has alphas outside their box")
         fitting = np.minimum(alpha, self.box[:n])
         if not (adapt or (fitting == alpha).all()):
             raise ValueError("array 'numbers' of the training state has alphas above this C")
         np.asarray(self.square)[:n], np.asarray(self.alpha)[:n] = square, fitting
-        self.w, self.mean = weights.copy()
-        self.dual, self.gained = gains
+        self.w, self.mean = state["weights"].copy()
+        self.dual, self.gained = state["gains"]
         if (fitting != alpha).any():
             self.w = (fitting * self.sign[:n]) @ np.asarray(self.X)[:n]
             self.dual = fitting.sum() - 0.5 * dot(&self.w[0], &self.w[0], self.w.shape[0])
-        self.set_random(words)
-        self.n_seen, (self.n_argmax, self.n_visits) = n, steps
+        self.set_random(state["random"])
+        self.n_seen, (self.n_argmax, self.n_visits) = n, state["steps"]
 
     @property
     def weights(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +45,7 @@ USUAL_PASSES, PASSES_OF_MARGINAL, MOST_ROUNDS = 64, 16, 200
 STATES["expectations"] = counters(4) | AROUND | {
     "moments": Array("f4", ("n_moments",)),
     "entropy": Array("f8", ("n_samples",)),
-    "least": Array("f8", ("n_samples",), within=(0.0, None), needed=False),
+    "least": Array("f8", ("n_samples",), within=(0.0, math.nextafter(1.0, 2.0)), needed=False),
     "C": Array("f8", ("n_samples",), within=(0.0, None)),
 }  # fmt: skip
 
@@ -145,9 +146,9 @@ class LikelihoodRun(DualRun):
             dual_norm if self.dual_norm is None else self.dual_norm,
         )
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
-        super().set_state(arrays, adapt=adapt)
-        if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
+    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+        super().restore(arrays, adapt=adapt)
+        if adapt and not np.array_equal(arrays["C"], self.C):
             # Shares of the gap under another C say nothing: the next pass visits each example once.
             self.schedule.set_state(np.zeros(self.schedule.n_samples))
 

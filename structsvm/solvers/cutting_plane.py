@@ -43,7 +43,7 @@ IDLE_ROUNDS = 50
 STATES["one_slack"] = CUTS | {
     "cut_idle": Array("i8", ("n_cuts",), within=COUNTS),
     "cache_terms": Array("f8", ("n_rounds", "n_samples", 2)),
-    "cache_bounds": Array("i8", ("n_rounds", "n_samples+1"), within=COUNTS),
+    "cache_bounds": Array("i8", ("n_rounds", "n_samples+1")),
     "cache_words": Array("i4", ("words of cache",)),
     "cache_C": Array("f8", ("n_samples",), within=(0.0, None)),
 }
@@ -76,11 +76,11 @@ class CuttingPlaneRun(DualRun):
     def schedule_arrays(self) -> dict[str, NDArray[Any]]:
         return super().schedule_arrays() | self.schedule.get_arrays()
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
         before = self.schedule.get_arrays()
         arrays = self.schedule.set_arrays(arrays, adapt)
         try:
-            super().set_state(arrays, adapt=adapt)
+            super().restore(arrays, adapt=adapt)
         except ValueError:
             self.schedule.set_arrays(before, False)
             raise

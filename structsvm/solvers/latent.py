@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
-from structsvm.checkpoint import kind_of
+from structsvm.checkpoint import LATENT, kind_of
 from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter, seed_from, validate
@@ -350,8 +350,8 @@ class LatentRun(DualRun):
             "latent_online": np.array([self.online], dtype=np.int64),
         }
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
-        """Restore the arrays returned by `get_state`, or by another solver if all was known."""
+    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+        """`set_state`, also of arrays that another solver returned if all was known."""
         before = self.__dict__.copy()
         try:
             self.base = arrays.get("base")
@@ -380,27 +380,24 @@ class LatentRun(DualRun):
             return self.known.with_targets(rounds.completions(self.under))
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        numbers, seed = checked(arrays, "latent", np.float64, (4,)), checked(arrays, "latent_seed", np.uint64, (1,))
+        if missing := next((name for name in LATENT if name not in arrays), None):
+            raise ValueError(f"training state: array {missing!r} is missing")
         n_features, n_samples = self.known.n_features, self.known.n_samples
-        under = np.asarray(arrays.get("latent_under"))
-        chosen = np.asarray(arrays.get("latent_chosen"))
-        checked(arrays, "latent_targets", np.int64, (1,))
-        if under.shape not in ((0,), (n_features,)) or under.dtype != self.known.weight_dtype:
+        numbers, under, chosen = (arrays[name] for name in ("latent", "latent_under", "latent_chosen"))
+        if len(under) not in (0, n_features) or under.dtype != self.known.weight_dtype:
             raise ValueError(f"array 'latent_under' of the training state must be {n_features} numbers, or none")
-        if not np.isfinite(under).all():
-            raise ValueError("array 'latent_under' of the training state holds values that are not finite")
-        if chosen.shape not in ((0,), (n_samples,)) or chosen.dtype != np.uint8:
+        if len(chosen) not in (0, n_samples):
             raise ValueError(f"array 'latent_chosen' of the training state must be {n_samples} flags, or none")
         counts = numbers[:3]
         if not np.isfinite(counts).all() or (counts < 0.0).any() or (counts != np.floor(counts)).any():
             raise ValueError("array 'latent' of the training state holds numbers that are no counts")
-        online = checked({"latent_online": np.zeros(1, np.int64)} | arrays, "latent_online", np.int64, (1,))
-        if not 0 <= online[0] <= ONLINE:
-            raise ValueError(f"array 'latent_online' of the training state has {online[0]} of {ONLINE} passes left")
-        self.online = int(online[0]) if self.solver.online else 0
+        online = int(arrays["latent_online"][0])
+        if not 0 <= online <= ONLINE:
+            raise ValueError(f"array 'latent_online' of the training state has {online} of {ONLINE} passes left")
+        self.online = online if self.solver.online else 0
         self.round, self.joined, self.first = counts.astype(int).tolist()
         self.objective = float(numbers[3])
-        self.seed = int(seed[0])
+        self.seed = int(arrays["latent_seed"][0])
         self.under = under.copy() if len(under) else None
         self.chosen = chosen.astype(bool) if len(chosen) else None
 
@@ -573,11 +570,3 @@ def summary(targets: Targets) -> int:
     """A checksum of targets; 0 for those that are objects."""
     bounds, words = targets
     return 0 if words.dtype == object else checksum([np.asarray(bounds, dtype=np.int64), words])
-
-
-def checked(arrays: dict[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """An array of a training state; ValueError, naming it, unless it has this type and shape."""
-    array = np.asarray(arrays.get(name))
-    if array.dtype != dtype or array.shape != shape:
-        raise ValueError(f"array {name!r} of the training state must be {shape[0]} numbers of type {np.dtype(dtype)}")
-    return array

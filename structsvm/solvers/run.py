@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.adapter import OracleError
-from structsvm.checkpoint import COUNTS, STATES, as_array, check_formulation, counters, formulation_array, kind_of
+from structsvm.checkpoint import (
+    COST,
+    EXAMPLES,
+    STATES,
+    as_array,
+    check_formulation,
+    checked_state,
+    counters,
+    formulation_array,
+)
 from structsvm.dual._threads import costs
 from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.exchanges import LostError
@@ -254,20 +263,26 @@ class Run:
         ValueError
             If they belong to another problem or kind of solver; the run is unchanged.
         """
+        if "run" not in arrays:
+            raise ValueError("training state: array 'run' is missing")
+        arrays = checked_state(arrays, self.kinds, **self.state_sizes())
         check_formulation(arrays, self.problem)
-        if kind_of(arrays) != self.state.kind:
-            raise ValueError(f"the training state is of kind {kind_of(arrays)!r:.40}, expected {self.state.kind!r}")
-        run = np.asarray(arrays.get("run"))
-        if run.dtype != np.float64 or run.shape != (4,) or not (np.isfinite(run[:2]).all() and (run[:2] >= 0.0).all()):
-            raise ValueError(
-                "array 'run' of the training state must be 4 float64 numbers, passes and seconds among them"
-            )
-        if run[0] != int(run[0]) or run[0] >= 2.0**53:
-            raise ValueError(f"array 'run' of the training state has {run[0]:g} passes, and must have a whole number")
+        self.restore(arrays, adapt=adapt)
+
+    def state_sizes(self) -> dict[str, int]:
+        """Sizes of the problem, by their names in the tables of training states."""
+        problem = self.problem
+        return {"n_features": problem.n_features, "n_samples": problem.n_samples, "examples": problem.n_samples}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+        """`set_state`, of arrays that have been checked by their table."""
+        run = arrays["run"]
+        if not (0.0 <= run[0] < 2.0**53 and run[0] == int(run[0]) and 0.0 <= run[1] < np.inf):
+            raise ValueError(f"array 'run' of the training state has {run[0]:g} passes and {run[1]:g} seconds")
         history = History.from_arrays({k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
         before = self.schedule.get_state()
         try:
-            self.schedule.set_state(arrays.get("schedule"))
+            self.schedule.set_state(arrays["schedule"])
         except ValueError:
             if not adapt:  # another schedule starts with nothing due
                 raise
@@ -317,11 +332,10 @@ class WeightRun(Run):
 
 # The centre of the regulariser: weights whose distance from w is penalised.
 AROUND: Table = optional({"base": Array("f8", ("n_features",))})
-CUTS: Table = counters(4) | AROUND | {
-    "cost": Array("f8", (1,), within=(0.0, None)),
+CUTS: Table = counters(4) | AROUND | COST | {
     "cut_bounds": Array("i8", ("n_cuts+1",), rises_to="words of cuts"),
     "cut_words": Array("i4", ("words of cuts",)),
-    "cut_example": Array("i8", ("n_cuts",), within=COUNTS),
+    "cut_example": Array("i8", ("n_cuts",), within=EXAMPLES),
     "cut_numbers": Array("f8", ("n_cuts", 3), within=(0.0, None)),
 }  # fmt: skip
 STATES["dual"] = CUTS
@@ -339,6 +353,9 @@ class DualRun(WeightRun):
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
         self.rounds = rounds
+
+    def state_sizes(self) -> dict[str, int]:
+        return super().state_sizes() | {"examples": self.state.problem.n_samples}  # 1 of one_slack
 
     @property
     def slack_rounding(self) -> float:

@@ -19,6 +19,7 @@ from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
+from structsvm.adapter import offers_of
 from structsvm.features._tokens import steps
 
 cdef extern from "labels.h" nogil:
@@ -261,7 +262,7 @@ cdef class LabelProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"expectations", "completions", "marginals" if np.any(self.is_open) else "constraints"})
+        return offers_of(np.any(self.is_open))
 
     cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
         """Whether sequence i is known in part, and not completed."""
@@ -306,10 +307,7 @@ cdef class LabelProblem(Problem):
         return np.asarray(self.chain.offsets), np.asarray(self.gold)
 
     def with_targets(self, targets):
-        cdef Problem problem = type(self)(self.chain.structure, self.chain.tokens, targets[1], self.known,
-                                          **self.formulation)
-        problem.first = self.first
-        return problem
+        return self.rebuilt(self.chain.structure, self.chain.tokens, targets[1], self.known)
 
     @property
     def incomplete(self):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checkpoint import check_state
+from structsvm.checkpoint import checked_state
 from structsvm.features.dense import DenseRows
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
@@ -368,7 +368,7 @@ class TaskModel(ABC, Generic[E]):
         """Restore the last training."""
         self.C, (self.result, self.state) = stored.C, stored.result
         if self.state is not None:
-            check_state(self.state, **self.state_sizes())
+            self.state = checked_state(self.state, **self.state_sizes())
             self.fingerprint = stored.fingerprint
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -31,7 +31,7 @@ from structsvm.dual._state cimport State
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
-from structsvm.dual._weights import checked_array, checked_counters, checked_random
+from structsvm.dual._weights import fitting
 
 cdef extern from "layers.h" nogil:
     ctypedef struct layers_kernels:
@@ -507,15 +507,12 @@ cdef class ConceptState(State):
 
         Resuming from it gives bit-identical results. Raises ValueError if they do not fit; the state is unchanged then.
         """
-        checked_random(state), checked_counters(state, 3)
-        found = {name: checked_array(state, f"layers.{name}", np.float32, layer.shape)
-                 for name, layer in self.layers.items()}
+        found = {name: fitting(state, f"layers.{name}", layer) for name, layer in self.layers.items()}
         for name, layer in found.items():
             self.layers[name][:] = layer
         self.restart(state)
 
     def restart(self, state):
         """Restore the random generator and the counters."""
-        words, counters = checked_random(state), checked_counters(state, 3)
-        self.set_random(words)
-        self.n_argmax, self.n_visits, self.n_updates = counters
+        self.set_random(state["random"])
+        self.n_argmax, self.n_visits, self.n_updates = state["counters"]

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.parameters import seed_from
-from structsvm.stored_values import Array, Count, Flag, Group, Names, OneOf, Record, Stored, checked_arrays
+from structsvm.stored_values import Count, Flag, Group, Names, OneOf, Record, Stored, checked_arrays
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded
+from structsvm.tasks.concepts.solver import LAYERS
 from structsvm.tasks.concepts.worlds import (
     EMPTY,
     ConceptProblem,
@@ -61,14 +62,6 @@ RECORD = Record({
     "seed": Count(0, 2**64 - 1),
     "layers": Group(bare=True),
 })  # fmt: skip
-LAYERS = {
-    "words": Array("f4", ("n_words+2", "whole_dimension")),
-    "names": Array("f4", ("n_names+1", "whole_dimension")),
-    "g_words": Array("f4", ("width", "dimension", "whole_hidden")),
-    "g_names": Array("f4", ("width", "of_relations", "whole_hidden")),
-    "g_bias": Array("f4", ("whole_hidden",)),
-    "h": Array("f4", ("of_relations+1", "whole_hidden")),
-}
 # Passes, if no number is given: as many as take so many steps, at least and at most.
 STEPS, LEAST_PASSES, MOST_PASSES = 60_000, 10, 100
 # The size of the vectors of words and names before training.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.checkpoint import STATES, counters
+from structsvm.checkpoint import STATES, checked_state, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.parameters import (
     COUNT,
@@ -21,6 +21,7 @@ from structsvm.parameters import (
 )
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
+from structsvm.stored_values import Array, optional
 from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
 from structsvm.tasks.concepts.worlds import ConceptProblem
 
@@ -42,7 +43,16 @@ class NetworkRun(Run):
         return bool(self.state.n_updates == self.updates_before)
 
 
-STATES["concepts"] = counters(3)
+LAYERS = {
+    "words": Array("f4", ("n_words+2", "whole_dimension")),
+    "names": Array("f4", ("n_names+1", "whole_dimension")),
+    "g_words": Array("f4", ("width", "dimension", "whole_hidden")),
+    "g_names": Array("f4", ("width", "of_relations", "whole_hidden")),
+    "g_bias": Array("f4", ("whole_hidden",)),
+    "h": Array("f4", ("of_relations+1", "whole_hidden")),
+}
+# A model file has the layers beside the state.
+STATES["concepts"] = counters(3) | optional({f"layers.{name}": array for name, array in LAYERS.items()})
 
 
 @declared
@@ -86,5 +96,5 @@ class ConceptTraining(Seed, Checkpoints, Solver):
             seed=seed_from(self.random_state),
         )
         if base is not None:
-            state.restart(base)
+            state.restart(checked_state(base, {state.kind}))
         return NetworkRun(self, problem, state, SubgradientSchedule(state), C=weight)

@@ -218,12 +218,11 @@ class DependencyModel(TaskModel[ParsedSentences]):
     def calibrate(self, X: Collection[SentenceLike], arcs: Sequence[Arcs]) -> None:
         """Fit the temperature to sentences that the model was not trained on."""
         codes, offsets = self.with_tags(*encoded(X, self.own))
-        outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
-        unknown = (outputs < 0).any(axis=1)
-        if unknown.any():
-            i = int(np.searchsorted(offsets, unknown.argmax(), side="right")) - 1
-            raise ValueError(f"sentence {i}: its tree is known in part, and calibrate needs whole ones")
-        calibrate_on(self, self.oracle.bind((codes, offsets), outputs, rescaling=None))
+        examples = ParsedSentences(codes, offsets, outputs_of(arcs, offsets, self.labels, self.subtypes))
+        open_ones = np.setdiff1d(np.arange(len(examples)), examples.whole)
+        if len(open_ones):
+            raise ValueError(f"sentence {open_ones[0]}: its tree is known in part, and calibrate needs whole ones")
+        calibrate_on(self, examples.bound(self.oracle, rescaling=None))
 
     def head_chances(self, X: Collection[SentenceLike]) -> Iterator[NDArray[np.float64]]:
         """Yield per sentence an array (n_words, n_words + 1): the probability of each head of each word."""

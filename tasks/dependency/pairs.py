@@ -150,8 +150,7 @@ class Halves(NamedTuple):
 
         Raises KeyboardInterrupt on Ctrl-C.
         """
-        known = problem.outputs_array if problem.known_array is None else problem.known_array
-        every = ParsedSentences(problem.codes_array, problem.offsets_array, known, weight=weight)
+        every = ParsedSentences(problem.codes_array, problem.offsets_array, problem.told[0], weight=weight)
         whole = every.whole
         if len(whole) < FEWEST_SENTENCES:
             return None

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.dual._weights import checked_array
 from structsvm.parameters import Seed, declared
 from structsvm.solvers.linear.sgdqn import SGDQN, SGDQNParameters
 from structsvm.tasks.common.classifier import Classifier
@@ -122,4 +120,4 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
 
     @property
     def t0_(self) -> float:
-        return float(checked_array(self._fitted().state or {}, "numbers", np.float64, (4,))[1])
+        return float(self._fitted().state["numbers"][1])

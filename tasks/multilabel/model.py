@@ -257,9 +257,8 @@ class MultilabelModel(TaskModel[LabelSets]):
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         labels, n_features, has_intercept = stored.labels, stored.n_features_in, stored.has_intercept
-        weights, edges = stored.arrays().values()
-        if len(weights) != len(labels) * (n_features + has_intercept) + len(edges):
-            raise ValueError(f"{len(weights)} weights for {len(labels)} labels and {n_features} features")
+        edges = stored.arrays()["edges"]
+        weights = stored.arrays(n_weights=len(labels) * (n_features + has_intercept) + len(edges))["weights"]
         model = cls(labels, n_features, edges, stored.loss, has_intercept=has_intercept, form=stored.form)
         model.weights, model.units = weights, units_of(stored.units, n_features)
         return model

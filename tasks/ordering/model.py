@@ -256,9 +256,8 @@ class OrderingModel(TaskModel):
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
-        d, p, weights = stored.n_features_in, stored.n_pair_features, stored.arrays()["weights"]
-        if len(weights) != d + p:  # before there is a model of that size
-            raise ValueError(f"{len(weights)} weights for {d} features of items and {p} of pairs")
+        d, p = stored.n_features_in, stored.n_pair_features
+        weights = stored.arrays(n_weights=d + p)["weights"]  # before there is a model of that size
         model = cls(d, p, stored.loss)
         model.weights = weights
         model.units, model.pair_units = units_of(stored.units, d), units_of(stored.pair_units, p)

@@ -22,7 +22,7 @@ from structsvm._random cimport Random, random_below, random_seed
 from structsvm._arrays cimport array_data
 from structsvm.dual._state cimport State
 
-from structsvm.dual._weights import checked_array, checked_counters, checked_random
+from structsvm.dual._weights import fitting
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.tasks.semantics.features import Encoder
@@ -356,16 +356,16 @@ cdef class BagTagger:
         Resuming from it gives bit-identical results. Raises ValueError if the arrays do not fit.
         """
         cdef int k
-        weights = checked_array(state, "weights", np.float64, (None, None))
-        sums = checked_array(state, "average_sum", np.float64, weights.shape) if self.average else None
-        words, counters = checked_random(state), checked_counters(state, 2)
+        cdef const uint64_t[::1] words = state["random"]
+        weights = state["weights"]
+        sums = fitting(state, "average_sum", weights) if self.average else None
         if weights.shape[0] > self.n_features or weights.shape[1] > self.K:
             raise ValueError(f"array 'weights' of the training state has shape {weights.shape}, expected at most "
                              f"{self.n_features} x {self.K}")
         self.w = enlarged(weights, self.n_features, self.K)
         if self.average:
             self.u = enlarged(sums, self.n_features, self.K)
-        self.n_visits, self.n_updates = counters
+        self.n_visits, self.n_updates = state["counters"]
         for k in range(4):
             self.random.s[k] = words[k]
 
@@ -475,18 +475,13 @@ cdef class OspasState(State):
 
         Raises ValueError if they are neither of this problem nor of one whose features and labels are the first here.
         """
-        seed = checked_array(arrays, "seed", np.uint64, (1,))
         of_roles = under(arrays, "roles.")
-        starts = checked_array(of_roles, "name_starts", np.int64, (None,))
-        encoder = Encoder(AttributeVocabulary.from_arrays(of_roles, len(starts) - 1).names)
+        encoder = Encoder(AttributeVocabulary.from_arrays(of_roles, len(of_roles["weights"])).names)
         symbols = self.tagger(self.symbols.n_features, self.symbols.K)
         symbols.set_state(under(arrays, "symbols."))
         roles = self.tagger(len(encoder), self.roles.K)
         roles.set_state(of_roles)
-        if len(of_roles["weights"]) != len(encoder):
-            raise ValueError(f"the training state has {len(encoder)} features of roles, and weights of "
-                             f"{len(of_roles['weights'])}")
-        self.seed, self.encoder, self.symbols, self.roles = seed[0], encoder, symbols, roles
+        self.seed, self.encoder, self.symbols, self.roles = arrays["seed"][0], encoder, symbols, roles
 
     def get_state(self):
         """Return the state as a dict of arrays (see `set_state`)."""
@@ -497,6 +492,5 @@ cdef class OspasState(State):
 
         Raises ValueError if they do not fit the problem; the state is unchanged.
         """
-        counters = checked_counters(state, 2)
         self.resume(state)
-        self.n_argmax, self.n_visits = counters
+        self.n_argmax, self.n_visits = state["counters"]

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.checkpoint import as_array
+from structsvm.checkpoint import COUNTS, STATES, as_array
 from structsvm.checksum import checksum
-from structsvm.dual._weights import checked_array, checked_counters, half_norm
+from structsvm.dual._weights import half_norm
 from structsvm.oracles._hybrid import Learner
 from structsvm.oracles.hybrid import (
     BEGIN,
@@ -43,6 +43,7 @@ from structsvm.oracles.hybrid import (
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
+from structsvm.stored_values import Array
 from structsvm.structures.meaning_units import MeaningUnits
 
 if TYPE_CHECKING:
@@ -259,6 +260,12 @@ class HybridProblem(BoundProblem):
         return checksum([as_array(repr((self.tokens, self.bags)))])
 
 
+STATES["bag likelihood"] = dict.fromkeys(KEPT_OF_FEATURES, Array("f8", ("n_kept",))) | {
+    "features": Array("i8", ("n_kept",), within=COUNTS),
+    "counters": Array("i8", (3,), within=COUNTS),
+}
+
+
 class LikelihoodState:
     """Weights and what AdaGrad keeps of its steps."""
 
@@ -278,23 +285,18 @@ class LikelihoodState:
 
     def set_state(self, arrays: State, *, adapt: bool = False) -> None:
         learner = self.learner
-        features = np.asarray(arrays.get("features"))
-        if features.dtype != np.int64 or features.ndim != 1 or not within(features, len(learner.weights)):
+        features = arrays["features"]
+        if not within(features, len(learner.weights)):
             raise ValueError("array 'features' of the training state must be indices of features, ascending")
-        checked = {n: checked_array(arrays, n, np.float64, features.shape) for n in KEPT_OF_FEATURES}
-        counters = checked_counters(arrays, 3)
-        if not all(np.isfinite(array).all() for array in checked.values()):
-            raise ValueError("the weights of the training state must be finite")
-        for name, array in checked.items():
+        for name in KEPT_OF_FEATURES:
             getattr(learner, name)[:] = 0.0
-            getattr(learner, name)[features] = array
-        learner.n_steps, self.n_argmax, self.n_left_out = counters
+            getattr(learner, name)[features] = arrays[name]
+        learner.n_steps, self.n_argmax, self.n_left_out = arrays["counters"].tolist()
 
 
 def within(features: NDArray[np.int64], n_features: int) -> bool:
-    """Whether indices are ascending and in range."""
-    ascend = (features[1:] > features[:-1]).all()  # differences may overflow
-    return not len(features) or bool(features[0] >= 0 and features[-1] < n_features and ascend)
+    """Whether indices ascend, up to the last feature at most."""
+    return not len(features) or bool(features[-1] < n_features and (np.diff(features) > 0).all())
 
 
 class LikelihoodSchedule:
@@ -341,9 +343,8 @@ class LikelihoodSchedule:
         return np.array([self.n_passes, self.seed], dtype=np.float64)
 
     def set_state(self, numbers: Floats) -> None:
-        numbers = np.asarray(numbers)
-        if numbers.dtype != np.float64 or numbers.shape != (2,) or not ((numbers >= 0.0) & (numbers < 2.0**53)).all():
-            raise ValueError("array 'schedule' of the training state must be 2 numbers, not negative, below 2**53")
+        if len(numbers) != 2 or max(numbers) >= 2.0**53:
+            raise ValueError("array 'schedule' of the training state must be 2 numbers below 2**53")
         self.n_passes, self.seed = (int(number) for number in numbers)
         self.next = self.n_samples
 

@@ -24,6 +24,7 @@ from structsvm.tasks.semantics.bags import SETTINGS, BagModel, MeaningBags
 from structsvm.tasks.semantics.features import Encoder, role_attributes, symbol_attributes
 from structsvm.tasks.semantics.parameters import Ospas
 from structsvm.tasks.semantics.problem import SemanticProblem
+from structsvm.tasks.semantics.solver import tagger
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
 if TYPE_CHECKING:
@@ -45,12 +46,7 @@ L = TypeVar("L", bound=Hashable)
 T = TypeVar("T")
 
 # Arrays of a tagger: names of attributes, weights, and the state that training resumes from (`TaggerState.get_state`).
-TAGGER = strings("names", "name_starts", "n_features") | {
-    "weights": Array("f8", ("n_features", "n_labels")),
-    "average_sum": Array("f8", ("n_features", "n_labels"), needed=False),
-    "counters": Array("i8", (2,), within=(0, None)),
-    "random": Array("u8", (4,)),
-}
+TAGGER = strings("names", "name_starts", "n_features") | tagger()
 
 # Arguments of a relation: prediction takes time and memory that double with each.
 MAX_ARITY = 12

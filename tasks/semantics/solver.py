@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.checkpoint import COUNTS, STATES, counters
 from structsvm.dual._schedules import FixedSchedule
-from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
 from structsvm.parameters import (
     COUNT,
@@ -25,6 +25,7 @@ from structsvm.parameters import (
 )
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import WeightRun
+from structsvm.stored_values import Array, Table, checked_arrays, strings
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.parameters import method_of
@@ -35,6 +36,28 @@ if TYPE_CHECKING:
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import State, Weights
     from structsvm.tasks.semantics.parameters import Params
+
+
+def tagger(part: str = "") -> Table:
+    """The arrays of a tagger, whose names begin with `part`: weights, and what training resumes from."""
+    shape = f"{part}n_features", f"{part}n_labels"
+    sums = Array("f8", shape, needed=False)
+    arrays = {"weights": Array("f8", shape), "average_sum": sums} | counters(2)
+    return {part + name: array for name, array in arrays.items()}
+
+
+def taggers(part: str = "") -> Table:
+    """The arrays of `OspasState.to_arrays`, whose names begin with `part`."""
+    names = strings(f"{part}roles.names", f"{part}roles.name_starts", f"{part}roles.n_features")
+    return {f"{part}seed": Array("u8", (1,))} | tagger(f"{part}symbols.") | tagger(f"{part}roles.") | names
+
+
+STATES["ospas"] = taggers() | {
+    "counters": Array("i8", (2,), within=COUNTS),
+    "turn": Array("i8", (1,), within=COUNTS),
+}
+# A state after the first turn has these, too.
+TURN = taggers("whole.") | {"chosen": Array("i8", ("n_samples",), within=COUNTS)}
 
 
 class OspasRun(WeightRun):
@@ -84,18 +107,19 @@ class OspasRun(WeightRun):
             arrays.update({f"whole.{name}": array for name, array in self.whole.items()})
         return arrays
 
-    def set_state(self, arrays: State, *, adapt: bool = False) -> None:
-        turn = int(checked_array(arrays, "turn", np.int64, (1,))[0])
+    def restore(self, arrays: State, *, adapt: bool) -> None:
+        turn = int(arrays["turn"][0])
         chosen = whole = None
         before = self.state.get_state()
         if turn > 0:
-            chosen = checked_array(arrays, "chosen", np.int64, (self.problem.n_samples,))
-            if not all(0 <= k < len(trees) for k, trees in zip(chosen, self.problem.bags, strict=True)):
+            arrays |= checked_arrays(arrays, TURN, n_samples=self.problem.n_samples)
+            chosen = arrays["chosen"]
+            if not all(k < len(trees) for k, trees in zip(chosen, self.problem.bags, strict=True)):
                 raise ValueError("array 'chosen' of the training state has a meaning that the bags do not hold")
             whole = under(arrays, "whole.")
             self.state.resume(whole)  # raises ValueError if it is not sound
         try:
-            super().set_state(arrays, adapt=adapt)
+            super().restore(arrays, adapt=adapt)
         except ValueError:
             self.state.set_state(before)
             raise

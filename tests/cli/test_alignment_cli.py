@@ -120,7 +120,7 @@ def test_bad_input(files, tmp_path):
         assert message in run(*args, code=1).output
         assert not (tmp_path / "m").exists()
     for options, message in [
-        (("-C", -1), "-C of LaRank must be"),
+        (("-C", -1), "'-C': '-1' is not auto or a float in the range"),
         (("--prior", "none", "--prior-gap-open", -1), "--prior-gap-open has no effect with --prior none"),
         (("--gaps", "linear", "--prior-gap-extend", -1), "--prior-gap-extend has no effect with --gaps linear"),
         (("--window", 2), "--window has no effect where decoys are learnt from"),

@@ -133,7 +133,7 @@ def test_bad_input(data, tmp_path):
         (["--machine", "huller", "--balanced"], "--machine huller has no balanced"),
         (["--machine", "sgdqn", "--kernel", "rbf"], "--machine sgdqn has no kernel"),
         (["--alpha", "1"], "--machine lasvm has no alpha"),
-        (["-C", "-1"], "-C of LaSVM must be"),
+        (["-C", "-1"], "'-C': '-1' is not auto or a float in the range"),
         (["--gamma", "1", "--kernel", "linear"], "--gamma has no effect with --kernel linear"),
     ]:
         assert message in run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", *options, status=2)[1]

@@ -385,9 +385,9 @@ def test_bad_options_of_train(work, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-C", "-1"], "Error: -C of LaRank must be a float in the range (0.0, inf). Got -1.0 instead."),
-        (["-C", "0"], "Error: -C of LaRank"),
-        (["-C", "nan"], "Error: -C of LaRank"),
+        (["-C", "-1"], "'-C': '-1' is not auto or a float in the range (0.0, inf)"),
+        (["-C", "0"], "'-C': '0' is not auto or"),
+        (["-C", "nan"], "'-C': 'nan' is not auto or"),
         (["--tol", "0"], "Error: Invalid value for '--tol': 0.0 is not in the range x>0.0."),
         (["--tol", "nan"], "Error: --tol of LaRank"),
         (["--jobs", "0"], "Error: --jobs: 0 is no number of threads"),

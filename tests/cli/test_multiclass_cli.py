@@ -133,9 +133,11 @@ def test_errors(data, tmp_path):
     ]:
         assert message in run(data, *args, status=1)[1]
     for options, message in [
-        (["-C", "-1"], "-C of KernelLaRank must be"),
+        (["-C", "-1"], "'-C': '-1' is not auto or a float in the range (0.0, inf)"),
+        (["--kernel", "poly", "--degree", "2147483648"], "--degree of KernelFunction must be an int in the range [0, "),
+        (["--kernel", "poly", "--coef0", "nan"], "'--coef0': 'nan' is not a float in the range (-inf, inf)"),
         (["--cache-size", "1e-6"], "less than one row"),
-        (["--cache-size", "-1"], "--cache-size of KernelLaRank must be"),
+        (["--cache-size", "-1"], "'--cache-size': -1.0 is not in the range x>0.0"),
         (["--solver", "perceptron", "-C", "1"], "--solver perceptron has no C"),
         (["--kernel", "linear", "--gamma", "1"], "--gamma has no effect with --kernel linear"),
         (["--degree", "2"], "--degree has no effect with --kernel rbf"),
@@ -144,7 +146,10 @@ def test_errors(data, tmp_path):
     ]:
         assert message in run(data, *train, "train.svm", "-m", "x", *options, status=2)[1]
     for value in ("0", "-1", "wide", "nan"):
-        assert "positive number" in run(data, *train, "train.svm", "-m", "x", "--gamma", value, status=2)[1]
+        assert (
+            "is not auto or scale or a float in the range (0.0, inf)"
+            in run(data, *train, "train.svm", "-m", "x", "--gamma", value, status=2)[1]
+        )
     assert not (data / "x").exists()
 
 

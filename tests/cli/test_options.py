@@ -1,5 +1,6 @@
 """Options of the commands that train: their defaults are those of the estimators; none without effect is accepted."""
 
+import dataclasses
 import inspect
 
 import click
@@ -9,6 +10,7 @@ from command_line import run
 from structsvm import tasks
 from structsvm.cli import TASKS, binary, main, multiclass
 from structsvm.cli.training import defaults
+from structsvm.parameters import Options, constraints_of
 from structsvm.tasks.registry import names_of
 
 TRAIN = main.commands["train"]
@@ -32,6 +34,19 @@ def test_machines_that_commands_train():
     assert [machine.estimator for machine in multiclass.SOLVERS.values()] == names_of("multiclass")
     trained = [machine.estimator for machine in binary.MACHINES.values()]
     assert trained == [name for name in names_of("binary") if name != "TrackingClassifier"]
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_choices_of_machines_are_those_of_their_parameters(task):
+    types = {option.name: option.type for option in TRAIN.get_command(click.Context(TRAIN), task).params}
+    compared = set()
+    for field in (field for name in names_of(task) for field in dataclasses.fields(getattr(tasks, name))):
+        words = {word for one in constraints_of(field) if isinstance(one, Options) for word in one.names}
+        kind = types.get(field.name)
+        if words and kind is not None and field.name != "solver":  # names the machine
+            assert set(getattr(kind, "choices", getattr(kind, "words", ()))) == words - {"precomputed"}
+            compared.add(field.name)
+    assert compared >= {"C", "kernel", "gamma", "selection"}
 
 
 RBF = ["--kernel", "rbf"]

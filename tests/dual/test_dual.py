@@ -451,3 +451,13 @@ def test_the_weights_of_an_interrupted_run_are_not_copied_and_stay_as_they_are()
     assert np.array_equal(weights, before) and not np.array_equal(run.state.weights, before)
     whole = solver.set_params(max_iter=4).solve(oracle.bind(X, Y))
     assert np.array_equal(run.weights, whole.weights) and run.weights is not run.state.weights
+
+
+def test_a_state_with_a_constraint_of_no_words():
+    oracle, X, Y = chains()
+    solver = LaRank(C=1.0, max_iter=1, random_state=0)
+    state = solver.solve(oracle.bind(X, Y)).get_state()
+    bounds = state["cut_bounds"].copy()
+    bounds[1] = 0
+    with pytest.raises(ValueError, match="array 'cut_words' of the training state: cut 0 is none of example"):
+        solver.start(oracle.bind(X, Y)).set_state(state | {"cut_bounds": bounds})

@@ -7,6 +7,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from kernel_reference import Machine, kernel_matrix
 
+from structsvm.checkpoint import as_array, checked_state
 from structsvm.dual._schedules import (
     AdaptiveSchedule,
     FixedSchedule,
@@ -366,6 +367,10 @@ def test_derivatives_can_be_computed_anew():
     assert copy.dual == pytest.approx(state.dual, rel=1e-9)
 
 
+def through_the_table(arrays, state):
+    return checked_state(arrays | {"kind": as_array(state.kind)}, n_labels=state.n_labels, examples=state.n_samples)
+
+
 def test_states_that_are_not_sound():
     found, machine = problem(7, n=60)
     state, _ = trained(found, machine)
@@ -375,20 +380,22 @@ def test_states_that_are_not_sound():
     label[0] = 99
     numbers[0, 0] = 1e9
     for change, message in [
-        ({"vector_label": label}, "labels from 0 to"),
+        ({"vector_label": label}, "'vector_label' has values"),
         ({"vector_numbers": numbers}, "not feasible"),
         ({"vector_numbers": sound["vector_numbers"][:, :-1]}, "vector_numbers"),
-        ({"support": sound["support"] + 60}, "examples from 0 to 59"),
-        ({"support": np.zeros_like(sound["support"])}, "array 'support' has an example twice"),
+        ({"support": sound["support"] + 60}, "'support' has values from"),
+        ({"support": np.zeros_like(sound["support"])}, "array 'support' has a value twice"),
         ({"vector_slot": np.zeros_like(sound["vector_slot"])}, "'vector_slot' must hold every slot"),
-        ({"random": np.zeros(4, dtype=np.uint64)}, "array 'random' .* no generator"),
+        ({"random": np.zeros(4, dtype=np.uint64)}, "array 'random' is all 0"),
         ({"counters": sound["counters"] - 10**6}, "counters"),
         ({"counters": np.where(np.arange(8) == 0, 2**62, sound["counters"])}, "counters"),
-        ({"cost": None}, "no array 'cost'"),
+        ({"counters": np.where(np.arange(8) == 5, 60, sound["counters"])}, "a selection out of range"),
+        ({"counters": np.where(np.arange(8) == 6, -1, sound["counters"])}, "a selection out of range"),
+        ({"cost": None}, "array 'cost' is missing"),
     ]:
         with pytest.raises(ValueError, match=message):
-            fresh.set_state(sound | change)
-    fresh.set_state(sound)
+            fresh.set_state(through_the_table(sound | change, fresh))
+    fresh.set_state(through_the_table(sound, fresh))
     check(fresh, machine)
 
 

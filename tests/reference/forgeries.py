@@ -83,6 +83,8 @@ def forgeries(array, wanted):
         yield np.full_like(array, np.iinfo(array.dtype).min if array.dtype.kind == "i" else -1)
         if high is not None and array.dtype.kind == "i":
             yield np.full_like(array, np.iinfo(array.dtype).max)
+    if wanted.some:
+        yield np.zeros_like(array)
     if wanted.once and len(array) > 1:
         yield np.full_like(array, array[0])
     if wanted.rises_to is not None and array[-1] > 0:

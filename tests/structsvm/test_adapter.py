@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from python_oracles import FORMS, Data, Logistic, Multiclass
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, OracleError, Perceptron, UnsupportedFormulation
-from structsvm.adapter import sparse_feature
+from structsvm.adapter import offers_of, sparse_feature
 from structsvm.testing import check_oracle
 
 
@@ -380,3 +380,16 @@ def test_expectations_are_copied(form):
         assert loss == pytest.approx(log_sum - true @ w)
         assert entropy == pytest.approx(log_sum - expectation @ w)
         assert gradient == pytest.approx(expectation - true, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("is_open", "has_sums", "offers"),
+    [
+        (False, True, {"completions", "constraints", "expectations"}),
+        (False, False, {"completions", "constraints"}),
+        (True, True, {"completions", "expectations", "marginals"}),
+        (True, False, {"completions"}),
+    ],
+)
+def test_offers_of_outputs_that_may_be_unknown(is_open, has_sums, offers):
+    assert offers_of(is_open, has_sums) == offers

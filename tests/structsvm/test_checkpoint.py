@@ -19,7 +19,7 @@ from structsvm import (
     StructuredSVM,
     checkpoint,
 )
-from structsvm.checkpoint import as_array, as_text, kind_of, resumed
+from structsvm.checkpoint import as_array, as_text, kind_of, resumed, table_of
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.linear.problem import LinearProblem
@@ -303,6 +303,26 @@ def test_a_state_of_another_kind_is_refused(solver):
     del state["kind"]
     with pytest.raises(ValueError, match="array 'kind' of the training state must be text"):
         run.set_state(state)
+
+
+@pytest.mark.parametrize("solver", EVERY, ids=name_of)
+def test_a_state_of_another_size_is_refused(solver):
+    """Sizes of the problem, and indices below them, are among what tables say."""
+    run = solver.solve(problem_of(solver), passes=1)
+    state, sizes = run.get_state(), run.state_sizes()
+    table = {name: wanted for name, wanted in table_of(state).items() if name in state}
+    indices = {name: sizes[wanted.within[1]] for name, wanted in table.items() if wanted.within[1] in sizes}
+    for name, size in indices.items():
+        with pytest.raises(ValueError, match=f"array '{name}' has values"):
+            run.set_state(state | {name: np.full_like(state[name], size)})
+    larger = {}
+    for size in {*sizes, "n_machines", "n_columns"}:
+        sized = {name: wanted.shape.index(size) for name, wanted in table.items() if size in wanted.shape}
+        larger[size] = {name: np.concatenate([state[name]] * 2, axis=axis) for name, axis in sized.items()}
+    for arrays in filter(None, larger.values()):
+        with pytest.raises(ValueError, match="training state: array"):
+            run.set_state(state | arrays)
+    assert indices or any(larger.values())
 
 
 # ---- warm start ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import COUNTS
+from structsvm.checkpoint import EXAMPLES
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import seed_from
@@ -18,7 +18,7 @@ from structsvm.stored_values import Array, Table
 
 # Support patterns, and the coefficients of their vectors.
 VECTORS: Table = {
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "support": Array("i8", ("n_support",), within=EXAMPLES, once=True),
     "vector_slot": Array("i8", ("n_vectors",), within=(0, "n_support")),
     "vector_label": Array("i4", ("n_vectors",), within=(0, "n_labels")),
     "vector_numbers": Array("f8", (2, "n_vectors")),
@@ -27,6 +27,9 @@ VECTORS: Table = {
 
 class KernelRun(Run):
     """A run that learns a kernel expansion."""
+
+    def state_sizes(self) -> dict[str, int]:
+        return super().state_sizes() | {"n_labels": self.problem.n_labels}
 
     @property
     def support_vectors(self) -> Any:

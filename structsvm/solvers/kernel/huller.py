@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._warnings import warn
-from structsvm.checkpoint import COUNTS, STATES, counters
+from structsvm.checkpoint import COST, EXAMPLES, STATES, counters
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.kernel._huller import HullerState
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter
@@ -21,12 +21,15 @@ from structsvm.stored_values import Array
 DRIFT = FLAT = 1e-6
 
 
-STATES["huller"] = counters(7) | {
-    "cost": Array("f8", (1,), within=(0.0, None)),
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-    "part": Array("f8", ("n_support",), within=(0.0, None)),
-    "numbers": Array("f8", (6,)),
-}
+STATES["huller"] = (
+    counters(7)
+    | COST
+    | {
+        "support": Array("i8", ("n_support",), within=EXAMPLES, once=True),
+        "part": Array("f8", ("n_support",), within=(0.0, None)),
+        "numbers": Array("f8", (6,)),
+    }
+)
 
 
 class HullerRun(KernelRun):

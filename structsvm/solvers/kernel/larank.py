@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.checkpoint import COUNTS, STATES
+from structsvm.checkpoint import COST, COUNTS, RANDOM, STATES
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual
 from structsvm.parameters import (
@@ -30,13 +30,10 @@ FIRST_TAU, SHRINK, LAST_TAU = 0.2, 0.3, 1e-9
 N_OPTIMIZE = 50
 
 
-STATES["kernel_dual"] = {
-    "random": Array("u8", (4,)),
+STATES["kernel_dual"] = RANDOM | COST | VECTORS | {
     "counters": Array("i8", (8,), within=(-1, COUNTS[1])),
-    "cost": Array("f8", (1,), within=(0.0, None)),
     "dual": Array("f8", (1,)),
-    **VECTORS,
-}
+}  # fmt: skip
 
 
 @declared

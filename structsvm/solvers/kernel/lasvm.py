@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn
-from structsvm.checkpoint import COUNTS, STATES, counters
+from structsvm.checkpoint import COST, EXAMPLES, STATES, counters
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
 from structsvm.parameters import (
     COUNT,
@@ -28,13 +28,16 @@ from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelDualRun, KernelSolver
 from structsvm.stored_values import Array
 
-STATES["lasvm"] = counters(6) | {
-    "cost": Array("f8", (1,), within=(0.0, None)),
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
-    "alpha": Array("f8", ("n_support",)),
-    "gradient": Array("f8", ("n_support",)),
-    "numbers": Array("f8", (3,)),
-}
+STATES["lasvm"] = (
+    counters(6)
+    | COST
+    | {
+        "support": Array("i8", ("n_support",), within=EXAMPLES, once=True),
+        "alpha": Array("f8", ("n_support",)),
+        "gradient": Array("f8", ("n_support",)),
+        "numbers": Array("f8", (3,)),
+    }
+)
 
 
 class LaSVMRun(KernelDualRun):
@@ -46,8 +49,8 @@ class LaSVMRun(KernelDualRun):
     def intercept(self) -> Any:
         return np.array([0.0, self.state.bias])
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
-        super().set_state(arrays, adapt=adapt)
+    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+        super().restore(arrays, adapt=adapt)
         self.n_steps = self.state.n_steps
 
     def certify(self) -> None:

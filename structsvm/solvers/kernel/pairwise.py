@@ -22,9 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import COUNTS, STATES
-from structsvm.dual._weights import checked_array, checked_counters
-from structsvm.kernel._expansion import check_members
+from structsvm.checkpoint import COUNTS, EXAMPLES, STATES
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._lasvm import LaSVMState
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, declared, parameter
@@ -38,11 +36,11 @@ FIRST_TAU, SHRINK = 1e-3, 0.1
 
 STATES["pairwise"] = {
     "counters": Array("i8", (3,), within=COUNTS),
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "support": Array("i8", ("n_support",), within=EXAMPLES, once=True),
     "beta": Array("f8", ("n_labels", "n_support"), within=(0.0, None)),
     "gradient": Array("f8", ("n_labels", "n_support")),
     "biases": Array("f8", ("n_labels", "n_labels")),
-    "tau": Array("f8", (1,), within=(0.0, None)),
+    "tau": Array("f8", (1,)),
 }
 
 
@@ -252,31 +250,26 @@ class PairwiseState:
 
         With `adapt`, arrays of another problem that do not fit this one are ignored, and the machines start from 0.
         """
-        order, Q = checked_array(state, "support", np.int64, (None,)), len(self.beta)
-        beta = checked_array(state, "beta", np.float64, (Q, len(order)))
-        G = checked_array(state, "gradient", np.float64, (Q, len(order)))
-        biases = checked_array(state, "biases", np.float64, (Q, Q))
-        (tau,) = checked_array(state, "tau", np.float64, (1,)).tolist()
-        counters = checked_counters(state, 3)
-        check_members(order, self.cache.gram.n_rows)
+        beta, tau = state["beta"], float(state["tau"][0])
         if not 0.0 < tau <= FIRST_TAU:
             raise ValueError(f"array 'tau' of the training state is {tau:g}, which must be in (0, {FIRST_TAU:g}]")
-        fits = np.array_equal(order, self.order)
+        fits = np.array_equal(state["support"], self.order)
         if not fits and not adapt:
             raise ValueError("array 'support' of the training state is of other examples")
         fits = fits and self.is_feasible(beta)
         if not fits and not adapt:
             raise ValueError("array 'beta' of the training state is not feasible")
-        self.cache.gram.n_values, self.cache.n_asked, self.cache.n_missed = counters
+        self.cache.gram.n_values, self.cache.n_asked, self.cache.n_missed = state["counters"].tolist()
         if not fits:
             self.restart()
             return
-        self.beta, self.G, self.biases, self.tau = beta.copy(), G.copy(), biases.copy(), tau
+        self.beta, self.G, self.biases = (state[name].copy() for name in ("beta", "gradient", "biases"))
+        self.tau = tau
         self.settle()
 
     def is_feasible(self, beta: Any) -> bool:
         """Whether all coefficients are in their boxes and balance in each machine."""
-        if not ((beta >= 0.0).all() and (beta <= self.C).all() and not beta[self.own].any()):
+        if (beta > self.C).any() or beta[self.own].any():
             return False
         given = np.add.reduceat(np.pad(beta, ((0, 0), (0, 1))), self.start[:-1], axis=1)
         given[:, np.diff(self.start) == 0] = 0.0
@@ -301,9 +294,8 @@ class PairSchedule:
 
     def set_state(self, numbers: Any) -> None:
         """Raise ValueError unless the array is that of `get_state`."""
-        numbers = np.asarray(numbers)
-        if numbers.dtype != np.float64 or numbers.shape != (0,):
-            raise ValueError(f"the schedule of the training state must be empty, got shape {numbers.shape}")
+        if len(numbers):
+            raise ValueError(f"the schedule of the training state must be empty, got {len(numbers)} numbers")
 
     def start_pass(self, n_before: int = 0) -> None:
         self.next = 0

@@ -25,11 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import COUNTS, STATES
-from structsvm.dual._weights import checked_array, checked_counters
+from structsvm.checkpoint import COUNTS, EXAMPLES, STATES
 from structsvm.kernel._circulation import Circulation
 from structsvm.kernel._cycles import Arcs, CycleSteps
-from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Options, declared, parameter
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
@@ -50,7 +48,7 @@ STRIP = 4096
 
 STATES["weston_watkins"] = {
     "counters": Array("i8", (3,), within=COUNTS),
-    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "support": Array("i8", ("n_support",), within=EXAMPLES, once=True),
     "beta": Array("f8", ("n_labels", "n_support")),
     "scores": Array("f8", ("n_labels", "n_support")),
     "biases": Array("f8", ("n_labels",)),
@@ -229,17 +227,12 @@ class WestonWatkinsState:
 
         The constraints of the classes couple all examples: if one does not fit its box, all are scaled alike.
         """
-        order, Q = checked_array(state, "support", np.int64, (None,)), len(self.beta)
-        beta = checked_array(state, "beta", np.float64, (Q, len(order)))
-        F = checked_array(state, "scores", np.float64, (Q, len(order)))
-        biases = checked_array(state, "biases", np.float64, (Q,))
-        counters = checked_counters(state, 3)
-        check_members(order, self.cache.gram.n_rows)
+        order, beta = state["support"], state["beta"]
         same = np.array_equal(order, self.order)
         if not same:
             if not adapt:
                 raise ValueError("array 'support' of the training state is of other examples")
-            whole = np.zeros((Q, self.cache.gram.n_rows))
+            whole = np.zeros((len(beta), self.cache.gram.n_rows))
             whole[:, order] = beta
             beta = whole[:, self.order]
             if np.count_nonzero(beta) < np.count_nonzero(whole):  # an example whose weight is 0 now
@@ -254,10 +247,10 @@ class WestonWatkinsState:
         if (np.abs(beta.sum(axis=1)) > 1e-6 * self.C.sum()).any():
             raise ValueError("array 'beta' of the training state is not feasible")
         self.beta[:] = beta
-        self.programme.biases[:] = biases
-        self.cache.set_counters(counters)
+        self.programme.biases[:] = state["biases"]
+        self.cache.set_counters(state["counters"])
         if same:
-            self.F[:] = F
+            self.F[:] = state["scores"]
         else:
             self.recompute()
         self.settle()
@@ -312,10 +305,9 @@ class Decomposition(ABC):
 
     def set_state(self, numbers: Any) -> None:
         """Restore the array returned by `get_state`. Raises ValueError if it belongs to another problem."""
-        numbers = np.asarray(numbers)
-        if numbers.dtype != np.float64 or not np.isin(numbers, np.arange(self.n_samples)).all():
+        if not np.isin(numbers, np.arange(self.n_samples)).all():
             raise ValueError(f"the schedule of the training state must be examples from 0 to {self.n_samples - 1}")
-        if numbers.ndim != 1 or len(np.unique(numbers)) != len(numbers):
+        if len(np.unique(numbers)) != len(numbers):
             raise ValueError("the schedule of the training state has an example twice")
         self.kept = numbers.astype(np.int64)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import STATES, counters
+from structsvm.checkpoint import STATES, checked_state, counters
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual.parallel import n_threads, parallel_map
 from structsvm.linear._gradient_descent import LOSSES, METHODS, GradientDescent
@@ -143,7 +143,7 @@ class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
         seed = seed_from(self.random_state)
         state = self._state(problem, weight, seed, 0.0 if self.t0 is None else float(self.t0))
         if base is not None:
-            state.restart(base)
+            state.restart(checked_state(base, {state.kind}))
         make = partial(self._state, problem, weight, seed, state.t0)
         parts = parts_of(state, n_threads(self.n_jobs), state.n_samples, make)
         schedule = SubgradientSchedule(state) if len(parts) < 2 else MachineSchedule(state, parts)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import COUNTS, STATES
+from structsvm.checkpoint import COUNTS, RANDOM, STATES, checked_state
 from structsvm.dual._schedules import FixedSchedule
-from structsvm.dual._weights import checked_array, half_norm
+from structsvm.dual._weights import half_norm
 from structsvm.linear._tracking import TrackingState
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import COUNT, FLAG, POSITIVE, Checkpoints, Interval, Seed, declared, parameter, seed_from
@@ -18,8 +18,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
 
-STATES["tracking"] = {
-    "random": Array("u8", (4,)),
+STATES["tracking"] = RANDOM | {
     "numbers": Array("f8", (3, "n_seen"), within=(0.0, None)),
     "weights": Array("f8", (2, "n_columns")),
     "steps": Array("i8", (2,), within=COUNTS),
@@ -31,6 +30,9 @@ class TrackingRun(Run):
     """A run that visits examples in order, and claims primal and dual over all that it has seen."""
 
     has_dual = True
+
+    def state_sizes(self) -> dict[str, int]:
+        return super().state_sizes() | {"n_columns": len(self.state.weights)}
 
     @property
     def weights(self) -> Any:
@@ -111,17 +113,18 @@ class Tracking(TrackingParameters, Seed, Checkpoints, Solver):
         `base` has the arrays of `TrackingState.get_state` to start from: its examples are the first
         ones of the problem, which passes do not visit and whose C stays.
         """
+        X = problem.rows.data
+        if self.fit_intercept:
+            X = np.column_stack([X, np.ones(len(X))])
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             C *= sample_weight
         first = 0
         if base is not None:
-            box = checked_array(base, "numbers", np.float64, (3, None))[2]
+            base = checked_state(base, {"tracking"}, n_columns=X.shape[1])
+            box = base["numbers"][2]
             first = len(box)
             C[:first] = box[: len(C)]
-        X = problem.rows.data
-        if self.fit_intercept:
-            X = np.column_stack([X, np.ones(len(X))])
         state = TrackingState(X, problem.y, C, first=first, process=self.process, seed=seed_from(self.random_state))
         if base is not None:
             state.set_state(base)

@@ -98,7 +98,7 @@ def test_a_stream_goes_on(tmp_path):
         structsvm.load(tmp_path / "it.model").partial_fit(X[:2], y[:2])
     model.model_.state["numbers"][1] = 1.0
     del model.model_.state["curvature"]
-    with pytest.raises(ValueError, match="no array 'curvature'"):
+    with pytest.raises(ValueError, match="array 'curvature' is missing"):
         model.partial_fit(X[:2], y[:2])
 
 

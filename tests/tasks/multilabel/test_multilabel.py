@@ -236,7 +236,7 @@ def test_files_are_checked(tmp_path):
     for change, message in [
         ({"loss": "exact"}, "'loss' must be one of .* got 'exact'"),
         ({"form": "list"}, "'form' must be one of .* got 'list'"),
-        ({"n_features_in": 7}, "weights for 4 labels and 7 features"),
+        ({"n_features_in": 7}, "array 'weights' has shape"),
         ({"labels": [0, 1, 2]}, "expected from 0 up to"),
     ]:
         with pytest.raises(ValueError, match=message):

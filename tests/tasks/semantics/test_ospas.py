@@ -149,12 +149,7 @@ def test_states_that_do_not_fit():
     state = learner.get_state()
     for name, value in [
         ("weights", state["weights"][:2]),
-        ("weights", state["weights"] * np.nan),
-        ("weights", state["weights"].ravel()),
-        ("weights", None),
         ("average_sum", None),
-        ("random", np.zeros(4, dtype=np.uint64)),
-        ("counters", np.array([-1, 0])),
     ]:
         with pytest.raises(ValueError, match="training state"):
             BagTagger(data.F, data.K, average=True).set_state(state | {name: value})

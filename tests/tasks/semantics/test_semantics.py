@@ -8,12 +8,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from forgeries import forgeries
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import structsvm
 from structsvm import Checkpoint, ModelFileError
+from structsvm.checkpoint import STATES
 from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.model_file import read_model, write_model
@@ -21,6 +23,7 @@ from structsvm.structures.meanings import MeaningGrammar, parse_meaning
 from structsvm.tasks import Hybrid, Ospas, SemanticParser
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.problem import SemanticProblem
+from structsvm.tasks.semantics.solver import TURN
 from structsvm.tasks.semantics.trees import folded, relations_in, symbols_in
 
 
@@ -422,6 +425,8 @@ def test_damaged_checkpoints(tmp_path):
     parser.fit(house.sentences, house.bags)
     file = read_model(tmp_path / "c")
     assert file.arrays["turn"] == [1]
+    table = {key: array for key, array in (STATES["ospas"] | TURN).items() if key in file.arrays}
+    forged = [(key, forgery) for key, wanted in table.items() for forgery in forgeries(file.arrays[key], wanted)]
     for name, value in (
         ("turn", None),
         ("chosen", np.full(20, 7)),
@@ -434,6 +439,7 @@ def test_damaged_checkpoints(tmp_path):
         ("whole.seed", None),
         ("roles.names", file.arrays["roles.names"][1:]),
         ("symbols.weights", np.zeros((1000, 2))),
+        *forged,
     ):
         arrays = {k: v for k, v in file.arrays.items() if k != name}
         write_model(tmp_path / "c", "checkpoint", file.meta, arrays | ({} if value is None else {name: value}))
