@@ -602,5 +602,5 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
 
 def shaped(table: NDArray[np.float64], graphs: Graphs, forms: list[Form]) -> list[NDArray[np.float64]]:
     """Rows of nodes by graph, those of grids in their shape."""
-    parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
-    return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
+    parts, n = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist())), table.shape[1]
+    return [own if form.shape is None else own.reshape(*form.shape, n) for own, form in zip(parts, forms, strict=True)]

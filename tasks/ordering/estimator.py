@@ -85,7 +85,8 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     Notes
     -----
     X is a list of sets, 1 to 1024 items each: arrays (n_items, n_features), CSR matrices, or tuples ``(rows, P)`` with
-    an array P (n_items, n_items, n_pair_features), of which P[i, j] speaks for item i before item j.
+    an array P (n_items, n_items, n_pair_features), of which P[i, j] speaks for item i before item j. Predictions for a
+    set without items are the empty order.
 
     y lists per set its items in their order, best first, as `predict` returns them; or, where the order is known in
     part, precedences: a list of pairs (i, j), item i before item j; None: nothing is known. Training completes such
@@ -171,6 +172,8 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
             check_unchanged(self, model, ("loss",))
         sets = model.oracle.item_sets(X)
         sizes = np.diff(sets.bounds)
+        for i in np.flatnonzero(sizes == 0)[:1]:
+            raise ValueError(f"example {i} has no items: leave it out")
         known_orders(orders, sizes.tolist())
         if not any(map(len, orders)):
             raise ValueError("y has no known order")
