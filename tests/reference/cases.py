@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from python_oracles import Multiclass
 from sklearn.base import clone
 
@@ -67,11 +68,18 @@ class Case:
     has_names: bool = True  # whether its weights are those of features with names
     metric: str = "accuracy"  # by which C is chosen
     C_of_few: float = 1.0  # C where there are too few examples to choose it
+    empty: tuple | None = None  # an input without words, nodes or items, and its output; None: inputs are rows
+    apart: dict = field(default_factory=dict)  # subjects of tests that the case takes no part in, each with the reason
 
     @property
     def has_rows(self):
         """Whether an example is a row of numbers."""
         return isinstance(self.X, np.ndarray)
+
+    @property
+    def has_columns(self):
+        """Whether an example is a row of numbers, or several."""
+        return getattr(rows_of(self.X[0]), "dtype", None) == np.float64
 
     @property
     def is_stream(self):
@@ -93,6 +101,12 @@ class Case:
         """Return a model's predictions for the data, as text to compare."""
         return repr([*model.predict(self.questions)])
 
+    def scaled(self, factors):
+        """Return X with columns in other units."""
+        if self.has_rows:
+            return self.X * factors
+        return [(rows_of(x) * factors, *x[1:]) if isinstance(x, tuple) else x * factors for x in self.X]
+
     @property
     def questions(self):
         return self.X if self.inputs is None else self.inputs
@@ -101,36 +115,53 @@ class Case:
         return self.X[start:stop], None if self.y is None else self.y[start:stop]
 
 
+def rows_of(x):
+    """The rows of numbers of an input, without what else it has."""
+    return x[0] if isinstance(x, tuple) else x
+
+
+def taking_part(subject, cases=None):
+    """The cases of a table that take part in a subject of tests, for `pytest.mark.parametrize`."""
+    part = {name: case for name, case in (CASES if cases is None else cases).items() if subject not in case.apart}
+    return pytest.mark.parametrize("case", part.values(), ids=part.keys())
+
+
 def tokens_of(tree):
     """The words and tags of a tree, or of a bracketed string."""
     return (parse_tree(tree) if isinstance(tree, str) else tree).tokens()
 
 
 def tagged(y=TAGS, **params):
-    return Case(tasks.SequenceLabeler, {"random_state": 0} | params, WORDS, y, [["zz", "A", "N"], ["D", "N"]])
+    strange = [["zz", "A", "N"], ["D", "N"]]
+    return Case(tasks.SequenceLabeler, {"random_state": 0} | params, WORDS, y, strange, empty=([], []))
 
 
 def arcs(X, y, **params):
     strange = [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]]
-    return Case(tasks.DependencyParser, {"C": 0.1, "random_state": 0} | params, X, y, strange, has_names=False)
+    params = {"C": 0.1, "random_state": 0} | params
+    return Case(tasks.DependencyParser, params, X, y, strange, has_names=False, empty=([], []))
 
 
-def nodes(X, y, strange, **params):
-    return Case(tasks.GraphLabeler, {"C": 0.1, "random_state": 0} | params, X, y, strange, has_names=False)
+def nodes(X, y, strange, empty=((ROWS[:0], []), []), **params):
+    params = {"C": 0.1, "random_state": 0} | params
+    return Case(tasks.GraphLabeler, params, X, y, strange, has_names=False, empty=empty)
 
 
 def meanings(n, **params):
     data = HOUSE.sentences[:n], HOUSE.bags[:n]
-    return Case(tasks.SemanticParser, {"random_state": 0} | params, *data, has_names=False)
+    empty = "", HOUSE.bags[0]
+    return Case(tasks.SemanticParser, {"random_state": 0} | params, *data, has_names=False, empty=empty)
 
 
 def concepts(y):
-    params = {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0}
-    return Case(tasks.ConceptLabeler, params, list(zip(SCENES, WORLDS, strict=True)), y, has_names=False)
+    params, X = {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0}, list(zip(SCENES, WORLDS, strict=True))
+    return Case(tasks.ConceptLabeler, params, X, y, has_names=False, empty=(([], WORLDS[0]), []))
 
 
 def orders(y, **params):
-    return Case(tasks.ItemOrderer, {"C": 0.01, "random_state": 0} | params, ITEMS, y)
+    rows, pairs = ITEMS[0]
+    empty = (rows[:0], pairs[:0, :0]), []
+    return Case(tasks.ItemOrderer, {"C": 0.01, "random_state": 0} | params, ITEMS, y, empty=empty)
 
 
 def kernel(kind, y, rounding=0.0, **params):
@@ -156,6 +187,7 @@ CASES = {
         WORDS,
         SPANS,
         [[(0, 1, "zz")], [(1, 2, "N")]],
+        empty=([], []),
     ),
     "grammar": Case(
         tasks.GrammarParser,
@@ -163,6 +195,7 @@ CASES = {
         TREES,
         None,
         inputs=[tokens_of(tree) for tree in TREES],
+        empty=([], None),
     ),
     "dependency": arcs(SENTENCES, ARCS),
     "open dependency": arcs(
@@ -179,8 +212,15 @@ CASES = {
     "cut": nodes(
         GRAPHS, [TWO[3 * k : 3 * k + 3] for k in range(20)], [["zz", "p", "q"], ["p", "p", "q"]], method="cut"
     ),
-    "grids": nodes(GRIDS, CELLS, [np.full((2, 3), "zz"), CELLS[1]]),
-    "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
+    "grids": nodes(GRIDS, CELLS, [np.full((2, 3), "zz"), CELLS[1]], (GRIDS[0][:0], CELLS[0][:0])),
+    "alignment": Case(
+        tasks.SequenceAligner,
+        {"random_state": 0},
+        PAIRS.X,
+        PAIRS.y,
+        empty=(("", ""), ("", "")),
+        apart={"k best of empty inputs": "predict_kbest says by an error that the string is empty"},
+    ),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
     "kernel taxonomy": Case(
         tasks.TaxonomyClassifier,
@@ -257,6 +297,10 @@ CASES = {
         shared=("warm_start", "verbose"),
         load={"oracle": ORACLE},
         has_names=False,
+        apart={
+            "units": "an oracle makes its features itself",
+            "empty inputs": "X goes to the oracle as it is, a list of no inputs too",
+        },
     ),
 }
 
