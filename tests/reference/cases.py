@@ -82,6 +82,15 @@ class Case:
         return getattr(rows_of(self.X[0]), "dtype", None) == np.float64
 
     @property
+    def n_columns(self):
+        return rows_of(self.X[0]).shape[-1]
+
+    @property
+    def room(self):
+        """The folder of the estimator."""
+        return self.kind.__module__.split(".")[-2]
+
+    @property
     def is_stream(self):
         return hasattr(self.kind, "partial_fit")
 
@@ -101,11 +110,12 @@ class Case:
         """Return a model's predictions for the data, as text to compare."""
         return repr([*model.predict(self.questions)])
 
-    def scaled(self, factors):
-        """Return X with columns in other units."""
+    def scaled(self, factors, offset=0.0):
+        """Return X with columns in other units, and from other origins."""
         if self.has_rows:
-            return self.X * factors
-        return [(rows_of(x) * factors, *x[1:]) if isinstance(x, tuple) else x * factors for x in self.X]
+            return factors * (self.X + offset)
+        rows = (factors * (rows_of(x) + offset) for x in self.X)
+        return [(own, *x[1:]) if isinstance(x, tuple) else own for own, x in zip(rows, self.X, strict=True)]
 
     @property
     def questions(self):
