@@ -1,4 +1,7 @@
-"""The table of estimators with data for them: what all of them share is tested, and guarded, on each of its cases."""
+"""The table of estimators with data for them: what all of them share is tested, and guarded, on each of its cases.
+
+A case that takes no part in a subject of tests says why, in `Case.apart`.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -132,7 +135,7 @@ def rows_of(x):
 
 def taking_part(subject, cases=None):
     """The cases of a table that take part in a subject of tests, for `pytest.mark.parametrize`."""
-    part = {name: case for name, case in (CASES if cases is None else cases).items() if subject not in case.apart}
+    part = {name: case for name, case in (TABLE if cases is None else cases).items() if subject not in case.apart}
     return pytest.mark.parametrize("case", part.values(), ids=part.keys())
 
 
@@ -179,7 +182,7 @@ def kernel(kind, y, rounding=0.0, **params):
     return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, rounding=rounding, has_names=False)
 
 
-CASES = {
+TABLE = {
     "sequence": tagged(),
     "greedy": tagged(inference="greedy"),
     "log loss of sequences": tagged(loss="log", C=0.1),
@@ -212,6 +215,20 @@ CASES = {
         SENTENCES[:6] * 2,
         [[(None, label) for _, label in tree] if k % 3 == 1 else tree for k, tree in enumerate(ARCS[:6] * 2)],
         projective=True,
+    ),
+    "tagged": Case(
+        tasks.TaggedParser,
+        {
+            "parser": tasks.DependencyParser(C=0.1, random_state=0),
+            "tagger": tasks.SequenceLabeler(C=0.1, random_state=0),
+            "n_folds": 2,
+        },
+        SENTENCES,
+        ARCS,
+        shared=(),
+        has_names=False,
+        empty=([], []),
+        apart={"training": "it is that of two other estimators, which have cases"},
     ),
     "graph": nodes(GRAPHS, NODES, [["zz", "a", "b"], NODES[1]]),
     "open graph": nodes(
@@ -313,6 +330,9 @@ CASES = {
         },
     ),
 }
+
+# The cases that train: what a solver, a certificate, a stream or a checkpoint is needed for.
+CASES = {name: case for name, case in TABLE.items() if "training" not in case.apart}
 
 DRAWN = np.random.default_rng(0)
 MANY = DRAWN.normal(size=(400, 6))

@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cases import CASES, taking_part
+from cases import TABLE, taking_part
 
 from structsvm.datasets import make_alignment, make_ambig_house, make_sequences, make_treebank
 from structsvm.tasks import GrammarParser, SemanticParser, SequenceAligner, SequenceLabeler, TokenFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
-LISTS = {name: case for name, case in CASES.items() if not case.has_rows}
+LISTS = {name: case for name, case in TABLE.items() if not case.has_rows}
 ASKS = {"predict": (), "predict_kbest": (2,), "predict_proba": (), "decision_function": ()}
 
 
@@ -64,7 +64,7 @@ def test_training_on_an_empty_input_is_an_error_that_names_it(case):
         case.make().fit([*X, x], [*Y, y])
 
 
-@taking_part("empty inputs", {name: case for name, case in CASES.items() if case.has_rows})
+@taking_part("empty inputs", {name: case for name, case in TABLE.items() if case.has_rows})
 def test_matrices_without_rows_are_refused(case):
     """As scikit-learn's estimators do: a row is never without columns, so nobody asks for none."""
     for name, ask, _ in asked(case.fit(), case):
