@@ -54,6 +54,62 @@ RBF = tasks.KernelFunction("rbf", gamma=0.1)
 # They run until a tolerance is met.
 BATCH = (tasks.CrammerSingerClassifier, tasks.PairwiseClassifier, tasks.WestonWatkinsClassifier)
 
+# Checks of scikit-learn that estimators take no part in, with the reasons.
+SAME_WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+ORDER = dict.fromkeys(
+    SAME_WEIGHTS, "training visits examples in an order that copies change, and stops before the optimum's last digit"
+)
+OF_SEQUENCES = ORDER | {
+    "check_complex_data": "errors name sequence and token, and a wrong type is a TypeError",
+    "check_dtype_object": "object arrays hold tokens with attributes, not rows of numbers",
+    "check_estimators_empty_data_messages": "errors name the sequence",
+    "check_fit1d": "errors name sequence and token, and a wrong shape of a token is a TypeError",
+    "check_fit2d_predict1d": "errors name sequence and token, and a wrong shape of a token is a TypeError",
+    "check_n_features_in_after_fitting": "errors name sequence and token",
+}
+OF_ORACLES = {SAME_WEIGHTS[0]: ORDER[SAME_WEIGHTS[0]]} | dict.fromkeys(
+    (
+        "check_complex_data",
+        "check_estimators_empty_data_messages",
+        "check_estimators_nan_inf",
+        "check_fit1d",
+        "check_fit2d_predict1d",
+        "check_n_features_in",
+        "check_n_features_in_after_fitting",
+        "check_sample_weights_not_an_array",
+    ),
+    "X goes to the oracle as it is, whatever it is: what may be wrong with it, only the oracle can say",
+)
+OF_QUERIES = dict.fromkeys(
+    (*SAME_WEIGHTS, "check_sample_weights_not_overwritten"), "all rows of a query have the same weight"
+) | {"check_fit2d_1sample": "a query of one row is no error beside others, and the error says what is missing"}
+OF_SETS = dict.fromkeys(
+    (
+        *SAME_WEIGHTS,
+        "check_classifier_data_not_an_array",
+        "check_classifier_multioutput",
+        "check_classifier_not_supporting_multiclass",
+        "check_classifiers_classes",
+        "check_classifiers_multilabel_representation_invariance",
+        "check_classifiers_one_label",
+        "check_classifiers_one_label_sample_weights",
+        "check_classifiers_regression_target",
+        "check_classifiers_train",
+        "check_decision_proba_consistency",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_estimators_dtypes",
+        "check_estimators_partial_fit_n_features",
+        "check_fit2d_1feature",
+        "check_n_features_in_after_fitting",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_shape",
+    ),
+    "y is one column of classes there, or a list of rows of 0 and 1: an output is a set of labels, or a matrix's row",
+)
+
 
 @dataclass
 class Case:
@@ -146,7 +202,8 @@ def tokens_of(tree):
 
 def tagged(y=TAGS, **params):
     strange = [["zz", "A", "N"], ["D", "N"]]
-    return Case(tasks.SequenceLabeler, {"random_state": 0} | params, WORDS, y, strange, empty=([], []))
+    params = {"random_state": 0} | params
+    return Case(tasks.SequenceLabeler, params, WORDS, y, strange, empty=([], []), apart=OF_SEQUENCES)
 
 
 def arcs(X, y, **params):
@@ -179,7 +236,7 @@ def orders(y, **params):
 
 def kernel(kind, y, rounding=0.0, **params):
     strange = np.array(["zz", y[0]])
-    return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, rounding=rounding, has_names=False)
+    return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, rounding=rounding, has_names=False, apart=ORDER)
 
 
 TABLE = {
@@ -259,7 +316,12 @@ TABLE = {
     ),
     "open taxonomy": Case(tasks.TaxonomyClassifier, {"C": 1.0, "random_state": 0}, ROWS, OPEN, as_objects(["zz", "a"])),
     "ambiguous": Case(
-        tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c, "b"} for c in CLASSES], [{"zz"}, {"a"}]
+        tasks.AmbiguousClassifier,
+        {"random_state": 0},
+        ROWS,
+        [{c, "b"} for c in CLASSES],
+        [{"zz"}, {"a"}],
+        apart=ORDER | {"check_supervised_y_2d": "a row of y is a set of candidates, of one label too"},
     ),
     **{
         f"{loss} loss of bags": Case(
@@ -284,11 +346,13 @@ TABLE = {
     "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
     "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, steps=tasks.LaSVMSteps(finishing=False)),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
-    "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"]), apart=ORDER),
     "sgdqn of classes": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
-    "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"]), apart=ORDER),
     **{
-        f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
+        f"ranker, {loss}": Case(
+            tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades, apart=OF_QUERIES
+        )
         for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
     },
     **{
@@ -298,6 +362,7 @@ TABLE = {
             ROWS,
             sets,
             strange,
+            apart=OF_SETS,
         )
         for how, loss, sets, strange in (
             ("none", "f1", SETS, [{"zz"}, {"a"}]),
@@ -308,7 +373,14 @@ TABLE = {
     "ordering": orders(ORDERS),
     "log loss of orders": orders(ORDERS, loss="log", C=0.1),
     "open ordering": orders([[(y[0], y[-1])] if k % 3 == 1 else y for k, y in enumerate(ORDERS)]),
-    "multivariate": Case(tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "multivariate": Case(
+        tasks.MultivariateClassifier,
+        {"C": 1.0, "random_state": 0},
+        ROWS,
+        TWO,
+        np.array(["zz", "p"]),
+        apart=ORDER,
+    ),
     "ROC area": Case(
         tasks.MultivariateClassifier,
         {"loss": "roc_area", "C": 1.0, "random_state": 0},
@@ -324,7 +396,8 @@ TABLE = {
         shared=("warm_start", "verbose"),
         load={"oracle": ORACLE},
         has_names=False,
-        apart={
+        apart=OF_ORACLES
+        | {
             "units": "an oracle makes its features itself",
             "empty inputs": "X goes to the oracle as it is, a list of no inputs too",
         },
