@@ -138,22 +138,22 @@ class TaggedParser(BaseEstimator):
 
         Or lists of (word, tag), or trees, with tags ignored.
         """
-        return self._fitted().predict(self.tagged(X))
+        return self._trained().predict(self.tagged(X))
 
     def predict_kbest(self, X: Sequence[SentenceLike], k: int, **options: bool) -> list[list[tuple[Any, float]]]:
         """Return the parser's k best trees of each sentence."""
-        return self._fitted().predict_kbest(self.tagged(X), k, **options)
+        return self._trained().predict_kbest(self.tagged(X), k, **options)
 
     def explain(self, x: SentenceLike) -> Explanation:
         """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags."""
-        return self._fitted().explain(self.tagged([x])[0])
+        return self._trained().explain(self.tagged([x])[0])
 
     def score(self, X: Sequence[SentenceLike], y: Sequence[object] | None = None) -> float:
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
-        return float(self._fitted().score(self.tagged(X), trees))
+        return float(self._trained().score(self.tagged(X), trees))
 
-    def _fitted(self) -> Any:
+    def _trained(self) -> Any:
         """The trained parser; NotFittedError before `fit`."""
         check_is_fitted(self)
         return self.parser_
