@@ -83,7 +83,7 @@ OF_ORACLES = {SAME_WEIGHTS[0]: ORDER[SAME_WEIGHTS[0]]} | dict.fromkeys(
 OF_QUERIES = dict.fromkeys(
     (*SAME_WEIGHTS, "check_sample_weights_not_overwritten"), "all rows of a query have the same weight"
 ) | {"check_fit2d_1sample": "a query of one row is no error beside others, and the error says what is missing"}
-OF_SETS = dict.fromkeys(
+OF_SETS = {"labels that exclude one another": "an output is a set of labels"} | dict.fromkeys(
     (
         *SAME_WEIGHTS,
         "check_classifier_data_not_an_array",
@@ -163,7 +163,11 @@ class Case:
         return self.kind(**self.params | params)
 
     def fit(self, **params):
-        return self.make(**params).fit(self.X, self.y)
+        return self.fit_on(self.X, self.y, **params)
+
+    def fit_on(self, X, y, **params):
+        """Train on other data than the case has."""
+        return self.make(**params).fit(X, y)
 
     def predicted(self, model):
         """Return a model's predictions for the data, as text to compare."""

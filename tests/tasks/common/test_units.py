@@ -44,8 +44,9 @@ def test_models_do_not_depend_on_units(case, offset):
     """Kernels have to choose a width: one that is given sees the columns as they came."""
     factors = 10.0 ** np.linspace(-3.0, 3.0, case.n_columns)
     params = {"gamma": "auto"} if "gamma" in case.params else {}
-    one, other, X = case.fit(**params), case.make(**params), case.scaled(factors, offset)
-    told, found = one.predict(case.X), other.fit(X, case.y).predict(X)
+    X = case.scaled(factors, offset)
+    one, other = case.fit(**params), case.fit_on(X, case.y, **params)
+    told, found = one.predict(case.X), other.predict(X)
     if isinstance(one, Ranker):  # scores
         assert np.corrcoef(told, found)[0, 1] > 0.99
         return
