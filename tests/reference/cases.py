@@ -56,6 +56,7 @@ BATCH = (tasks.CrammerSingerClassifier, tasks.PairwiseClassifier, tasks.WestonWa
 
 # Checks of scikit-learn that estimators take no part in, with the reasons.
 SAME_WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+NO_WEIGHTS = {"explanations": "there are no weights of features"}
 ORDER = dict.fromkeys(
     SAME_WEIGHTS, "training visits examples in an order that copies change, and stops before the optimum's last digit"
 )
@@ -127,6 +128,7 @@ class Case:
     has_names: bool = True  # whether its weights are those of features with names
     metric: str = "accuracy"  # by which C is chosen
     C_of_few: float = 1.0  # C where there are too few examples to choose it
+    copies: int = 100  # so many of the data take some 10 MB to train on
     empty: tuple | None = None  # an input without words, nodes or items, and its output; None: inputs are rows
     apart: dict = field(default_factory=dict)  # subjects of tests that the case takes no part in, each with the reason
 
@@ -154,7 +156,9 @@ class Case:
         return hasattr(self.kind, "partial_fit")
 
     def passes(self, n, **params):
-        """Parameters for so many passes."""
+        """Parameters for so many passes; an estimator without passes has none."""
+        if "training" in self.apart:
+            return params
         if isinstance(solver := self.params.get("solver"), Solver):
             return {"solver": clone(solver).set_params(max_iter=n)} | params
         return {"max_iter": n} | ({"tol": 1e-9} if self.kind in BATCH else {}) | params
@@ -168,6 +172,19 @@ class Case:
     def fit_on(self, X, y, **params):
         """Train on other data than the case has."""
         return self.make(**params).fit(X, y)
+
+    def without_choice(self, **params):
+        """The estimator with a C that is given, where it would choose one."""
+        model = self.make(**params)
+        chooses = model.get_params().get("C") == "auto" and self.params.get("solver") != "perceptron"
+        return model.set_params(C=0.1) if chooses else model
+
+    def copied(self, n):
+        """Return n copies of inputs and outputs of training, and of inputs of predictions."""
+        return [
+            np.concatenate([data] * n) if isinstance(data, np.ndarray) else None if data is None else list(data) * n
+            for data in (self.X, self.y, self.questions)
+        ]
 
     def predicted(self, model):
         """Return a model's predictions for the data, as text to compare."""
@@ -207,7 +224,8 @@ def tokens_of(tree):
 def tagged(y=TAGS, **params):
     strange = [["zz", "A", "N"], ["D", "N"]]
     params = {"random_state": 0} | params
-    return Case(tasks.SequenceLabeler, params, WORDS, y, strange, empty=([], []), apart=OF_SEQUENCES)
+    about = {"copies": 4000, "empty": ([], []), "apart": OF_SEQUENCES}
+    return Case(tasks.SequenceLabeler, params, WORDS, y, strange, **about)
 
 
 def arcs(X, y, **params):
@@ -218,7 +236,7 @@ def arcs(X, y, **params):
 
 def nodes(X, y, strange, empty=((ROWS[:0], []), []), **params):
     params = {"C": 0.1, "random_state": 0} | params
-    return Case(tasks.GraphLabeler, params, X, y, strange, has_names=False, empty=empty)
+    return Case(tasks.GraphLabeler, params, X, y, strange, has_names=False, empty=empty, copies=400)
 
 
 def meanings(n, **params):
@@ -229,23 +247,33 @@ def meanings(n, **params):
 
 def concepts(y):
     params, X = {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0}, list(zip(SCENES, WORLDS, strict=True))
-    return Case(tasks.ConceptLabeler, params, X, y, has_names=False, empty=(([], WORLDS[0]), []))
+    return Case(
+        tasks.ConceptLabeler, params, X, y, has_names=False, empty=(([], WORLDS[0]), []), copies=300, apart=NO_WEIGHTS
+    )
 
 
 def orders(y, **params):
     rows, pairs = ITEMS[0]
     empty = (rows[:0], pairs[:0, :0]), []
-    return Case(tasks.ItemOrderer, {"C": 0.01, "random_state": 0} | params, ITEMS, y, empty=empty)
+    return Case(tasks.ItemOrderer, {"C": 0.01, "random_state": 0} | params, ITEMS, y, empty=empty, copies=400)
 
 
 def kernel(kind, y, rounding=0.0, **params):
     strange = np.array(["zz", y[0]])
-    return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, rounding=rounding, has_names=False, apart=ORDER)
+    about = {"rounding": rounding, "has_names": False, "copies": 20, "apart": ORDER | NO_WEIGHTS}
+    return Case(kind, {"gamma": 0.5} | params, ROWS, y, strange, **about)
+
+
+def linear(kind, y, **params):
+    return Case(kind, {"random_state": 0} | params, ROWS, y, np.array(["zz", y[0]]), copies=2000, apart=ORDER)
 
 
 TABLE = {
     "sequence": tagged(),
-    "greedy": tagged(inference="greedy"),
+    "greedy": replace(
+        tagged(inference="greedy"),
+        apart=OF_SEQUENCES | {"explanations": "greedy inference has no second best labelling"},
+    ),
     "log loss of sequences": tagged(loss="log", C=0.1),
     "perceptron of sequences": tagged(solver="perceptron"),
     "cutting plane": tagged(solver="cutting_plane", C=0.1, max_iter=5),
@@ -309,7 +337,7 @@ TABLE = {
         empty=(("", ""), ("", "")),
         apart={"k best of empty inputs": "predict_kbest says by an error that the string is empty"},
     ),
-    "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
+    "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"]), copies=2000),
     "kernel taxonomy": Case(
         tasks.TaxonomyClassifier,
         {"kernel": "rbf", "random_state": 0},
@@ -317,6 +345,7 @@ TABLE = {
         CLASSES,
         np.array(["zz", "a"]),
         has_names=False,
+        apart=NO_WEIGHTS,
     ),
     "open taxonomy": Case(tasks.TaxonomyClassifier, {"C": 1.0, "random_state": 0}, ROWS, OPEN, as_objects(["zz", "a"])),
     "ambiguous": Case(
@@ -340,7 +369,9 @@ TABLE = {
     "semantics": meanings(20, max_iter=3),
     "perceptron of meanings": meanings(8, method=tasks.Hybrid(solver="perceptron")),
     "open meanings": meanings(8, method=tasks.Hybrid(solver="larank")),
-    "ospas": meanings(None, method=tasks.Ospas()),
+    "ospas": replace(
+        meanings(None, method=tasks.Ospas()), apart={"explanations": "symbols are assembled, not compared with others"}
+    ),
     "concepts": concepts(CONCEPTS),
     "bags of concepts": concepts(list(map(Counter, CONCEPTS))),
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
@@ -350,12 +381,12 @@ TABLE = {
     "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
     "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, steps=tasks.LaSVMSteps(finishing=False)),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
-    "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"]), apart=ORDER),
-    "sgdqn of classes": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
-    "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"]), apart=ORDER),
+    "sgdqn": linear(tasks.SGDQNClassifier, TWO),
+    "sgdqn of classes": linear(tasks.SGDQNClassifier, CLASSES),
+    "tracking": linear(tasks.TrackingClassifier, TWO),
     **{
         f"ranker, {loss}": Case(
-            tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades, apart=OF_QUERIES
+            tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades, copies=2000, apart=OF_QUERIES
         )
         for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
     },
@@ -366,6 +397,7 @@ TABLE = {
             ROWS,
             sets,
             strange,
+            copies=1000,
             apart=OF_SETS,
         )
         for how, loss, sets, strange in (
@@ -377,21 +409,8 @@ TABLE = {
     "ordering": orders(ORDERS),
     "log loss of orders": orders(ORDERS, loss="log", C=0.1),
     "open ordering": orders([[(y[0], y[-1])] if k % 3 == 1 else y for k, y in enumerate(ORDERS)]),
-    "multivariate": Case(
-        tasks.MultivariateClassifier,
-        {"C": 1.0, "random_state": 0},
-        ROWS,
-        TWO,
-        np.array(["zz", "p"]),
-        apart=ORDER,
-    ),
-    "ROC area": Case(
-        tasks.MultivariateClassifier,
-        {"loss": "roc_area", "C": 1.0, "random_state": 0},
-        ROWS,
-        TWO,
-        np.array(["zz", "p"]),
-    ),
+    "multivariate": linear(tasks.MultivariateClassifier, TWO, C=1.0),
+    "ROC area": linear(tasks.MultivariateClassifier, TWO, loss="roc_area", C=1.0),
     "structured": Case(
         StructuredSVM,
         {"oracle": ORACLE, "solver": LaRank(random_state=0)},
@@ -401,6 +420,7 @@ TABLE = {
         load={"oracle": ORACLE},
         has_names=False,
         apart=OF_ORACLES
+        | NO_WEIGHTS
         | {
             "units": "an oracle makes its features itself",
             "empty inputs": "X goes to the oracle as it is, a list of no inputs too",
