@@ -28,6 +28,7 @@ from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Rec
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.methods import INFERENCE
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
     Labels,
@@ -352,6 +353,9 @@ class GraphModel(TaskModel[LabeledGraphs]):
                 [(in_form(labels, self.labels, form, self.is_named), float(score)) for labels, score in ranked]
             )
         return found[0] if is_one else found
+
+    def holds_several(self, x: object) -> bool:
+        return isinstance(x, list) or depth(x) > 3  # a grid is an array
 
     def explain(self, x: GraphLike) -> Explanation:
         inputs, _ = self.inputs([x])

@@ -16,6 +16,7 @@ from structsvm.parameters import Constraints, Interval, declared, parameter, val
 from structsvm.stored_values import Count
 from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.common.bases import BaseEstimator
+from structsvm.tasks.common.inspection.inputs import are_sentences, refuse
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
@@ -145,7 +146,12 @@ class TaggedParser(BaseEstimator):
         return self._trained().predict_kbest(self.tagged(X), k, **options)
 
     def explain(self, x: SentenceLike) -> Explanation:
-        """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags."""
+        """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags.
+
+        Raises ValueError for a list of sentences.
+        """
+        if are_sentences(x):
+            refuse(x)
         return self._trained().explain(self.tagged([x])[0])
 
     def score(self, X: Sequence[SentenceLike], y: Sequence[object] | None = None) -> float:
