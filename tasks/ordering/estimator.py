@@ -17,6 +17,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ordering.model import LOSSES, OrderedSets, OrderingModel, distance, read_orders
 
 if TYPE_CHECKING:
@@ -182,6 +183,9 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
                 f"probability=True is for sets of at most {model.oracle.most_exact} items, "
                 f"example {sizes.argmax()} has {sizes.max()}"
             )
+        if before is None:
+            check_scale(sets.rows.values)
+            check_scale(sets.pairs)
         if before is None and self.standardize:
             model.set_units(sets if weight is None else sets.take(np.flatnonzero(weight)))
         return model, OrderedSets(model.in_units(sets), orders, weight=weight)

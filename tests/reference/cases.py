@@ -423,6 +423,7 @@ TABLE = {
         | NO_WEIGHTS
         | {
             "units": "an oracle makes its features itself",
+            "sizes of numbers": "an oracle makes its features itself",
             "empty inputs": "X goes to the oracle as it is, a list of no inputs too",
         },
     ),
