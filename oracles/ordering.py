@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ class OrderingOracle(Oracle):
     x is a matrix (n_items, n_item_features), dense or CSR, or with pair features ``(rows, P)``, where P is an array
     (n_items, n_items, n_pair_features) and P[i, j] is what speaks for i before j. y lists the items in their order, an
     int array (n_items,). ``phi(i, j)`` is ``x_i - x_j``, and then ``(P[i, j] - P[j, i]) / 2``: the rest of P adds the
-    same to all orders. There are 1 to 1024 items.
+    same to all orders. There are at most 1024 items; without any, the order is empty.
 
     Parameters
     ----------
@@ -212,8 +212,8 @@ class OrderingOracle(Oracle):
             items, P = x
         rows = as_rows(items, self.n_item_features)
         n, p = len(rows), self.n_pair_features
-        if not 1 <= n <= MOST_ITEMS:
-            raise ValueError(f"there are {n} items, expected 1 to {MOST_ITEMS}")
+        if n > MOST_ITEMS:
+            raise ValueError(f"there are {n} items, expected at most {MOST_ITEMS}")
         table = np.zeros((n, n, p)) if P is None else np.asarray(P, dtype=np.float64)
         if table.shape != (n, n, p):
             raise ValueError(f"pair features of {n} items have shape {table.shape}, expected {(n, n, p)}")
@@ -271,7 +271,7 @@ class OrderingOracle(Oracle):
         data = X if isinstance(X, ItemSets) else self.item_sets(X)
         known = [NOTHING] * len(data) if known is None else known
         orders, gaps = self.bind(data, known, rescaling=None).decoded(w)
-        return np.split(orders, data.bounds[1:-1]), gaps
+        return [orders[a:b] for a, b in pairwise(data.bounds.tolist())], gaps
 
     def complete(self, x: Any, known: Any, w: Any) -> NDArray[np.int32]:
         """Return an order that agrees with what is known; of up to 10 items the best one."""

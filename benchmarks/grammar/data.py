@@ -32,7 +32,8 @@ def treebank(length, quick):
 
 def model_of(trees, **changes):
     """An untrained model of the trees' grammar, and the encoded trees."""
-    return prepare(SimpleNamespace(**SETTINGS | changes), trees)
+    model, examples = prepare(SimpleNamespace(**SETTINGS | changes), trees)
+    return model, examples.trees
 
 
 def scores_of(model, trees):

@@ -74,7 +74,7 @@ def point(data, method, solver, rows, passes):
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = solver.solve(problem)
     model = KernelModel(np.arange(data.n_labels), data.setting.kernel)
-    model.learn(run)
+    model.set_weights_from(run)
     return {
         "data": data.name,
         "method": method,

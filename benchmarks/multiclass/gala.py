@@ -154,7 +154,7 @@ def curve(data, settings, seed):
         done = run.advance(SLICE)
         points.append((time.process_time() - began, 1e-9 * run.state.cost, run.state.dual))
     model = KernelModel(np.arange(data.n_labels), data.setting.kernel)
-    model.learn(run)
+    model.set_weights_from(run)
     end = {"cpu": points[-1][0], "cost": points[-1][1], "dual": points[-1][2]}
     end["error"] = error(model.predict(data.X_test), data.y_test)
     end["old"] = run.state.n_visits / len(data.y) - 1.0

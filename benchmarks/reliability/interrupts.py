@@ -8,10 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from subprocess import PIPE
 from textwrap import dedent
 
+from common.measure import BENCHMARKS
 from common.report import Table, notes
+from structsvm.tasks.registry import ESTIMATORS
+
+REFERENCE = str(BENCHMARKS.parent / "tests" / "reference")
+
+
+def estimators():
+    """The names of the first case of each estimator in the table of the tests."""
+    sys.path.insert(0, REFERENCE)
+    first = {case.kind.__name__: name for name, case in reversed(import_module("cases").TABLE.items())}
+    return {entry.name: first[entry.name] for entry in ESTIMATORS}
+
 
 # Work, which is repeated until the signal: "setup | fit", "... | predict" and the like.
 SEQUENCES = """
@@ -142,6 +155,14 @@ words, concepts, worlds = make_concept_world(3000, random_state=0)
 X, y = list(zip(words, worlds)), concepts
 small = ConceptLabeler(max_iter=1, random_state=0).fit(X[:100], y[:100])
 """
+# Many copies of the data of an estimator's case: "fit" trains one after the other.
+TABLE = """
+sys.path.insert(0, FOLDER)
+from cases import TABLE
+case = TABLE[NAME]
+X, y, asked = case.copied(case.copies)
+small = case.without_choice(**case.passes(1)).fit(case.X, case.y)
+"""
 MANY = "max_iter=10**6, random_state=0"
 CASES = {
     "sequences of order 2, 200,000 tokens, 60 labels": (SEQUENCES, {
@@ -232,6 +253,9 @@ CASES = {
         "fit, bags": f"ConceptLabeler({MANY}).fit(X, list(map(Counter, y)))",
         "predict": "small.predict(X * 30)",
     }),
+    **{f"many examples of {kind}": (TABLE.replace("FOLDER", repr(REFERENCE)).replace("NAME", repr(name)), {
+        "fit": "case.without_choice().fit(X, y)", "predict": "small.predict(asked)",
+    }) for kind, name in estimators().items()},
 }  # fmt: skip
 CHILD = """
 import json, signal, sys, threading, time, warnings

@@ -32,8 +32,11 @@ def is_numeric(sequence: Any) -> bool:
 
 
 def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
-    """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j."""
-    buffer = TokenBuffer()
+    """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j.
+
+    Raises ValueError for the first data, of no width yet, if float32 holds none of their values that are not 0.
+    """
+    buffer, lost, kept = TokenBuffer(), False, width is not None
     whole: list[NDArray[np.float32]] = []  # while there are no zeros: the rows themselves are the values
     for s, sequence in enumerate(sequences):
         if isinstance(sequence, (list, tuple)) and not sequence:  # its width is unknown
@@ -43,6 +46,11 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
             width = d
         if d != width:
             raise ValueError(f"sequence {s} has {d} columns, expected {width}")
+        if not kept:
+            given = sequence.tocsr() if hasattr(sequence, "tocsr") else sequence
+            given = given.data if is_sparse(given) else np.asarray(given)
+            kept = bool(_float32(given).any())
+            lost = lost or (not kept and bool(given.any()))
         if buffer.n_sequences == 0 and rows is not None and rows.size and rows.all() and np.isfinite(rows).all():
             whole.append(rows)
             continue
@@ -50,6 +58,8 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
             buffer.add_dense(before)
         whole.clear()
         add(buffer)
+    if lost and not kept:
+        raise ValueError("the values of X underflow float32; scale the features up")
     if width is not None and width > MAX_FEATURES:
         raise OverflowError("more than 2**31 - 1 features")
     if whole:

@@ -25,6 +25,7 @@ from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, prior_costs, scaled
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
+from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
@@ -498,6 +499,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def weight_table(self) -> WeightTable:
         return WeightTable(self.weight_names(), [None], self.weights[:, np.newaxis])
+
+    def holds_several(self, x: object) -> bool:
+        return depth(x) > 1
 
     def explain(self, x: StringPair) -> Explanation:
         pair = as_pair(x, 0)

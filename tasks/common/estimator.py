@@ -27,6 +27,7 @@ from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import snapshot
@@ -260,9 +261,10 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """Why the best output of one input beats the second best: an `Explanation`, to print.
 
         Its `contributions` are what each feature adds to the difference of their scores, `margin`; for dependency
-        trees, whose features are hashed, what each arc adds. TypeError for estimators without linear weights.
+        trees, whose features are hashed, what each arc adds. TypeError for estimators without linear weights,
+        ValueError for a list of inputs: these are explained one by one.
         """
-        return self._fitted().explain(x)
+        return explain_one(self._fitted(), x)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None

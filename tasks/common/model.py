@@ -153,6 +153,10 @@ class TaskModel(ABC, Generic[E]):
         """Why the best output of an input beats the second best."""
         raise TypeError(f"{self.estimator} does not explain its outputs")
 
+    def holds_several(self, x: object) -> bool:
+        """Return whether x is a list of inputs; a model of rows of numbers says so where it reads the row."""
+        return False
+
     def name_columns(self, n: int) -> list[str]:
         """Names of the columns of X: those of a data frame, or their numbers."""
         names = self.columns.get("feature_names_in_")

@@ -23,6 +23,7 @@ from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import (
@@ -308,6 +309,9 @@ class DependencyModel(TaskModel[ParsedSentences]):
         found = [(best, arcs), *((tree, score) for tree, score in others if (tree != best).any())]
         scored = [(tree, self.pairs.score(codes, tree, arcs)) for tree, arcs in found]
         return sorted(scored, key=lambda one: -one[1])[:k]
+
+    def holds_several(self, x: object) -> bool:
+        return are_sentences(x)
 
     def explain(self, x: SentenceLike) -> Explanation:
         """The features are hashed: what is told is what each arc that is not in both trees scores, and their pairs."""

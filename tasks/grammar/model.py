@@ -28,6 +28,7 @@ from structsvm.structures.trees import (
     Tree,
 )
 from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
@@ -465,6 +466,9 @@ class GrammarModel(TaskModel[Trees]):
         for k, (rule, weight) in enumerate(rules):
             weights[k, place[rule.lhs]] = weight
         return WeightTable([str(rule) for rule, _ in rules], lefts, weights)
+
+    def holds_several(self, x: object) -> bool:
+        return are_sentences(x)
 
     def explain(self, x: SentenceLike) -> Explanation:
         terminals, words = self._encoded(x)

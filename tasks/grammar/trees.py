@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         def __iter__(self) -> Iterator[Any]: ...
 
     # A tree as users give it: one of ours, its text, or NLTK's; and a sentence of words, of tags, or of (word, tag), as
-    # `Tree.tokens` returns them.
+    # `Tree.tokens` returns them: a tag that is None is an error that names the sentence.
     TreeLike: TypeAlias = Tree | str | NLTKTree
-    TokenLike: TypeAlias = str | tuple[str, str | None] | list[str]
+    TokenLike: TypeAlias = str | tuple[str, str | None] | list[str] | None
     SentenceLike: TypeAlias = Sequence[TokenLike]
 
 

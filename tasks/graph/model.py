@@ -28,6 +28,7 @@ from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Rec
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.methods import INFERENCE
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
     Labels,
@@ -353,6 +354,9 @@ class GraphModel(TaskModel[LabeledGraphs]):
             )
         return found[0] if is_one else found
 
+    def holds_several(self, x: object) -> bool:
+        return isinstance(x, list) or depth(x) > 3  # a grid is an array
+
     def explain(self, x: GraphLike) -> Explanation:
         inputs, _ = self.inputs([x])
         oracle, graphs, ranked = self.oracle, self.encode(inputs), []
@@ -602,5 +606,5 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
 
 def shaped(table: NDArray[np.float64], graphs: Graphs, forms: list[Form]) -> list[NDArray[np.float64]]:
     """Rows of nodes by graph, those of grids in their shape."""
-    parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
-    return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
+    parts, n = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist())), table.shape[1]
+    return [own if form.shape is None else own.reshape(*form.shape, n) for own, form in zip(parts, forms, strict=True)]

@@ -17,6 +17,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ordering.model import LOSSES, OrderedSets, OrderingModel, distance, read_orders
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     Notes
     -----
     X is a list of sets, 1 to 1024 items each: arrays (n_items, n_features), CSR matrices, or tuples ``(rows, P)`` with
-    an array P (n_items, n_items, n_pair_features), of which P[i, j] speaks for item i before item j.
+    an array P (n_items, n_items, n_pair_features), of which P[i, j] speaks for item i before item j. Predictions for a
+    set without items are the empty order.
 
     y lists per set its items in their order, best first, as `predict` returns them; or, where the order is known in
     part, precedences: a list of pairs (i, j), item i before item j; None: nothing is known. Training completes such
@@ -171,6 +173,8 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
             check_unchanged(self, model, ("loss",))
         sets = model.oracle.item_sets(X)
         sizes = np.diff(sets.bounds)
+        for i in np.flatnonzero(sizes == 0)[:1]:
+            raise ValueError(f"example {i} has no items: leave it out")
         known_orders(orders, sizes.tolist())
         if not any(map(len, orders)):
             raise ValueError("y has no known order")
@@ -179,6 +183,9 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
                 f"probability=True is for sets of at most {model.oracle.most_exact} items, "
                 f"example {sizes.argmax()} has {sizes.max()}"
             )
+        if before is None:
+            check_scale(sets.rows.values)
+            check_scale(sets.pairs)
         if before is None and self.standardize:
             model.set_units(sets if weight is None else sets.take(np.flatnonzero(weight)))
         return model, OrderedSets(model.in_units(sets), orders, weight=weight)

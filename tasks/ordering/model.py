@@ -18,6 +18,7 @@ from structsvm.oracles.ordering import NOTHING, ItemSets, OrderingOracle, square
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
@@ -237,6 +238,9 @@ class OrderingModel(TaskModel):
         names = self.name_columns(self.oracle.n_item_features)
         names += [f"pair feature {k}" for k in range(self.oracle.n_pair_features)]
         return WeightTable(names, [None], self.coef[:, np.newaxis])
+
+    def holds_several(self, x: object) -> bool:
+        return not isinstance(x, tuple) and depth(x) > 2
 
     def explain(self, x: Items) -> Explanation:
         """The runner-up is the second best order."""

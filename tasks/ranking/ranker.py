@@ -14,6 +14,7 @@ from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import depth, refuse
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
@@ -174,9 +175,11 @@ class Ranker(RankerParameters, TaskEstimator):
     def explain(self, x: MatrixLike) -> Explanation:
         """Why one row of a query is ranked first and not the next one: an `Explanation` of their numbers, to print.
 
-        x is the matrix of the query's rows; ValueError if there is one only.
+        x is the matrix of the query's rows; ValueError if there is one only, and for a list of such matrices.
         """
         model = self._fitted()
+        if depth(x) > 2:
+            refuse(x)
         return model.explain(self._validated(x, before=model, **ACCEPTED)[0])
 
     def score(

@@ -11,6 +11,7 @@ from structsvm.metrics import meaning_scores
 from structsvm.parameters import checked_k, declared
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
+from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.bags import BagModel
@@ -221,9 +222,10 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
 
         Its `margin` is the log of the ratio of their probabilities, which sum over derivations. Each feature adds its
         weight times the difference of its expectations; what is left, how many derivations share it, is "derivations".
-        Of ``method="hybrid"``; ValueError for a model of another, and for a sentence of fewer meanings than two.
+        Of ``method="hybrid"``; ValueError for a model of another, for a sentence of fewer meanings than two, and for a
+        list of sentences.
         """
-        return self._hybrid("explain").explain(x)
+        return explain_one(self._hybrid("explain"), x)
 
     def _hybrid(self, name: str) -> HybridModel:
         model = self._fitted()

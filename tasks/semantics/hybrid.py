@@ -18,6 +18,7 @@ from structsvm.stored_values import Array, Names, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
+from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.likelihood import LARGEST
 from structsvm.tasks.common.selection.choice import Choice
@@ -300,6 +301,9 @@ class HybridModel(BagModel, method=Hybrid.name):
                     symbols[t] = Symbol(name, None)
             out.append(symbols)
         return out
+
+    def holds_several(self, x: object) -> bool:
+        return are_sentences(x)
 
     def explain(self, x: SentenceLike) -> Explanation:
         words = [token[0] for token in self.tokens_of([x])[0]]

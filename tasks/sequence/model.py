@@ -31,6 +31,7 @@ from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import (
@@ -560,11 +561,17 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def weight_table(self) -> WeightTable:
         return WeightTable(self.encoder.feature_names, list(self.labels), self.emission(), self.transition())
 
+    def holds_several(self, x: object) -> bool:
+        """Return whether x is a list of sequences; lists of lists of texts are one, of tokens with attributes."""
+        if self.encoder.kind == "columns" and isinstance(x, list) and x and isinstance(x[0], list):
+            return True
+        return depth(x) > (1 if isinstance(leaf(x), dict | set | frozenset) else 2)
+
     def explain(self, x: object) -> Explanation:
         tokens = self.encode([x])
         if self.is_greedy:
             raise TypeError("greedy inference has no second best labelling to compare with")
-        paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2)
+        paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2) if tokens.n_tokens else ([], [])
         ranked = [([self.labels[c] for c in path], self.oracle.joint_feature(tokens, path)) for path in paths]
         names, after = self.encoder.feature_names, self.oracle.n_token_features
 

@@ -16,6 +16,7 @@ from structsvm.parameters import Constraints, Interval, declared, parameter, val
 from structsvm.stored_values import Count
 from structsvm.structures.dependencies import DependencyTree
 from structsvm.tasks.common.bases import BaseEstimator
+from structsvm.tasks.common.inspection.inputs import are_sentences, refuse
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
@@ -138,20 +139,36 @@ class TaggedParser(BaseEstimator):
 
         Or lists of (word, tag), or trees, with tags ignored.
         """
-        return self.parser_.predict(self.tagged(X))
+        return self._trained().predict(self.tagged(X))
 
     def predict_kbest(self, X: Sequence[SentenceLike], k: int, **options: bool) -> list[list[tuple[Any, float]]]:
         """Return the parser's k best trees of each sentence."""
-        return self.parser_.predict_kbest(self.tagged(X), k, **options)
+        return self._trained().predict_kbest(self.tagged(X), k, **options)
 
     def explain(self, x: SentenceLike) -> Explanation:
-        """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags."""
-        return self.parser_.explain(self.tagged([x])[0])
+        """Return why the parser's best tree of one sentence wins over the second best, given the tagger's tags.
+
+        Raises ValueError for a list of sentences.
+        """
+        if are_sentences(x):
+            refuse(x)
+        return self._trained().explain(self.tagged([x])[0])
 
     def score(self, X: Sequence[SentenceLike], y: Sequence[object] | None = None) -> float:
         """Return the parser's score on sentences and trees, as `fit` takes them, with the tagger's tags."""
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
-        return float(self.parser_.score(self.tagged(X), trees))
+        return float(self._trained().score(self.tagged(X), trees))
+
+    def _trained(self) -> Any:
+        """The trained parser; NotFittedError before `fit`."""
+        check_is_fitted(self)
+        return self.parser_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.string = False, True
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        return tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tagger and parser to one file; `structsvm.load` opens it.

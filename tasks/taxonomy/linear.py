@@ -14,7 +14,8 @@ from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
-from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
+from structsvm.tasks.common.inspection.inputs import depth, refuse
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import MARGIN
 from structsvm.tasks.common.selection.search import total_variance
@@ -299,14 +300,21 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         names = None if self.vectorizer is None else self.vectorizer.get_feature_names_out().tolist()
         return WeightTable(names or self.name_columns(matrix.shape[1]), nodes[len(nodes) - matrix.shape[0] :], matrix.T)
 
+    def _one_document(self, x: Any) -> Any:
+        """The row of a document as given to `explain`, a matrix."""
+        if self.vectorizer is None:
+            return one_row(x, self.n_input_features)[np.newaxis]
+        try:
+            return self.vectorizer.transform([x])
+        except (AttributeError, TypeError):
+            if depth(x) > 0:  # where a vectorizer looks for a text
+                refuse(x)
+            raise
+
     def explain(self, x: Any) -> Explanation:
         from scipy.sparse import csr_array
 
-        row = csr_array(
-            self.vectorizer.transform([x]) if self.vectorizer is not None else [x] if not hasattr(x, "tocsr") else x
-        )
-        if row.shape[0] != 1:
-            raise ValueError(f"x must be one document, got {row.shape[0]}")
+        row = csr_array(self._one_document(x))
         table, taxonomy = self.weight_table(), self.targets.taxonomy
         order = np.argsort(-self.label_scores(row.astype(np.float32))[0], kind="stable")[:2]
         best, other = (self.labels.tolist()[k] for k in order)

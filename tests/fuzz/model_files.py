@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import CASES, tokens_of
+from cases import TABLE, tokens_of
 from forgeries import forged_headers
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -47,7 +47,6 @@ from structsvm.tasks import (
     SequenceLabeler,
     SGDQNClassifier,
     SpanFeatures,
-    TaggedParser,
     TaxonomyClassifier,
     TokenFeatures,
     TrackingClassifier,
@@ -87,18 +86,9 @@ class Original:
 
 def seeds() -> list[Original]:
     """The model of each case of the table of estimators, and those of parts that these do not have."""
-    parser, tagger = (
-        kind(C=0.1, max_iter=2, random_state=0, **about)
-        for kind, about in (
-            (DependencyParser, {"features": ArcFeatures(arc_bits=6, row_bits=3)}),
-            (SequenceLabeler, {}),
-        )
-    )
-    trees = make_dependency_trees(24, max_length=6, random_state=0)
-    of_parts = [*trainings(), (TaggedParser(parser, tagger, n_folds=2), trees, None)]
     return [
-        *(of_training(name, case.make(), case.X, case.y, case.load) for name, case in CASES.items()),
-        *(of_training(type(model).__name__, model, *data) for model, *data in of_parts),
+        *(of_training(name, case.make(), case.X, case.y, case.load) for name, case in TABLE.items()),
+        *(of_training(type(model).__name__, model, *data) for model, *data in trainings()),
     ]
 
 

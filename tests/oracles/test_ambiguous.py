@@ -263,8 +263,11 @@ def test_formulations():
     for solver in (LaRank(rescaling="slack"), LaRank(penalty="quadratic"), LaRank(penalty=None), Perceptron()):
         with pytest.raises(UnsupportedFormulation):
             oracle.bind(X, Y, **solver.formulation())
-    with pytest.raises(NotImplementedError, match="is no label"):
-        oracle.argmax(X[0], np.zeros(12), y_true={0}, rescaling="margin")
+    for x in (X[0], sp.csr_array(X)):
+        for rescaling in ("margin", "slack", None):
+            with pytest.raises(NotImplementedError, match=r"is no label: AmbiguousOracle has it in bind\(\)"):
+                oracle.argmax(x, np.zeros(12), y_true={0}, rescaling=rescaling)
+        assert oracle.argmax(x, np.eye(12)[5]) == oracle.complete(x, {1, 3}, np.eye(12)[5]) == 1
     for arguments, name in (((1, 3), "n_labels"), ((4, 0), "n_input_features"), ((2.5, 3), "n_labels")):
         with pytest.raises(ValueError, match=f"The '{name}' parameter of AmbiguousOracle must be an integer"):
             AmbiguousOracle(*arguments)

@@ -107,8 +107,10 @@ def test_what_is_claimed():
     assert problem.is_exact  # token by token, it is
     run = LaRank(C=1.0, max_iter=50, tol=1e-4, random_state=0).solve(problem)
     assert run.status == "converged"
-    with pytest.raises(NotImplementedError, match="token by token"):
-        oracle.argmax(x[0], np.zeros(oracle.n_features), y_true=y[0], rescaling="margin")
+    for rescaling in ("margin", "slack", None):
+        with pytest.raises(NotImplementedError, match=r"GreedyOracle has no loss-augmented argmax .* through bind\(\)"):
+            oracle.argmax(x[0], np.zeros(oracle.n_features), y_true=y[0], rescaling=rescaling)
+    assert len(oracle.argmax(x[0], np.zeros(oracle.n_features))) == 2
 
 
 def test_bad_arguments():

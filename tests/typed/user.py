@@ -9,14 +9,21 @@ from numpy.typing import NDArray
 
 import structsvm
 from structsvm import ConvergenceWarning, LaRank, ModelFileError, OracleError, Result, StructuredSVM, Taxonomy
-from structsvm.datasets import make_sequences, make_taxonomy
+from structsvm.datasets import make_sequences, make_taxonomy, make_treebank
 from structsvm.features.columns import Columns
 from structsvm.metrics import GraphScores, RankingScores, chunk_f1, graph_scores, ranking_scores, tree_loss
 from structsvm.progress import Monitor
 from structsvm.protocol import Rescaling
 from structsvm.solvers.run import Run
 from structsvm.structures.trees import Tree, parse_tree
-from structsvm.tasks import GraphLabeler, MultivariateClassifier, Ranker, SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import (
+    GrammarParser,
+    GraphLabeler,
+    MultivariateClassifier,
+    Ranker,
+    SequenceLabeler,
+    TaxonomyClassifier,
+)
 from structsvm.testing import check_oracle
 
 Vector = NDArray[np.float64]
@@ -146,6 +153,14 @@ def words(text: str) -> list[str]:
     return [word for word, tag in tree.tokens() if tag is not None]
 
 
+def brackets() -> tuple[str, str]:
+    trees = make_treebank(20, max_length=8, random_state=0)
+    parser = GrammarParser(C=0.1, max_iter=1, random_state=0).fit(trees)
+    by_tags = parser.predict([[tag for _, tag in tree.tokens()] for tree in trees])
+    by_pairs = parser.predict([tree.tokens() for tree in trees])
+    return str(by_tags[0]), str(by_pairs[0])
+
+
 def failures() -> list[type[Exception]]:
     return [ConvergenceWarning, OracleError, ModelFileError, structsvm.UnsupportedFormulation]
 
@@ -157,6 +172,7 @@ def main(path: Path) -> None:
         documents(),
         rankings(),
         regions(),
+        brackets(),
         words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"),
     )
     print([error.__name__ for error in failures()], FirstPasses(1).n_passes)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.parameters import checked_k, did_you_mean
+from structsvm.tasks.common.inspection.inputs import refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +181,8 @@ def two_best(ranked: Iterable[T], alone: str) -> tuple[T, T]:
 def one_row(x: MatrixLike, n_columns: int) -> NDArray[np.float64]:
     """One row of numbers, as an array or a sparse or dense matrix of one row; ValueError for anything else."""
     row = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
+    if row.ndim == 2 and row.shape[0] > 1:
+        refuse(row)
     if row.shape not in ((n_columns,), (1, n_columns)):
         raise ValueError(f"x must be one row of {n_columns} columns, got an array of shape {row.shape}")
     if not np.isfinite(row).all():

@@ -51,16 +51,9 @@ def interrupted(call, n):
     thread.join()
 
 
-def without_choice(case, **params):
-    """The estimator with a C that is given, where it would choose one, which is interrupted below."""
-    model = case.make(**params)
-    chooses = model.get_params().get("C") == "auto" and case.params.get("solver") != "perceptron"
-    return model.set_params(C=0.1) if chooses else model
-
-
 @cache
 def trained(name):
-    return without_choice(CASES[name]).fit(CASES[name].X, CASES[name].y)
+    return CASES[name].without_choice().fit(CASES[name].X, CASES[name].y)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of threads")
@@ -68,7 +61,7 @@ def trained(name):
 def test_ctrl_c(name, phase, n_jobs):
     case = CASES[name]
     if phase == "fit":
-        model = without_choice(case, n_jobs=n_jobs).fit(case.X, case.y)
+        model = case.without_choice(n_jobs=n_jobs).fit(case.X, case.y)
     else:
         model = trained(name).set_params(n_jobs=n_jobs)
     said = case.predicted(model)

@@ -1,14 +1,79 @@
 """Predictions for inputs without tokens, which web services get; training on them stays an error."""
 
 import gc
+import inspect
 from functools import cache
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cases import TABLE, taking_part
 
 from structsvm.datasets import make_alignment, make_ambig_house, make_sequences, make_treebank
 from structsvm.tasks import GrammarParser, SemanticParser, SequenceAligner, SequenceLabeler, TokenFeatures
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+
+LISTS = {name: case for name, case in TABLE.items() if not case.has_rows}
+ASKS = {"predict": (), "predict_kbest": (2,), "predict_proba": (), "decision_function": ()}
+
+
+def asked(model, case):
+    """The methods that answer for inputs alone, as functions of X."""
+    for name, more in ASKS.items():
+        ask = getattr(model, name, None)
+        if ask is None or "candidates" in inspect.signature(ask).parameters:
+            continue
+        try:
+            wanted = [*ask(case.questions[:2], *more)]
+        except ValueError:  # not of such a model: greedy search, a method, margins without probabilities
+            continue
+        yield name, lambda X, ask=ask, more=more: [*ask(X, *more)], wanted
+
+
+@taking_part("empty inputs", LISTS)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_no_inputs_have_no_outputs(case, n_jobs):
+    model = case.fit()
+    if "n_jobs" in case.shared:
+        model.set_params(n_jobs=n_jobs)
+    for name, ask, _ in asked(model, case):
+        assert ask([]) == [], name
+
+
+@taking_part("empty inputs", LISTS)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_empty_inputs_leave_the_others_alone(case, n_jobs):
+    model, (empty, _) = case.fit(), case.empty
+    if "n_jobs" in case.shared:
+        model.set_params(n_jobs=n_jobs)
+    for name, ask, wanted in asked(model, case):
+        if name == "predict_kbest" and "k best of empty inputs" in case.apart:
+            continue
+        found = ask([empty, *case.questions[:2], empty])
+        assert len(found) == 4 and repr(found[1:3]) == repr(wanted) and repr(found[0]) == repr(found[3]), name
+        assert repr(ask([empty])) == repr(found[:1]), name
+
+
+@taking_part("empty inputs", LISTS)
+def test_training_on_an_empty_input_is_an_error_that_names_it(case):
+    x, y = case.empty
+    X, Y = (case.X, case.y) if case.y is not None else (case.questions, case.X)
+    y = case.X[0] if case.y is None else y
+    with pytest.raises(ValueError, match=rf"\b{len(X)}\b.* (is empty|has no (words|nodes|items)|at least one word)"):
+        case.make().fit([*X, x], [*Y, y])
+
+
+@taking_part("empty inputs", {name: case for name, case in TABLE.items() if case.has_rows})
+def test_matrices_without_rows_are_refused(case):
+    """As scikit-learn's estimators do: a row is never without columns, so nobody asks for none."""
+    for name, ask, _ in asked(case.fit(), case):
+        with pytest.raises(ValueError, match="minimum of 1"):
+            ask(case.X[:0])
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            ask([])
+        assert len(ask(case.X[:1])) == 1, name
+
 
 X, Y = make_sequences(30, n_labels=5, n_words=60, mean_length=5.0, random_state=0)
 ROWS = [np.random.default_rng(k).normal(size=(len(s), 3)) for k, s in enumerate(X)]

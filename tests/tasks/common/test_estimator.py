@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from cases import CLASSES, ROWS, TABLE, taking_part
 from python_oracles import Multiclass
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
 import structsvm
-from structsvm import LaRank, tasks
+from structsvm import LaRank
 from structsvm.estimator import InputsAndOutputs, StructuredModel
 from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
 from structsvm.tasks.common.training import Job
-from structsvm.tasks.registry import ESTIMATORS
 
 
 def test_a_wide_gap_after_all_passes_is_a_warning():
@@ -70,11 +70,14 @@ def test_arrays_are_read_unless_a_map_is_asked_for(tmp_path):
         assert not load(tmp_path / "m", mmap=True).model_.weights.flags.writeable
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ESTIMATORS])
-def test_machines_of_two_classes_say_so(name):
-    kind = getattr(tasks, name)
-    tags = get_tags(kind()).classifier_tags
-    if tags is not None:
-        two = {"LaSVMClassifier", "HullerClassifier", "MultivariateClassifier", "TrackingClassifier"}
-        two |= {"MultilabelClassifier"}  # whose labels are not exclusive
-        assert tags.multi_class == (name not in two)
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@taking_part("labels that exclude one another", {name: case for name, case in TABLE.items() if case.has_rows})
+def test_machines_of_two_classes_say_so(case):
+    tags = get_tags(case.make()).classifier_tags
+    if tags is None:
+        return
+    if tags.multi_class:
+        assert len(case.make().fit(ROWS, CLASSES).classes_) == 3
+        return
+    with pytest.raises(ValueError, match=r"two classes|2 classes|binary"):
+        case.make().fit(ROWS, CLASSES)

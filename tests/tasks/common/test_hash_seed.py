@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import CASES
+from cases import TABLE
 
 from structsvm.model_file import read_model
 
@@ -17,7 +17,7 @@ sys.path.insert(0, sys.argv[2])
 time.perf_counter = lambda: 0.0  # seconds are in the files
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
-from cases import CASES
+from cases import TABLE
 from structsvm import Taxonomy
 from structsvm.datasets import make_ambig_house, make_concept_world, make_sequences, make_treebank
 from structsvm.tasks import *
@@ -71,7 +71,7 @@ FITS = {
     "costs": lambda: SGDQNClassifier(random_state=0, class_weight={"bee": 2.0, "ant": 3.0}).fit(points, names),
     "queries": lambda: Ranker("ndcg", random_state=0).fit(points, np.arange(60) % 3, qid=names[np.arange(60) // 20]),
 }
-FITS |= {name: case.fit for name, case in CASES.items()}
+FITS |= {name: case.fit for name, case in TABLE.items()}
 import warnings
 warnings.simplefilter("ignore")
 for name, fit in FITS.items():
@@ -89,7 +89,7 @@ def folders(tmp_path_factory):
         command = [sys.executable, "-P", "-c", SCRIPT, str(folder), str(REFERENCE)]
         done = subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert int(done.stdout) == len(list(folder.iterdir())) > len(CASES)
+        assert int(done.stdout) == len(list(folder.iterdir())) > len(TABLE)
         made.append(folder)
     return made
 

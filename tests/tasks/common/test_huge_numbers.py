@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, lil_array
 
-from structsvm import AdviceWarning, FrankWolfe, LaRank, StructuredSVM
+from structsvm import AdviceWarning, FrankWolfe, LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import (
     GraphLabeler,
@@ -55,7 +55,9 @@ def test_costs(cost):
         SequenceAligner.from_costs(matrix, cost)
 
 
-ROWS = {name: case for name, case in CASES.items() if case.has_rows and case.kind is not StructuredSVM}
+ROWS = {name: case for name, case in CASES.items() if case.has_rows and "sizes of numbers" not in case.apart}
+# Whose inputs have several rows.
+BLOCKS = {name: case for name, case in CASES.items() if case.has_columns and not case.has_rows}
 FIRST = {case.kind: name for name, case in reversed(ROWS.items())}
 forms = pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
 
@@ -71,8 +73,7 @@ def test_features_whose_squares_overflow(name, form):
     """They would leave weights at 0, and say so by nothing but a gap."""
     case, X = ROWS[name], ROWS[name].X.copy()
     X[0, 1] = 1e160
-    room = case.kind.__module__.split(".")[2]
-    wanted = TOO_GREAT.get(room, "squares of X(, which)? overflow[;:] scale the features down")
+    wanted = TOO_GREAT.get(case.room, "squares of X(, which)? overflow[;:] scale the features down")
     with pytest.raises(ValueError, match=wanted):
         case.make().fit(form(X), case.y)
 
@@ -89,6 +90,33 @@ def test_sizes_that_no_float_holds(name, form):
         return
     with pytest.raises(ValueError, match=r"underflow.*; scale the features up"):
         case.kind().fit(form(case.X * 1e-160), case.y)
+
+
+@warned
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize("name", BLOCKS)
+def test_sizes_of_blocks_of_rows(name):
+    """At chance, without a word, for what is too small."""
+    case, ones = BLOCKS[name], np.ones(BLOCKS[name].n_columns)
+    for factors in (1e160 * ones, np.r_[1e160, ones[1:]]):
+        with pytest.raises(ValueError, match=r"overflow; scale the features down|must be finite float32 numbers"):
+            case.fit_on(case.scaled(factors), case.y)
+    with pytest.raises(ValueError, match=r"underflow.*; scale the features up"):
+        case.fit_on(case.scaled(1e-160 * ones), case.y)
+    model = case.fit()
+    assert len(model.predict(case.scaled(1e-160 * ones))) == len(case.X)  # as zeros would be
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array, lil_array], ids=["dense", "sparse", "lists"])
+def test_sequences_of_numbers_that_float32_does_not_hold(form):
+    rows, y = np.random.default_rng(0).normal(size=(20, 3, 4)), [["a", "b", "a"]] * 20
+    labeler = SequenceLabeler(C=1.0, loss="hamming", max_iter=1, tol=1.0)
+    with pytest.raises(ValueError, match="the values of X underflow float32; scale the features up"):
+        labeler.fit([form(1e-60 * x) for x in rows], y)
+    some = [form(x if k == 19 else 1e-60 * x) for k, x in enumerate(rows)]  # the others are zeros there
+    assert len(labeler.fit(some, y).predict(some[:3])) == 3
+    zeros = [form(0.0 * x) for x in rows]
+    assert len(labeler.fit(zeros, y).predict(zeros)) == 20
 
 
 @forms

@@ -1,12 +1,21 @@
 """Weights by name, and why an output won, of all estimators that have such."""
 
+import re
+
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, TABLE
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from structsvm.datasets import make_alignment, make_ambig_house, make_banana, make_label_sets, make_rankings
+from structsvm.datasets import (
+    make_alignment,
+    make_ambig_house,
+    make_banana,
+    make_dependency_trees,
+    make_label_sets,
+    make_rankings,
+)
 from structsvm.oracles.hybrid import HybridTrees, Lexicon
 from structsvm.plotting import FeatureDisplay
 from structsvm.structures.meaning_units import MeaningUnits, Unit
@@ -29,6 +38,7 @@ from structsvm.tasks import (
     TaxonomyClassifier,
     TokenFeatures,
 )
+from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
@@ -98,6 +108,70 @@ def test_weights_by_name(kind):
     display = FeatureDisplay.from_estimator(estimator, k=3, ax=Figure().subplots())
     assert sorted(np.abs(display.weights)) == pytest.approx(sorted(frame["weight"].abs()[:3]))
     assert display.ax_.get_xlabel() == "weight"
+
+
+@pytest.mark.parametrize("case", TABLE.values(), ids=TABLE.keys())
+def test_an_explanation_is_of_one_input(case):
+    estimator, X = case.fit(), case.questions
+    inputs = [X[:3], X[3:6]] if case.kind is Ranker else X  # a query is several rows
+    if "explanations" in case.apart:
+        with pytest.raises((TypeError, ValueError), match=r"does not explain|no second best|method='hybrid'"):
+            estimator.explain(inputs[0])
+        return
+    assert re.search("wins by|two are compared", explained(estimator, inputs[0]))
+    for several, n in ((inputs[:2], 2), (inputs[:1], 1)):
+        if n == 1 and case.has_rows and case.kind is not Ranker:
+            assert isinstance(estimator.explain(several), Explanation)  # a matrix of one row is a row
+            continue
+        with pytest.raises(ValueError, match=rf"explain takes one input, got {n} of them: use \[estimator"):
+            estimator.explain(several)
+
+
+def explained(estimator, x):
+    """The explanation of an input as text, or what is said of one that has one output only."""
+    try:
+        return str(estimator.explain(x))
+    except ValueError as error:
+        return str(error)
+
+
+FORMS = {
+    "texts": SENTENCES,
+    "tuples": [[(word, word[0]) for word in s] for s in SENTENCES],
+    "sets": [[{word, word[0]} for word in s] for s in SENTENCES],
+    "dicts": [[{"word": word} for word in s] for s in SENTENCES],
+    "rows": [np.eye(9)[: len(s)] for s in SENTENCES],
+    "sparse rows": [csr_array(np.eye(9)[: len(s)]) for s in SENTENCES],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_several_sequences(form):
+    X = FORMS[form]
+    estimator = SequenceLabeler(C=1.0, max_iter=2, random_state=0).fit(X, TAGS)
+    assert estimator.explain(X[0]).winner == estimator.predict(X[:1])[0]
+    with pytest.raises(ValueError, match="explain takes one input, got 2 of them"):
+        estimator.explain(X[:2])
+    with pytest.raises(ValueError, match="there is one labelling only: the constraints, or an empty sequence"):
+        estimator.explain([])
+
+
+@pytest.mark.parametrize("make", [list, np.array, tuple])
+def test_several_texts(make):
+    with pytest.raises(ValueError, match="explain takes one input, got 2 of them"):
+        documents().explain(make(TEXTS[:2]))
+    tokens = TfidfVectorizer(analyzer=str.split)
+    assert documents(vectorizer=tokens).explain(TEXTS[3]).winner in NODES
+    words = TfidfVectorizer(analyzer=list)  # a list is one document there
+    classifier = TaxonomyClassifier(GOODS, C=1.0, vectorizer=words, random_state=0)
+    assert classifier.fit([text.split() for text in TEXTS], NODES).explain(["king", "rook"]).winner == "chess"
+
+
+@pytest.mark.parametrize("sentence", [["how", "now"], [("how", "H"), ("now", "N")], [{"form": "how"}], "how now", []])
+def test_what_one_sentence_is(sentence):
+    assert not are_sentences(sentence)
+    assert are_sentences([sentence or ["how"], sentence]) or isinstance(sentence, str)
+    assert are_sentences(["how now", "brown cow"]) and are_sentences(make_dependency_trees(2, random_state=0))
 
 
 def test_labels_without_weights_are_refused():
@@ -197,7 +271,7 @@ def test_what_speaks_for_labels_of_rows(make, settings, fit_intercept):
         assert {part.label for part in found.contributions} == {f"{found.winner}, not {found.runner_up}"}
     assert str(classifier.explain(X[:1])) == str(classifier.explain(csr_array(X[:1]))) == str(classifier.explain(X[0]))
     for bad in (X[:2], X[0, :1], [[1.0, np.nan]]):
-        with pytest.raises(ValueError, match=r"x must be one row of 2 columns|not finite"):
+        with pytest.raises(ValueError, match=r"x must be one row of 2 columns|not finite|takes one input, got 2"):
             classifier.explain(bad)
 
 

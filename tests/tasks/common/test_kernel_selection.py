@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import CHOICES
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
@@ -10,15 +11,7 @@ import structsvm
 from structsvm.kernel._kernels import Kernel
 from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.solvers.choosing import Row
-from structsvm.tasks import (
-    CrammerSingerClassifier,
-    HullerClassifier,
-    LaRankClassifier,
-    LaSVMClassifier,
-    PairwiseClassifier,
-    TaxonomyClassifier,
-    WestonWatkinsClassifier,
-)
+from structsvm.tasks import HullerClassifier, LaRankClassifier
 from structsvm.tasks.common import kernel_selection
 from structsvm.tasks.common.kernel_selection import KernelPart, KernelSearch, evenly, power, values_of
 from structsvm.tasks.common.selection import search as selection
@@ -26,22 +19,15 @@ from structsvm.tasks.common.selection import search as selection
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:500], X[500:900], y[:500], y[500:900]
 rng = np.random.default_rng(0)
-KINDS = {
-    "larank": (LaRankClassifier, {"random_state": 0}),
-    "crammer singer": (CrammerSingerClassifier, {"random_state": 0}),
-    "weston watkins": (WestonWatkinsClassifier, {}),
-    "pairwise": (PairwiseClassifier, {}),
-    "lasvm": (LaSVMClassifier, {"random_state": 0}),
-    "taxonomy": (TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}),
-}
+# Machines that choose a width, on other data than their cases have.
+KINDS = {name: case for name, case in CHOICES.items() if "gamma" in case.params or "kernel" in case.params}
 each = pytest.mark.parametrize("name", KINDS)
 
 
-def make(name, **params):
-    kind, given = KINDS[name]
-    if name == "taxonomy" and "gamma" in params:
-        params["kernel"] = KernelFunction(gamma=params.pop("gamma"))
-    return kind(**given | params)
+def make(name, gamma="auto", **params):
+    case = KINDS[name]
+    width = {"gamma": gamma} if "gamma" in case.params else {"kernel": KernelFunction(gamma=gamma)}
+    return case.make(**width | params)
 
 
 def labels(name, y):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import BAGS, CHOICES, HOMOLOGUES, KINDS, LINE_TAGS, LINES, MANY
+from cases import CHOICES, HOMOLOGUES, KINDS, LINE_TAGS, LINES, MANY
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -436,18 +436,16 @@ def test_scales():
     )
 
 
-FAR = np.vstack([MANY, np.full((40, 6), 1e3)])
-NONE = np.r_[np.ones(len(MANY)), np.zeros(40)]
-
-
-@pytest.mark.parametrize(
-    "name", ["MultilabelClassifier", "AmbiguousClassifier", "LaRankClassifier", "TaxonomyClassifier"]
-)
+@pytest.mark.parametrize("name", [name for name, case in CHOICES.items() if case.has_rows])
 def test_what_has_no_weight_has_no_influence(name):
-    kind, params = getattr(tasks, name), {"random_state": 0} | ({"kernel": "rbf"} if name.startswith("Tax") else {})
-    y = np.eye(3, dtype=int)[KINDS] if name.startswith("Multi") else KINDS
-    y = BAGS if name.startswith("Amb") else y
-    more = [*y, *y[:40]] if isinstance(y, list) else np.concatenate([y, y[:40]])
-    one, other = kind(**params).fit(MANY, y), kind(**params).fit(FAR, more, sample_weight=NONE)
-    assert np.log10(other.C_ / one.C_) == pytest.approx(0.0, abs=0.6)  # noise moves it by a step
-    assert getattr(other, "gamma_", None) == getattr(one, "gamma_", None)
+    """Rows without weight, as the others or far away, but not so far that kernels compute with more digits."""
+    case = CHOICES[name]
+    n = len(case.X) // 10
+    y, weight = [*case.y, *case.y[:n]], np.r_[np.ones(len(case.X)), np.zeros(n)]
+    params = {"gamma": "auto"} if "gamma" in case.params else {}
+    tables = []
+    for more in (case.X[:n], np.full_like(case.X[:n], 30.0)):
+        model = case.make(**params).fit(np.vstack([case.X, more]), y, sample_weight=weight)
+        assert model.C_ in model.validation_["C"]
+        tables.append(model.validation_)
+    np.testing.assert_equal(*tables)

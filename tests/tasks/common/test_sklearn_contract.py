@@ -1,16 +1,19 @@
-"""SequenceLabeler and StructuredSVM as scikit-learn's estimators.
+"""Estimators as scikit-learn's.
 
 scikit-learn's own checks feed 2-D arrays and flat targets. `Rows` is SequenceLabeler on such data, each row a
 sequence of one token, and `Bins` an oracle that cuts a real target into bins: so most of the checks apply as
-they are. Those that do not are in `EXEMPT`, each with its reason.
+they are. Those that do not stand in the estimator's case, each with its reason (`Case.apart`).
 """
 
 import warnings
+from functools import partial
+from inspect import signature
 
 import joblib
 import numpy as np
 import pytest
 import sklearn
+from cases import TABLE
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
@@ -21,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from structsvm import LaRank, Oracle, PassiveAggressive, Perceptron, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.metrics import chunk_f1_scorer, token_accuracy_scorer
-from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
+from structsvm.tasks import AmbiguousClassifier, MultilabelClassifier, Ranker, SequenceLabeler
 
 try:
     from sklearn import callback
@@ -100,49 +103,40 @@ class Bins(Oracle):
         return int(np.floor(float(np.ravel(y)[0]))) % 4
 
 
-SEQUENCES = "errors name sequence and token, in words of our own"
-ORDER = "training visits examples in an order that copies change, and stops before the last digit; the optimum is the "
-ORDER += "same (test_sequence.test_sample_weight_counts_copies)"
-ANY_INPUT = "X goes to the oracle as it is, whatever it is: what may be wrong with it, only the oracle can say"
-EXEMPT = {
-    "Rows": {
-        "check_complex_data": SEQUENCES + ", and a wrong type is a TypeError",
-        "check_dtype_object": "object arrays hold tokens with attributes, not rows of numbers",
-        "check_estimators_empty_data_messages": SEQUENCES,
-        "check_fit1d": SEQUENCES + ", and a wrong shape of a token is a TypeError",
-        "check_fit2d_predict1d": SEQUENCES + ", and a wrong shape of a token is a TypeError",
-        "check_n_features_in_after_fitting": SEQUENCES,
-        "check_sample_weight_equivalence_on_dense_data": ORDER,
-        "check_sample_weight_equivalence_on_sparse_data": ORDER,
-    },
-    "StructuredSVM": {
-        "check_complex_data": ANY_INPUT,
-        "check_estimators_empty_data_messages": ANY_INPUT,
-        "check_estimators_nan_inf": ANY_INPUT,
-        "check_fit1d": ANY_INPUT,
-        "check_fit2d_predict1d": ANY_INPUT,
-        "check_n_features_in": ANY_INPUT,
-        "check_n_features_in_after_fitting": ANY_INPUT,
-        "check_sample_weight_equivalence_on_dense_data": ORDER,
-        "check_sample_weights_not_an_array": ANY_INPUT,
-    },
-    "AmbiguousClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": ORDER,
-        "check_sample_weight_equivalence_on_sparse_data": ORDER,
-        "check_supervised_y_2d": "a row of y is a set of candidates, of one label too",
-    },
+class OneQuery(Ranker):
+    """Ranker on one query."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y, sample_weight, group=[len(ones(X))])
+
+
+FIRST = {case.kind: case for case in reversed(TABLE.values())}
+# As it comes, but for those that need a form of such data, a shorter training or probabilities.
+CHECKED = {case.kind: case.kind for case in FIRST.values() if case.has_rows} | {
+    AmbiguousClassifier: partial(AmbiguousClassifier, C=1.0, loss="log"),
+    MultilabelClassifier: partial(MultilabelClassifier, probability=True),
+    Ranker: OneQuery,
+    SequenceLabeler: Rows,
+    StructuredSVM: lambda random_state: StructuredSVM(Bins(), LaRank(random_state=random_state)),
 }
+
+
+def seeded(make):
+    return make(random_state=0) if "random_state" in signature(make).parameters else make()
+
+
+def expected_failures(estimator):
+    """The checks that the estimator's case takes no part in, and why."""
+    return next(FIRST[kind].apart for kind in type(estimator).__mro__ if kind in FIRST)
 
 
 CHECKS = parametrize_with_checks(
     [
-        Rows(random_state=0),
+        *map(seeded, CHECKED.values()),
         Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
-        StructuredSVM(Bins(), LaRank(random_state=0)),
-        AmbiguousClassifier(C=1.0, loss="log", random_state=0),
         AmbiguousClassifier(C=0.1, random_state=0, solver="passive_aggressive", fit_intercept=False),
     ],
-    expected_failed_checks=lambda estimator: EXEMPT[type(estimator).__name__],
+    expected_failed_checks=expected_failures,
 )
 
 
@@ -156,9 +150,15 @@ def test_checks_of_scikit_learn(estimator, check):
         check(estimator)
 
 
-def test_the_labeler_itself_says_that_arrays_are_not_for_it():
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in FIRST if kind not in CHECKED or kind is SequenceLabeler],
+    ids=lambda kind: kind.__name__,
+)
+def test_what_arrays_are_not_for_says_so(kind):
+    assert not get_tags(kind()).input_tags.two_d_array
     with pytest.warns(sklearn.exceptions.SkipTestWarning):
-        results = check_estimator(SequenceLabeler(), on_skip=None)
+        results = check_estimator(kind(), on_skip=None)
     assert {result["status"] for result in results} <= {"passed", "skipped"}
 
 

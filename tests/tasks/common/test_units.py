@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, taking_part
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
@@ -30,14 +30,29 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 6)).astype(np.float32)
 y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(300, 3)), axis=1)
 X_test = rng.normal(size=(200, 6)).astype(np.float32)
-LINEAR = list(
-    {case.kind: None for case in CASES.values() if case.kind.__module__.startswith("structsvm.tasks.linear.")}
-)
+LINEAR = list({case.kind: None for case in CASES.values() if case.room == "linear"})
 FACTORS = 10.0 ** rng.uniform(-3.0, 3.0, 6)
 
 
 def fit(X=X, y=y, **params):
     return TaxonomyClassifier(random_state=0, **params).fit(X, y)
+
+
+@taking_part("units", {name: case for name, case in CASES.items() if case.has_columns})
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_models_do_not_depend_on_units(case, offset):
+    """Kernels have to choose a width: one that is given sees the columns as they came."""
+    factors = 10.0 ** np.linspace(-3.0, 3.0, case.n_columns)
+    params = {"gamma": "auto"} if "gamma" in case.params else {}
+    X = case.scaled(factors, offset)
+    one, other = case.fit(**params), case.fit_on(X, case.y, **params)
+    told, found = one.predict(case.X), other.predict(X)
+    if isinstance(one, Ranker):  # scores
+        assert np.corrcoef(told, found)[0, 1] > 0.99
+        return
+    same = [np.mean(np.equal(a, b)) for a, b in zip(told, found, strict=True)]
+    assert np.mean(same) > 0.9
+    assert other.score(X, case.y) == pytest.approx(one.score(case.X, case.y), abs=0.1)
 
 
 def test_units():

@@ -1,15 +1,12 @@
-"""HullerClassifier: scikit-learn's contract, the hard-margin machine of SVC, streams, files."""
+"""HullerClassifier: the hard-margin machine of SVC, streams, files."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import ConvergenceWarning
@@ -17,23 +14,6 @@ from structsvm.tasks import HullerClassifier
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:600] / 16.0, X[900:] / 16.0, y[:600] == 8, y[900:] == 8
-
-COPIES = "as for SVC: sample_weight is not equivalent to copies, here because a hard margin has no weights but 0"
-EXEMPT = {
-    "check_sample_weight_equivalence_on_dense_data": COPIES,
-    "check_sample_weight_equivalence_on_sparse_data": COPIES,
-}
-CHECKS = parametrize_with_checks(
-    [HullerClassifier(random_state=0)],
-    expected_failed_checks=lambda estimator: EXEMPT,
-)
-
-
-@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
-def test_checks_of_scikit_learn(estimator, check):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=sklearn.exceptions.SkipTestWarning)
-        check(estimator)
 
 
 def test_two_passes_are_nearly_the_hard_margin_machine():

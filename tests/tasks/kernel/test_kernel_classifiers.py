@@ -43,12 +43,10 @@ EXEMPT = {
 }
 CHECKS = parametrize_with_checks(
     [
-        LaRankClassifier(random_state=0),
         LaRankClassifier(
             C=1.0, kernel="poly", gamma="scale", coef0=1.0, schedule="decode-once", selection="gain", random_state=0
         ),
         CrammerSingerClassifier(C=1.0, gamma="scale", random_state=0),
-        KernelPerceptronClassifier(random_state=0),
     ],
     expected_failed_checks=lambda estimator: EXEMPT,
 )

@@ -367,7 +367,6 @@ EXEMPT = {
 }
 CHECKS = parametrize_with_checks(
     [
-        WestonWatkinsClassifier(),
         WestonWatkinsClassifier(kernel="precomputed"),
         WestonWatkinsClassifier(1.0, gamma="scale", solver="frank_wolfe", tol=0.01),
     ],

@@ -28,7 +28,7 @@ EXEMPT = {
     "check_sample_weight_equivalence_on_sparse_data": COPIES,
 }
 CHECKS = parametrize_with_checks(
-    [SGDQNClassifier(random_state=0), SGDQNClassifier(method="svmsgd2", loss="hinge", average=True, random_state=0)],
+    [SGDQNClassifier(method="svmsgd2", loss="hinge", average=True, random_state=0)],
     expected_failed_checks=lambda estimator: EXEMPT,
 )
 

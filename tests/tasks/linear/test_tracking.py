@@ -1,35 +1,19 @@
-"""TrackingClassifier: the bounds of theorems 6 and 7 on runs, its dual, scikit-learn's contract."""
+"""TrackingClassifier: the bounds of theorems 6 and 7 on runs, its dual."""
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pytest
-import sklearn
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import ModelFileError
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import TrackingClassifier
 from structsvm.tasks.common.estimator import CallbackMonitor
-
-EXEMPT = {
-    "check_sample_weight_equivalence_on_dense_data": "copies are examples of their own, at times of their own",
-    "check_sample_weight_equivalence_on_sparse_data": "copies are examples of their own, at times of their own",
-}
-CHECKS = parametrize_with_checks([TrackingClassifier(random_state=0)], expected_failed_checks=lambda estimator: EXEMPT)
-
-
-@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
-def test_checks_of_scikit_learn(estimator, check):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=sklearn.exceptions.SkipTestWarning)
-        check(estimator)
 
 
 def plain(C=1.0, **params):

@@ -67,7 +67,6 @@ COPIES = dict.fromkeys(
 )
 CHECKS = parametrize_with_checks(
     [
-        TaxonomyClassifier(random_state=0),
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
         TaxonomyClassifier(random_state=0, C=1.0, max_weights=30),
         TaxonomyClassifier(random_state=0, C=1.0, loss="log"),
