@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from structsvm.features.encodings import not_utf8, without_marks
 from structsvm.features.sources import (
     BLOCK,
     DamagedFileError,
@@ -82,10 +83,10 @@ def document_pieces(source: Source) -> Iterator[tuple[list[str] | csr_array, lis
     name, line, texts = name_of(source), 1, None
     for data in _whole_lines(source, name):
         try:
-            text = data.decode("utf-8-sig" if line == 1 else "utf-8")
+            text = without_marks(data).decode("utf-8")
         except UnicodeDecodeError as wrong:
             place = line + data.count(b"\n", 0, wrong.start)
-            raise DocumentFileError(f"{name}, line {place}: bytes that are not UTF-8") from None
+            raise DocumentFileError(f"{name}, line {place}: {not_utf8(data)}") from None
         rows = [(line + k - 1, _stripped(row, name, line + k - 1)) for k, row in numbered_lines(text)]
         line += data.count(b"\n")
         if rows:
