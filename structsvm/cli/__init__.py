@@ -19,6 +19,8 @@ import click
 
 from structsvm import __version__
 from structsvm.cli.output import (
+    COLUMNS,
+    ENCODING,
     FILE,
     FILE_OR_STDIN,
     NEW,
@@ -161,6 +163,21 @@ JOBS = click.option(
 )
 
 
+def of_columns(command: Any) -> Any:
+    """Decorate a command with the options of column files."""
+    for option in reversed(COLUMNS):
+        command = option(command)
+    return command
+
+
+def check_columns(task: Task, given: dict[str, Any]) -> None:
+    """Remove what `out.source` and `out.reading` take; UsageError for columns of other files than column files."""
+    given.pop("encoding")
+    for name in ("columns", "label", "sequence", "sentence_end"):
+        if given.pop(name) is not None and not task.has_columns:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for models of column files")
+
+
 @main.command()
 @MODEL
 @INPUT
@@ -170,6 +187,8 @@ JOBS = click.option(
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
+@ENCODING
+@of_columns
 def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
@@ -181,6 +200,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
+    check_columns(task, wanted)
     with writing(output) as stream, naming(input), brief_warnings():
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
@@ -193,12 +213,15 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, or NDCG by place.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
+@ENCODING
+@of_columns
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with the true outputs in INPUT."""
     check_stdout()
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
+    check_columns(task, given)
     with naming(input), brief_warnings(quiet):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)

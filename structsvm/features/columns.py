@@ -279,6 +279,7 @@ class Columns:
         frame: Any,
         columns: Sequence[str] | None = None,
         *,
+        label: str | None = None,
         sequence: str | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
     ) -> Columns:
@@ -289,6 +290,8 @@ class Columns:
         frame : data frame, pyarrow.Table or datasets.Dataset
         columns : list of str, optional
             The columns of tokens, in this order; by default all but `sequence`.
+        label : str, optional
+            The column that comes last.
         sequence : str, optional
             Frames with a row per token: the column that names the sequence, in runs of equal values (missing ones are
             that of the row before). None: a row per sequence, its cells lists of strings.
@@ -302,7 +305,7 @@ class Columns:
             For a column that is not there, values that are not strings (names sequence, token and column), lists of
             different lengths, a sequence in two runs.
         """
-        offsets, ids, strings = frame_columns(frame, columns, sequence, names or {})
+        offsets, ids, strings = frame_columns(frame, columns, sequence, names or {}, label)
         return cls(offsets, ids, tuple(Vocabulary(*arrays) for arrays in strings), "<frame>")
 
     @classmethod

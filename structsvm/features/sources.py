@@ -56,11 +56,11 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
     source, encoding = (source.source, source.encoding) if isinstance(source, Encoded) else (source, None)
     if isinstance(source, (str, os.PathLike)):
         with opened(source) as file:
-            return as_utf8(decompress(file.read(), name), name, encoding), name, False
+            return as_utf8(decompress(file.read(), name, zipped=True), name, encoding), name, False
     if hasattr(source, "read"):
         content = source.read()
         if isinstance(content, bytes):
-            return as_utf8(decompress(content, name), name, encoding), name, False
+            return as_utf8(decompress(content, name, zipped=True), name, encoding), name, False
         return without_marks(content.encode("utf-8", "surrogatepass")), name, True
     lines = []
     for k, line in enumerate(source):
@@ -156,8 +156,8 @@ RATIO, FLOOR, CEILING = 25, 2**25, 2**34
 BLOCK = 2**20
 
 
-def decompress(data: bytes, name: str) -> bytes:
-    """Unfold data that are compressed with gzip, xz, bzip2 or zip; others are returned as they are.
+def decompress(data: bytes, name: str, *, zipped: bool = False) -> bytes:
+    """Unfold data that are compressed with gzip, xz or bzip2, or, if `zipped`, zip; others are returned as they are.
 
     They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 25
     times their size, but in any case to 32 MiB, and never to more than 16 GiB. What is beyond 32 MiB is counted before
@@ -169,7 +169,7 @@ def decompress(data: bytes, name: str) -> bytes:
         If they are damaged, or would unfold to more; the message names the file.
     """
     kind, module = _compression(data, name)
-    if kind is None:
+    if kind is None or (kind == "zip" and not zipped):
         return data
     unfold, limit = importlib.import_module(module).open, unfolding_limit(len(data))
     held, size = io.BytesIO(), 0

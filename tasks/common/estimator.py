@@ -132,6 +132,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
+        if before is None and passes is None and (doubt := examples.doubt) is not None:
+            warn(doubt, AdviceWarning)
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)

@@ -123,7 +123,7 @@ class Form:
         """Find the columns that are meant; ColumnFileError for one that is not there."""
         reading = self.reading
         if self.names is None and n_features is not None and _has_names(reading):
-            reading = replace(reading, columns=None, label=None)  # those of a training file with names
+            reading = replace(reading, columns=None, label=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
         own = [j for j in range(self.width) if j != self.sequence]
         is_bare = self.names is None and reading.columns is None and len(own) == n_features

@@ -18,13 +18,19 @@ METADATA = b"huggingface"  # the key in an Arrow schema under which Hugging Face
 
 
 def frame_columns(
-    frame: Any, columns: Sequence[str] | None, sequence: str | None, names: Mapping[str, Sequence[str]]
+    frame: Any,
+    columns: Sequence[str] | None,
+    sequence: str | None,
+    names: Mapping[str, Sequence[str]],
+    label: str | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], list[Any]]:
     """Offsets of sequences, ids of tokens, and the strings of each column; see `Columns.from_dataframe`."""
     if isinstance(columns, str):
         raise ValueError(f"The 'columns' parameter must be a list of names, got {columns!r:.80}")
     table, named = _opened(frame)
     chosen = [c for c in table.columns if c != sequence] if columns is None else list(columns)
+    if label is not None:
+        chosen = [*(column for column in chosen if column != label), label]
     _check_columns(table, [*chosen, *names, *([] if sequence is None else [sequence])])
     if not chosen or not len(table):
         raise ValueError("the frame has no columns of tokens" if not chosen else "the frame has no rows")
