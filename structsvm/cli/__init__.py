@@ -100,8 +100,41 @@ def main() -> None:
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
 
+# Other names of tasks in the field.
+OTHER_NAMES = {
+    "sequence": "tagging tagger tags pos ner entities chunking chunks crf hmm chain labeling labelling segments conll",
+    "grammar": "parser parsing constituency treebank pcfg trees",
+    "dependency": "dependencies conllu ud",
+    "taxonomy": "hierarchy hierarchical text texts documents",
+    "alignment": "align aligner pairs sequences",
+    "semantics": "semantic meaning meanings",
+    "graph": "graphs grid nodes",
+    "multiclass": "classes classifier classification svm svc",
+    "binary": "lasvm huller sgdqn two-class",
+    "ranking": "rank ranker queries ltr",
+}
+
+
+def named_task(name: str) -> str:
+    """The end of a message about a task of another name; empty for a name that is none."""
+    for entry in ESTIMATORS:
+        if name.casefold() in (entry.kind, entry.name.casefold()):
+            known = entry.kind if entry.kind in TASKS else None
+            api = f"structsvm.tasks.{entry.name} in Python"
+            if entry.kind == "tagged":
+                return f": train sequence learns tags and train dependency parses, {api} does both"
+            return f": it has no command, but {api}" if known is None else f": it is train {known}"
+    found = next((task for task, names in OTHER_NAMES.items() if name.casefold() in names.split()), None)
+    return "" if found is None else f": it is train {found}"
+
+
 class Tasks(Suggesting):
     """One command per task, defined in the task's module."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in TASKS and (right := named_task(args[0])):
+            raise click.UsageError(f"No such command {args[0]!r}{right}", ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> Any:
         return TASKS
@@ -130,7 +163,8 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     drawable(plot)
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
-        raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
+        known = f"the command line knows {', '.join(TASKS)}"
+        raise click.ClickException(f"{path}: a model of the task {kind!r}, which structsvm.load opens; {known}")
     task = task_of(kind)
     undrawn = task.undrawn.get(click.get_current_context().info_name or "")
     if plot and undrawn:

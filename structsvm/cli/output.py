@@ -18,8 +18,8 @@ import click
 import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.features.encodings import Encoded
 from structsvm.features.tables.forms import Reading
+from structsvm.features.text.encodings import Encoded
 from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from structsvm.features._columns import RaggedLineError, intern_rows
 from structsvm.features._strings import Interner, take_strings
 from structsvm.features._tokens import distinct
-from structsvm.features.encodings import Encoded, NotTextError, without_marks
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import (
     ColumnFileError,
@@ -35,6 +34,7 @@ from structsvm.features.sources import (
 from structsvm.features.tables.conllu import conllu_columns
 from structsvm.features.tables.forms import Form, Reading
 from structsvm.features.tables.frames import frame_columns
+from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
-from structsvm.features.encodings import Encoded, NotTextError, as_utf8, not_utf8, recoded, without_marks
+from structsvm.features.text.encodings import Encoded, NotTextError, as_utf8, not_utf8, recoded, without_marks
 
 
 class DamagedFileError(NotTextError):
@@ -147,7 +147,7 @@ _COMPRESSION = {
     "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip"),
     "xz": (".xz", re.compile(rb"\xfd7zXZ\x00"), "lzma"),
     "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
-    "zip": (".zip", re.compile(rb"PK\x03\x04"), "structsvm.features.archives"),
+    "zip": (".zip", re.compile(rb"PK\x03\x04"), "structsvm.features.text.archives"),
 }
 
 # Text unfolds to 3 to 20 times its compressed size, and a bomb to 1000 times or more.

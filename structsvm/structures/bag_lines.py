@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from structsvm.features.encodings import not_utf8
 from structsvm.features.sources import load_bytes, load_text
+from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 from structsvm.structures.meanings import as_meaning

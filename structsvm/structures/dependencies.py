@@ -10,8 +10,8 @@ from html import escape
 from itertools import accumulate
 from typing import BinaryIO, NamedTuple
 
-from structsvm.features.encodings import NotTextError
 from structsvm.features.sources import load_text
+from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
 
 __all__ = [

@@ -16,8 +16,8 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, BinaryIO
 
-from structsvm.features.encodings import NotTextError
 from structsvm.features.sources import load_text
+from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
 
 __all__ = [

@@ -80,6 +80,7 @@ class Ranker(RankerParameters, TaskEstimator):
     """
 
     _model_class = RankerModel
+    _reader = "structures.queries.read_queries"
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

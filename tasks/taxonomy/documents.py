@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
-from structsvm.features.encodings import not_utf8, without_marks
 from structsvm.features.sources import (
     BLOCK,
     DamagedFileError,
@@ -19,6 +18,7 @@ from structsvm.features.sources import (
     unfolds_to_more,
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
+from structsvm.features.text.encodings import not_utf8, without_marks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

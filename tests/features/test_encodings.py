@@ -10,8 +10,8 @@ import zipfile
 import pytest
 
 from structsvm.features.columns import ColumnPieces, read_columns
-from structsvm.features.encodings import Encoded
 from structsvm.features.svmlight import read_svmlight
+from structsvm.features.text.encodings import Encoded
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.dependencies import read_conllu
 from structsvm.structures.graphs.files import read_graphs

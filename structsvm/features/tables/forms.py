@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
-from structsvm.features.encodings import not_utf8
 from structsvm.features.sources import ColumnFileError
 from structsvm.features.tables.conllu import NAMES, conllu_rows, plus_names
+from structsvm.features.text.encodings import not_utf8
 
 Column: TypeAlias = str | int
 # Offsets of sequences, ids of tokens, and the strings of each column.

@@ -163,6 +163,8 @@ def _strings(values: list[Any], column: str, names: Sequence[str] | None, offset
         bad = next((t for t, value in enumerate(values) if not isinstance(value, str)), None)
         if bad is not None and isinstance(values[bad], Integral):
             what = f"a string; names={{{column!r}: [...]}} gives numbers from 0 on their names"
+        elif bad is not None and (values[bad] is None or values[bad] != values[bad]):
+            what = "a string; pandas.read_csv takes words such as null and NA for missing ones: keep_default_na=False"
     else:
         what = f"one of 0 to {len(names) - 1}, which have names"
         known = range(len(names))

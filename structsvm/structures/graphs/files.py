@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from structsvm.features.encodings import not_utf8
 from structsvm.features.sources import load_bytes
+from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 

@@ -1,11 +1,14 @@
 """Outputs from which nothing can be learnt: an error, or a warning, of every estimator of labels."""
 
+import importlib
+
 import numpy as np
 import pytest
 from cases import CASES
 
 from structsvm import AdviceWarning, tasks
 from structsvm._adapter import as_objects
+from structsvm.tasks.registry import ESTIMATORS
 
 ROWS = np.random.default_rng(1).normal(size=(24, 3))
 
@@ -76,3 +79,18 @@ def test_few_long_sequences_take_the_log_loss_and_say_so():
 def test_a_taxonomy_knows_some_labels_in_part():
     y = as_objects([{"a", "b"} if k % 2 else f"row {k}" for k in range(24)])
     tasks.TaxonomyClassifier(C=1.0, max_iter=2, random_state=0).fit(ROWS, y)
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS, ids=lambda entry: entry.name)
+def test_files_are_no_examples(entry, tmp_path):
+    """Every estimator refuses paths and texts, most by the name of the reader, which is there."""
+    (tmp_path / "train.txt").write_text("a b\n")
+    estimator = getattr(tasks, entry.name)()
+    for X in ("train.txt", "a text", str(tmp_path / "train.txt"), tmp_path / "train.txt"):
+        with pytest.raises(ValueError, match=r"learns from examples, not from the|must be a list of") as said:
+            estimator.fit(X, ["a"] * 9)
+        if "learns from examples" in str(said.value):
+            assert ("the path" in str(said.value)) is (str(tmp_path) in str(X))
+    if reader := getattr(estimator, "_reader", ""):
+        module, _, name = reader.rpartition(".")
+        assert callable(getattr(importlib.import_module(f"structsvm.{module}"), name))

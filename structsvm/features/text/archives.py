@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import IO, Any
 
-from structsvm.features.encodings import NotTextError
+from structsvm.features.text.encodings import NotTextError
 
 
 def open(file: Any) -> IO[bytes]:  # noqa: A001 (the name that gzip, lzma and bz2 have)
