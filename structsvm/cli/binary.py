@@ -57,11 +57,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     sizes = f"{model.n_features} features, {np.count_nonzero(heavy)} {what}"
     text = f"task: binary, {model.estimator}, {text}, {model.labels[1]} is y = 1"
     out.heading(model, text, {}, f"{sizes}, intercept {float(model.intercept[-1]):.6g}")
-    ids = np.arange(len(heavy)) if is_linear else model.support
+    ids = np.arange(len(heavy)) + out.first_index(model) if is_linear else model.support + 1
     for k, name in shown:
         signed = heavy if k else -heavy
         best = [j for j in np.argsort(-signed, kind="stable")[:top] if signed[j] > 0.0]
-        text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j] + 1} {signed[j]:.4g}" for j in best)
+        text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j]} {signed[j]:.4g}" for j in best)
         click.echo(f"\n{name}: {np.sum(signed > 0.0)} {what}\n  {text}")
 
 

@@ -270,6 +270,11 @@ def widened(X: Any, path: str, n_features: int) -> Any:
     return X
 
 
+def first_index(model: Any) -> int:
+    """The index of a model's first feature in files."""
+    return 1 if model.first_index is None else int(model.first_index)
+
+
 # ---- models as text -----------------------------------------------------------------------------
 
 

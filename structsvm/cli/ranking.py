@@ -91,7 +91,9 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     out.heading(model, f"task: ranking, loss {model.loss}{places}", DEFAULTS, sizes)
     names = model.columns.get("feature_names_in_")
     click.echo()
-    out.heaviest(model.coef, top, lambda j: f"feature {j + 1}" if names is None else names[j], ".4g")
+    out.heaviest(
+        model.coef, top, lambda j: f"feature {j + out.first_index(model)}" if names is None else names[j], ".4g"
+    )
 
 
 def demo(seed: int) -> Any:
