@@ -111,7 +111,7 @@ def demo(seed: int) -> Any:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight format.
 
-    A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1.
+    A line is "label index:value ...", indices from 0 or 1; the larger label (or the later word) is y = 1.
     """
     return train_machine(job, path, params, "machine", MACHINES, about_labels)
 
