@@ -114,6 +114,7 @@ def test_an_empty_tag_is_no_label_to_predict():
         (CONLLU.replace("0\troot", "0 root"), {}, ":5: expected 10 columns between tabs, found 9"),
         ("a b\n\n# c\nd e f\n", {}, ":4: expected 2 columns, found 3"),
         ("x y\tB\nz\tO\nq\n", {}, ":3: expected 2 columns between tabs, found 1"),
+        ("a b\n# c d\n", {}, ":2: expected 2 columns, found 3"),  # within a sequence it is no comment
         ("x\tB\nx y\tO\nq\n", {}, ":2: expected 2 columns, found 3"),
     ],
 )
