@@ -44,7 +44,7 @@ ESTIMATORS = (
     Entry("SemanticParser", "semantics.estimator", "semantics", "semantics"),
     Entry("ConceptLabeler", "concepts.estimator", "concepts", "concepts", has_commands=False),
     Entry("GraphLabeler", "graph.estimator", "graph", "graphs"),
-    Entry("MultilabelClassifier", "multilabel.estimator", "multilabel", "multilabel", has_commands=False),
+    Entry("MultilabelClassifier", "multilabel.estimator", "multilabel", "multilabel"),
     Entry("AmbiguousClassifier", "ambiguous.estimator", "ambiguous", "semantics", has_commands=False),
     Entry("Ranker", "ranking.ranker", "ranking", "ranking"),
     Entry("MultivariateClassifier", "ranking.multivariate", "multivariate", "ranking", has_commands=False),

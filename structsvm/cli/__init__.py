@@ -19,6 +19,8 @@ import click
 
 from structsvm import __version__
 from structsvm.cli.output import (
+    COLUMNS,
+    ENCODING,
     FILE,
     FILE_OR_STDIN,
     NEW,
@@ -98,8 +100,41 @@ def main() -> None:
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
 
+# Other names of tasks in the field.
+OTHER_NAMES = {
+    "sequence": "tagging tagger tags pos ner entities chunking chunks crf hmm chain labeling labelling segments conll",
+    "grammar": "parser parsing constituency treebank pcfg trees",
+    "dependency": "dependencies conllu ud",
+    "taxonomy": "hierarchy hierarchical text texts documents",
+    "alignment": "align aligner pairs sequences",
+    "semantics": "semantic meaning meanings",
+    "graph": "graphs grid nodes",
+    "multiclass": "classes classifier classification svm svc",
+    "binary": "lasvm huller sgdqn two-class",
+    "ranking": "rank ranker queries ltr",
+}
+
+
+def named_task(name: str) -> str:
+    """The end of a message about a task of another name; empty for a name that is none."""
+    for entry in ESTIMATORS:
+        if name.casefold() in (entry.kind, entry.name.casefold()):
+            known = entry.kind if entry.kind in TASKS else None
+            api = f"structsvm.tasks.{entry.name} in Python"
+            if entry.kind == "tagged":
+                return f": train sequence learns tags and train dependency parses, {api} does both"
+            return f": it has no command, but {api}" if known is None else f": it is train {known}"
+    found = next((task for task, names in OTHER_NAMES.items() if name.casefold() in names.split()), None)
+    return "" if found is None else f": it is train {found}"
+
+
 class Tasks(Suggesting):
     """One command per task, defined in the task's module."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in TASKS and (right := named_task(args[0])):
+            raise click.UsageError(f"No such command {args[0]!r}{right}", ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> Any:
         return TASKS
@@ -128,7 +163,8 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     drawable(plot)
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
-        raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
+        known = f"the command line knows {', '.join(TASKS)}"
+        raise click.ClickException(f"{path}: a model of the task {kind!r}, which structsvm.load opens; {known}")
     task = task_of(kind)
     undrawn = task.undrawn.get(click.get_current_context().info_name or "")
     if plot and undrawn:
@@ -161,6 +197,21 @@ JOBS = click.option(
 )
 
 
+def of_columns(command: Any) -> Any:
+    """Decorate a command with the options of column files."""
+    for option in reversed(COLUMNS):
+        command = option(command)
+    return command
+
+
+def check_columns(task: Task, given: dict[str, Any]) -> None:
+    """Remove what `out.source` and `out.reading` take; UsageError for columns of other files than column files."""
+    given.pop("encoding")
+    for name in ("columns", "label", "sequence", "sentence_end"):
+        if given.pop(name) is not None and not task.has_columns:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for models of column files")
+
+
 @main.command()
 @MODEL
 @INPUT
@@ -170,6 +221,8 @@ JOBS = click.option(
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
+@ENCODING
+@of_columns
 def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
@@ -181,6 +234,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
+    check_columns(task, wanted)
     with writing(output) as stream, naming(input), brief_warnings():
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
@@ -193,12 +247,15 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, or NDCG by place.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
+@ENCODING
+@of_columns
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with the true outputs in INPUT."""
     check_stdout()
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
+    check_columns(task, given)
     with naming(input), brief_warnings(quiet):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)

@@ -166,7 +166,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
     if params.get("prior") == "none":
         params["prior"] = None
-    file = read_alignments(path)
+    file = read_alignments(out.source(path))
     file.check_aligned(path)
     if decoys and not file.has_decoys:
         name = next(name for name, some in zip(file.names, file.decoys, strict=True) if not some)

@@ -38,7 +38,7 @@ def about_labels(path: str, labels: Any) -> str:
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted label of each example, or both with f(x) and -f(x) as their scores."""
-    X, _ = examples(model, path)
+    X, _, _ = examples(model, path, needs_labels=False)
     if wanted.confidence:
         scores = class_probabilities(model, model.class_scores(X))
     else:
@@ -57,11 +57,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     sizes = f"{model.n_features} features, {np.count_nonzero(heavy)} {what}"
     text = f"task: binary, {model.estimator}, {text}, {model.labels[1]} is y = 1"
     out.heading(model, text, {}, f"{sizes}, intercept {float(model.intercept[-1]):.6g}")
-    ids = np.arange(len(heavy)) if is_linear else model.support
+    ids = np.arange(len(heavy)) + out.first_index(model) if is_linear else model.support + 1
     for k, name in shown:
         signed = heavy if k else -heavy
         best = [j for j in np.argsort(-signed, kind="stable")[:top] if signed[j] > 0.0]
-        text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j] + 1} {signed[j]:.4g}" for j in best)
+        text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j]} {signed[j]:.4g}" for j in best)
         click.echo(f"\n{name}: {np.sum(signed > 0.0)} {what}\n  {text}")
 
 
@@ -114,7 +114,7 @@ of_lasvm, of_sgdqn = partial(given_of, LaSVMParameters), partial(given_of, SGDQN
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight format.
 
-    A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1.
+    A line is "label index:value ...", indices from 0 or 1; the larger label (or the later word) is y = 1.
     """
     return train_machine(job, path, params, "machine", MACHINES, about_labels)
 

@@ -130,7 +130,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     solver = make_dependency_solver(settings)
     solver.validate()
     with out.brief_warnings(job.quiet):
-        model, examples = prepare(settings, read_conllu(path), None, before)
+        model, examples = prepare(settings, read_conllu(out.source(path)), None, before)
     job.announce(
         f"{len(examples)} sentences, {len(examples.codes)} words, {len(model.labels)} labels, "
         f"{model.oracle.n_features} weights, {crossing(model)}"

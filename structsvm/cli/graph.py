@@ -173,7 +173,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     graphs = examples.graphs
     sizes = f"{len(graphs)} graphs, {graphs.n_nodes} nodes, {graphs.n_edges} edges, {model.encoder.n_features} features"
     job.announce(f"{sizes}, {len(model.labels)} labels")
-    return job.run(model, examples, solver, vars(settings))
+    return job.run(model, examples, solver, vars(settings), examples.doubt)
 
 
 DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label", "constraints")

@@ -10,7 +10,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.training import Training, given_of, grouped, refuse, with_options
-from structsvm.features.svmlight import read_svmlight
+from structsvm.features.svmlight import label_values, read_rows
 from structsvm.kernel.parameters import KernelFunction, leaves_gamma
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
@@ -107,7 +107,7 @@ def train_machine(
     left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(settings.C) else set())
     solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})
     solver.validate()
-    X, y = read_svmlight(path) if before is None else examples(before, path)
+    X, y, first_index = examples(before, path)
     labels = np.unique(y) if before is None else before.labels
     about = about_labels(path, labels)
     label_ids = label_ids_of(y, labels)
@@ -119,6 +119,7 @@ def train_machine(
         model.check_kernel(settings, X)
     else:
         X = X.astype(model.coef.dtype)
+    model.first_index = first_index
     model.calibrates = probability or model.temperature is not None
     text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
     if before is None and machine.has_kernel and leaves_gamma(settings):
@@ -127,7 +128,7 @@ def train_machine(
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
     kind = KernelRows if machine.has_kernel else LabeledRows
     rows = kind(X, label_ids, weight=None if costs is None else costs[label_ids])
-    return job.run(model, rows, solver, grouped(params, params, dict(machine.groups)), describe=describe)
+    return job.run(model, rows, solver, grouped(params, params, dict(machine.groups)), rows.doubt, describe=describe)
 
 
 def machine_name(job: Training, name: str | None, option: str, machines: Any, before: Any) -> str:
@@ -159,15 +160,18 @@ def load(path: str) -> Any:
     return kind.load(path)
 
 
-def examples(model: Any, path: str) -> Any:
-    """Return ``(X, labels)`` of a file, with the features of the model."""
-    X, y = read_svmlight(out.source(path))
-    return out.widened(X, path, model.n_features), y
+def examples(model: Any, path: str, *, needs_labels: bool = True) -> Any:
+    """Return ``(X, labels, first_index)`` of a file, with the features of the model, if there is one."""
+    X, labels, first_index, lines = read_rows(out.source(path), None if model is None else model.first_index)
+    if labels is None and needs_labels:
+        raise ValueError(f"{path}, line {lines[0]}: has no label, but features alone")
+    X = X if model is None else out.widened(X, path, model.n_features)
+    return X, None if labels is None else label_values(labels), first_index
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """The accuracy; the picture is the confusion matrix."""
-    X, y = examples(model, path)
+    X, y, _ = examples(model, path)
     # As strings: labels that the model does not know may be of another type, and count as errors.
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))

@@ -17,6 +17,9 @@ from typing import Any
 import click
 import numpy as np
 
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.features.tables.forms import Reading
+from structsvm.features.text.encodings import Encoded
 from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean
 
@@ -58,13 +61,43 @@ class NewFolder(click.Path):
 
 FILE, NEW, TEXT = Input(exists=True, dir_okay=False), Output(), Output(stream=True)
 FILE_OR_STDIN = Input(exists=True, dir_okay=False, allow_dash=True)
+ENCODING = click.option(
+    "--encoding", help="Encoding of the text, such as latin-1.  [default: UTF-8, or what its byte-order mark says]"
+)
+# Columns of column files, and ends of their sequences: `reading`.
+COLUMNS = (
+    click.option("--columns", help="Columns of tokens: numbers from 1 or names, separated by commas.  [default: all]"),
+    click.option("--label", help="Column of labels: a number from 1 or a name.  [default: the last; CoNLL-U: upos]"),
+    click.option("--sequence", help="Column that names the sequence of each token, in place of blank lines."),
+    click.option("--sentence-end", help="Tokens after which a sequence ends, separated by blanks; '': none."),
+)
 
 
 def source(path: str) -> Any:
-    """The path, or the bytes of standard input for "-"."""
+    """The path, or the bytes of standard input for "-", with the encoding that --encoding names."""
     if path == "-" and sys.stdin is None:
         raise ValueError("standard input is closed")
-    return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
+    found = click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
+    encoding = _given().get("encoding")
+    return found if encoding is None else Encoded(found, encoding)
+
+
+def _given() -> dict[str, Any]:
+    """The parameters of the current command; none outside of one."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.params
+
+
+def reading(before: Reading | None = None) -> Reading:
+    """The options `COLUMNS` of the current command; those not given are as `before`."""
+    given, own = _given(), before or Reading()
+    columns, ends = given.get("columns"), given.get("sentence_end")
+    return Reading(
+        own.columns if columns is None else tuple(name.strip() for name in columns.split(",")),
+        given.get("label") or own.label,
+        given.get("sequence") or own.sequence,
+        own.sentence_end if ends is None else tuple(ends.split()),
+    )
 
 
 def named_files(context: Any) -> list[tuple[Any, Any]]:
@@ -223,11 +256,23 @@ def named(scores: Any, *names: str) -> dict[str, Any]:
 
 
 def widened(X: Any, path: str, n_features: int) -> Any:
-    """The sparse matrix of a file with the columns of a model; ValueError if it has more."""
+    """The sparse matrix of a file with the columns of a model; a warning says how many rows have others."""
     if X.shape[1] > n_features:
-        raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {n_features} features")
+        beyond = np.diff(np.concatenate([[0], np.cumsum(X.indices >= n_features)])[X.indptr]) > 0
+        is_shifted = X.shape[1] == n_features + 1 and not (X.indices == 0).any()
+        hint = "; do its indices begin with 1, where those of training begin with 0?" * is_shifted
+        warn(
+            f"{path}: {beyond.sum()} of {len(beyond)} rows have features beyond the {n_features} of training (up to "
+            f"number {X.shape[1]}), which are ignored{hint}",
+            AdviceWarning,
+        )
     X.resize(X.shape[0], n_features)
     return X
+
+
+def first_index(model: Any) -> int:
+    """The index of a model's first feature in files."""
+    return 1 if model.first_index is None else int(model.first_index)
 
 
 # ---- models as text -----------------------------------------------------------------------------

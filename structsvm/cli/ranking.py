@@ -14,7 +14,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, training
 from structsvm.features.dense import FILLED
 from structsvm.metrics import ranking_scores
-from structsvm.structures.queries import query_bounds, read_queries, read_sizes
+from structsvm.structures.queries import query_bounds, query_rows, read_sizes
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
@@ -23,11 +23,12 @@ PLACES = 20  # most places in a picture
 
 
 def queries(path: str, query: str | None, model: Any = None) -> Any:
-    """Return ``(X, grades, qid)`` of a file, with the features of a model if there is one.
+    """Return ``(X, grades, qid, first_index)`` of a file, with the features of a model if there is one.
 
     Where its lines have no qid, sizes of queries come from the file `query`, by default that beside it.
     """
-    X, grades, qid = read_queries(out.source(path), query)
+    first_index = None if model is None else model.first_index
+    X, grades, qid, first_index = query_rows(out.source(path), query, first_index, graded=True)
     if qid is None:
         query = f"{path}.query"
         if path == "-" or not os.path.isfile(query):
@@ -35,20 +36,20 @@ def queries(path: str, query: str | None, model: Any = None) -> Any:
         click.get_current_context().params["query"] = query
         out.check_files()  # no output is this input
         qid = read_sizes(query, len(grades), path)
-    return X if model is None else out.widened(X, path, model.n_features), grades, qid
+    return X if model is None else out.widened(X, path, model.n_features), grades, qid, first_index
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The score of each row."""
     if wanted.kbest is not None:
         raise ValueError("--kbest is for models that choose among outputs; this one gives each row a score")
-    X, _, _ = read_queries(out.source(path))
+    X, *_ = query_rows(out.source(path), None, model.first_index, graded=False)
     yield from (f"{score:.9g}\n" for score in model.scores(out.widened(X, path, model.n_features)).tolist())
 
 
 def evaluate(model: Any, path: str, jobs: int, query: str | None) -> tuple[dict[str, Any], str, Any]:
     """NDCG, mean average precision and ordered pairs; the picture shows NDCG by the number of places."""
-    X, grades, qid = queries(path, query, model)
+    X, grades, qid, _ = queries(path, query, model)
     found = model.scores(X)
     scores = ranking_scores(grades, found, qid=qid)
     if not scores.n_queries:
@@ -90,7 +91,9 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     out.heading(model, f"task: ranking, loss {model.loss}{places}", DEFAULTS, sizes)
     names = model.columns.get("feature_names_in_")
     click.echo()
-    out.heaviest(model.coef, top, lambda j: f"feature {j + 1}" if names is None else names[j], ".4g")
+    out.heaviest(
+        model.coef, top, lambda j: f"feature {j + out.first_index(model)}" if names is None else names[j], ".4g"
+    )
 
 
 def demo(seed: int) -> Any:
@@ -123,12 +126,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     before, settings = job.start(RankerModel.load, DEFAULTS, params)
     solver = make_solver(settings)
     solver.validate()
-    X, grades, qid = queries(path, query, before)
+    X, grades, qid, first_index = queries(path, query, before)
     if not X.shape[1]:
         raise ValueError(f"{path}: the rows have no features")
     X = X if X.nnz < FILLED * X.shape[0] * X.shape[1] else X.toarray()
     bounds = query_bounds(len(grades), qid=qid)
     model, examples = prepare(settings, X, grades, bounds, before)
+    model.first_index = first_index
     levels = f"grades from {grades.min():g} to {grades.max():g}"
     job.announce(f"{len(bounds) - 1} queries, {len(grades)} rows, {X.shape[1]} features, {levels}")
     return job.run(model, examples, solver, vars(settings))

@@ -173,7 +173,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     method = method_of(settings.method).name
     solver = make_learner(settings) if method == Hybrid.name else make_ospas(settings)
     solver.validate()
-    lines = read_bags(path)
+    lines = read_bags(out.source(path))
     if model is not None and model.method != method:
         raise ValueError("the model was trained with another '--method'")
     model = model or BagModel.methods[method](settings)

@@ -27,12 +27,14 @@ from structsvm.cli.training import (
     with_options,
 )
 from structsvm.dual.parallel import parallel_stream
-from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
+from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
+from structsvm.features.tables.forms import Reading
 from structsvm.metrics import chunk_scores
 from structsvm.parameters import ParameterGroup
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.common.solver import make_solver, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
@@ -55,12 +57,12 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """
     if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
-    pieces = ColumnPieces(out.source(path))
+    pieces = ColumnPieces(out.source(path), None, out.reading(model.reading), n_columns(model))
     write = labelled_text if wanted.kbest is None else ranked_text
 
     def text_of(piece: Any) -> str:
         columns = pieces.parse(piece)
-        return write(model, columns, split_labels(model, columns, path)[0], wanted)
+        return write(model, columns, split_labels(model, columns, pieces.form)[0], wanted)
 
     yield from parallel_stream(text_of, pieces, wanted.jobs)
 
@@ -91,7 +93,7 @@ def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Token accuracy and chunk scores; the picture is the confusion matrix."""
-    X, y = split_labels(model, read_columns(out.source(path)), path)
+    X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
     if y is None:
         raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
     gold = y.column(0)
@@ -151,16 +153,20 @@ def demo(seed: int) -> Any:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def split_labels(model: Any, columns: Any, path: str) -> Any:
-    """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
-    n = model.encoder.n_columns
+def n_columns(model: Any) -> int:
+    """The columns of a token in a model; ValueError if it has none."""
+    n: int | None = model.encoder.n_columns
     if n is None:
         raise ValueError("this model was trained on Python data, not on columns; predict with structsvm.load")
-    if columns.n_columns == n + 1:
-        return labelled(columns, path)
-    if columns.n_columns != n:
-        raise ValueError(f"{path}: has {columns.n_columns} columns; the model was trained on {n} and a label")
-    return columns, None
+    return n
+
+
+def split_labels(model: Any, columns: Any, form: Any) -> Any:
+    """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
+    n = n_columns(model)
+    if columns.n_columns - form.has_label != n:
+        raise ValueError(f"{form.name}: has {columns.n_columns} columns; the model was trained on {n} and a label")
+    return labelled(columns, form.name) if form.has_label else (columns, None)
 
 
 # ---- pictures -----------------------------------------------------------------------------------
@@ -204,11 +210,13 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
+@partial(with_options, out.COLUMNS)
 @partial(with_options, SHARDS)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file; - is standard input.
 
-    One token per line, its columns separated by spaces or tabs, the label last; blank lines end a sequence.
+    One token per line, its columns separated by spaces or tabs, the label last; blank lines end a sequence. Of CoNLL-U
+    the universal tags are learnt. predict and evaluate take the columns that the model was trained on.
 
     Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file with one sequence per row
     and lists as cells. To train on the shards again, name their folder as TRAIN.
@@ -219,11 +227,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
     labels, size = params.pop("labels", None), params.pop("batch", None)
+    of_columns = {name: params.pop(name) for name in ("columns", "label", "sequence", "sentence_end") if name in params}
     in_shards = InShards.taken(path, params)
     check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
     if in_shards and (is_stream or is_partial):
         raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
     before, settings = job.start(SequenceModel.load, DEFAULTS, params, GROUPS)
+    reading = out.reading(None if before is None else before.reading)
     refuse(
         params,
         (not settings.segments, "segment_length", "without --segments"),
@@ -232,31 +242,46 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if "segment_length" in params:
         settings.segments = vars(settings).pop("segment_length")
     if is_stream:
-        stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
+        stream = Stream(job, path, settings, before, reading, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
     X: Any
-    known: Any = None  # shards have their labels
+    known, form = None, None  # shards have their labels
     if in_shards:
         check_sharded(settings)
         if settings.inference == "greedy":
             check_greedy(settings, loss_of(settings, before))
         features = features_of(settings)
-        given = {"min_count": features.min_count, "hash_bits": features.hash_bits}
+        given: dict[str, Any] = {"min_count": features.min_count, "hash_bits": features.hash_bits}
+        if of_columns:
+            given |= {"columns": reading.columns, "label": reading.label}
+            given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
         X = in_shards.of(SequenceShards, templates=settings.templates, **given)
     else:
-        X, y = labelled(read_columns(out.source(path)), path)
+        columns, form = read_form(out.source(path), reading)
+        X, y = labelled(columns, path)
         known = known_columns(y) if is_partial else y
+        if text := form.describe():
+            job.say(text)
     model, examples = prepare(settings, X, known, before)
+    model.reading = reading if reading != Reading() else None
     tokens = examples.tokens
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    return job.run(model, examples, solver, vars(settings), describe=out.certificates, draw=picture)
+    doubt = doubt_of_outputs(examples.output_ids) if "sentence_end" in of_columns else examples.doubt
+    if doubt is not None and examples.are_few_and_long and "sentence_end" not in of_columns:
+        doubt += "; --sentence-end '' trains on them as they are"
+    elif doubt is not None and form is not None:
+        doubt += f"; its column {form.called(form.places[-1])} is the label: --label names another"
+    doubt = None if doubt is None else f"{path}: {doubt}"
+    return job.run(model, examples, solver, vars(settings), doubt, describe=out.certificates, draw=picture)
 
 
-DEFAULTS = {"class_weight": None} | grouped(
-    defaults(command, "partial", "stream", "labels", "batch", "shards", "max_memory", "segment_length"), {}, GROUPS
+NOT_OF_LABELERS = (
+    *("partial", "stream", "labels", "batch", "shards", "max_memory", "segment_length"),
+    *("columns", "label", "sequence", "sentence_end"),
 )
-TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)
+DEFAULTS = {"class_weight": None} | grouped(defaults(command, *NOT_OF_LABELERS), {}, GROUPS)
+TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture, has_columns=True)

@@ -16,6 +16,8 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.features._columns import width
 from structsvm.features.columns import ColumnPieces
+from structsvm.features.tables.forms import Reading
+from structsvm.tasks.common.examples import FEW_OUTPUTS, MOST_DIFFERENT
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.solver import is_to_choose, solver_of
 from structsvm.tasks.common.training import Job, train
@@ -59,6 +61,8 @@ class Stream:
     settings : Settings
     before : SequenceModel or None
         The model to continue.
+    reading : Reading
+        The columns of the file.
     labels : str or None
         Of --labels.
     size : int
@@ -75,7 +79,16 @@ class Stream:
     """
 
     def __init__(
-        self, job: Any, path: str, settings: Any, before: Any, *, labels: str | None, size: int, is_partial: bool
+        self,
+        job: Any,
+        path: str,
+        settings: Any,
+        before: Any,
+        reading: Reading,
+        *,
+        labels: str | None,
+        size: int,
+        is_partial: bool,
     ) -> None:
         self.job, self.path, self.settings, self.model, self.size = job, path, settings, before, size
         self.is_partial, self.n_seen, self.n_tokens, self.n_batches = is_partial, 0, 0, 0
@@ -88,7 +101,7 @@ class Stream:
             settings.features = TokenFeatures(hash_bits=HASH_BITS)
         self.solver = solver_of(vars(settings), loss_of(settings, before))
         self.solver.validate()
-        self.pieces = ColumnPieces(out.source(path), size)
+        self.pieces, self.reading = ColumnPieces(out.source(path), size, reading), reading
 
     def train(self, *, draw: Any) -> int:
         """Train on all of it; returns the exit status. What was learnt before an error or Ctrl-C is stored."""
@@ -126,16 +139,23 @@ class Stream:
         pieces = iter(self.pieces)
         if self.model is not None or self.labels is not None:
             return pieces
-        head, size, found = [], 0, dict[Any, None]()
+        head, size, n_tokens, found = [], 0, 0, dict[Any, None]()
         for piece in pieces:
             head.append(piece)
             y = labelled(self.pieces.parse(piece), self.path)[1]
+            n_tokens += y.n_tokens
             for name in y.vocabularies[0].tolist():
                 found |= dict.fromkeys(self.told(name, piece))
             size += len(piece[0])
             if size >= HEAD:
                 break
         self.labels = list(found)
+        if n_tokens > 1 and (len(found) == 1 or (n_tokens >= FEW_OUTPUTS and len(found) > MOST_DIFFERENT * n_tokens)):
+            form = self.pieces.form
+            raise ValueError(
+                f"{form.name}: {len(found)} labels of the first {n_tokens} tokens: its column "
+                f"{form.called(form.places[-1])} is the label; --label names another, --labels all that there are"
+            )
         return chain(head, pieces)
 
     def told(self, name: str, piece: Any) -> set[str]:
@@ -155,6 +175,7 @@ class Stream:
                 self.settings, X, known_columns(y) if self.is_partial else y, self.model, classes=self.labels
             )
             model.params = vars(self.settings)
+            model.reading = self.reading if self.reading != Reading() else None
             choose = is_to_choose(self.settings, self.solver)
             run = train(Job(model, examples, self.solver, passes=1, choose=choose))
         except ValueError as error:
@@ -189,6 +210,8 @@ class Stream:
         C = "" if model.C is None else f", C = {model.C:g}"
         if model.choice is None and is_to_choose(self.settings, self.solver):
             C += " (fixed: a stream has no held-out examples; -C sets it)"
+        if text := self.pieces.form.describe():
+            self.job.say(text)
         self.job.say(f"batches of {self.size} sequences, {features}, {len(model.labels)} labels{C}")
 
 

@@ -35,7 +35,7 @@ class Task(NamedTuple):
     yields text; ``evaluate(model, path, jobs)`` returns the scores for --json, their text, and a function that draws
     them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
     figure. `undrawn` has the reasons of the commands that have no figure, by their names. With `has_queries`,
-    ``evaluate(..., query=path)`` takes a file of the sizes of queries.
+    ``evaluate(..., query=path)`` takes a file of the sizes of queries; with `has_columns` inputs are column files.
     """
 
     train: click.Command
@@ -50,3 +50,4 @@ class Task(NamedTuple):
     has_trees: bool = False
     has_queries: bool = False
     has_constraints: bool = False
+    has_columns: bool = False

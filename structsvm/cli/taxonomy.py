@@ -21,8 +21,9 @@ from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.tasks.common.calibration import class_probabilities
+from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.common.labels import from_text
-from structsvm.tasks.taxonomy.documents import read_documents
+from structsvm.tasks.taxonomy.documents import document_rows
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
@@ -31,7 +32,7 @@ from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted node of each document, and the probability that the label is at or below it; or the k best."""
     model.set_params(n_jobs=wanted.jobs)
-    X, _ = documents(model, path)
+    X, _, _ = documents(model, path)
     if wanted.kbest is not None:
         own = model.model_
         scores = own.label_scores(X if own.vectorizer is None else own.vectorizer.transform(X))
@@ -47,7 +48,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Accuracy and the losses along the taxonomy; the picture is the recall of its nodes."""
     model.set_params(n_jobs=jobs)
-    X, y = documents(model, path)
+    X, y, _ = documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels to compare with")
     names = {str(node): node for node in model.taxonomy_.nodes}
@@ -132,29 +133,30 @@ def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
 
 
 def documents(model: Any, path: str) -> Any:
-    """Return ``(X, labels)`` of a file in the form that the model was trained on."""
-    X, y = read_documents(out.source(path), texts=model.model_.vectorizer is not None)
+    """Return ``(X, labels, first_index)`` of a file in the form that the model was trained on."""
+    own = model.model_
+    X, y, first_index = document_rows(out.source(path), own.vectorizer is not None, own.first_index)
     if not isinstance(X, list):
-        X.resize(X.shape[0], model.n_features_in_)  # without the features that the model does not know
-    return as_filled(X), y
+        X = out.widened(X, path, model.n_features_in_)
+    return as_filled(X), y, first_index
 
 
 NOT_OF_TEXTS = "on documents in svmlight format"
 
 
-def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any]:
-    """Return the shards that options ask for, and their labels; with the words of a model to resume."""
+def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any, None]:
+    """Return the shards that options ask for, their labels, and None; with the words of a model to resume."""
     given: dict[str, Any] = {}
     if of_texts and in_shards.folder is None:
         raise click.UsageError(
             f"--{'ngrams' if 'ngrams' in of_texts else 'min-count'}: shards have the terms they have"
         )
-    if in_shards.folder is not None and holds_texts(in_shards.path):
+    if in_shards.folder is not None and holds_texts(out.source(in_shards.path)):
         given = {"vectorizer": vectorizer([], **of_texts) if model is None else model.vectorizer}
     else:
         refuse(of_texts, (True, "min_count ngrams", NOT_OF_TEXTS))
     found = in_shards.of(DocumentShards, **given)
-    return found, found.labels
+    return found, found.labels, None
 
 
 def node_set(name: str) -> Any:
@@ -211,7 +213,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
         if of_kernel:
             refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
-        X, y = shards(in_shards, of_texts) if in_shards else read_documents(path)
+        X, y, first_index = shards(in_shards, of_texts) if in_shards else document_rows(out.source(path))
         if not in_shards:
             refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
             X = as_filled(X)
@@ -221,11 +223,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise click.UsageError("--min-count and --ngrams have no meaning with --warm-start: its words stay")
     else:
         model = before.set_params(**params, warm_start=True)
-        X, y = shards(in_shards, {}, model) if in_shards else documents(model, path)
+        X, y, first_index = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
-        raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text")
+        raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...")
     if is_partial:
         y = list(map(node_set, y))
+    elif before is None and len(set(y)) > 1 and (doubt := doubt_of_outputs(np.unique(y, return_inverse=True)[1])):
+        raise ValueError(f"{path}: {doubt}")
     model.verbose = not job.quiet and sys.stderr.isatty()
     text, taxonomy = "classes without a taxonomy", model.taxonomy
     if taxonomy is not None:
@@ -241,6 +245,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             if vars(model).get("model_") is trained:
                 raise
             interrupted = f"{model.n_iter_:.1f} passes"
+    model.model_.first_index = first_index
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted, describe=out.certificates)
 

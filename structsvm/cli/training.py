@@ -32,7 +32,7 @@ trained on, start from what it has learnt on others. --model may replace it."""
 MODEL = out.Output(replaces="warm_start")
 
 # Options that are no parameters of a model.
-NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot", "checkpoint_every")
+NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot", "checkpoint_every", "encoding")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -195,6 +195,7 @@ def training(
         option_of(Limits, "max_iter", "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+        out.ENCODING,
     ]
     if solvers:
         jobs = "Threads for batch solvers and the certificate."
@@ -218,6 +219,7 @@ def training(
             out.check_files()
             out.drawable(plot)
             source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
+            params.pop("encoding")  # `out.source` takes it
             given = {name: value for name, value in params.items() if source(name) is not default}
             job = Training(model, warm_start, plot, quiet, params["checkpoint"])
             refuse(given, (not job.checkpoint and "stream" not in given, "checkpoint_every", "without --checkpoint"))
@@ -226,7 +228,7 @@ def training(
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
-                with out.naming(train_file):
+                with out.naming(train_file), out.brief_warnings(quiet):
                     sys.exit(function(job, train_file, given))
             except KeyboardInterrupt:
                 if not job.is_saved:
@@ -291,13 +293,19 @@ class Training:
         params = default_params | ({} if before is None else before.params)
         return before, Settings(**grouped(params, given, groups or {}))
 
-    def run(self, model: Any, examples: Any, solver: Any, params: dict[str, Any], **options: Any) -> int:
-        """Train a model, with a bar on terminals; returns the exit status of `end`."""
+    def run(
+        self, model: Any, examples: Any, solver: Any, params: dict[str, Any], doubt: str | None = None, **options: Any
+    ) -> int:
+        """Train a model, with a bar on terminals; returns the exit status of `end`.
+
+        ValueError for examples from which a new model should not be learnt: their `doubt`.
+        """
+        if doubt is not None and not model.is_trained:
+            raise ValueError(doubt)
         model.params = params
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
-        with out.brief_warnings(self.quiet):
-            run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
+        run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"

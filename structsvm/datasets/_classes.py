@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets._fetch import DataHome, Split, fetch, fields
-from structsvm.features.svmlight import read_svmlight
+from structsvm.features.svmlight import label_values, read_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -226,8 +226,8 @@ def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> L
     files = fetch(name, data_home)
 
     def rows(part: str) -> tuple[csr_array, np.ndarray]:
-        X, y = read_svmlight(io.BytesIO(files[f"{prefix}.{part}.svm.gz"].content))
-        return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), y
+        X, labels, *_ = read_rows(io.BytesIO(files[f"{prefix}.{part}.svm.gz"].content), 1)
+        return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), label_values(labels or [])
 
     return LabelledRows(**fields(rows), path=files[f"{prefix}.train.svm.gz"].path)
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
+from structsvm.features._columns import RaggedLineError, intern_rows
 from structsvm.features._strings import Interner, take_strings
 from structsvm.features._tokens import distinct
 from structsvm.features.ranges import take_ranges
@@ -32,14 +32,13 @@ from structsvm.features.sources import (
     unfolds_to_more,
 )
 from structsvm.features.tables.conllu import conllu_columns
+from structsvm.features.tables.forms import Form, Reading
 from structsvm.features.tables.frames import frame_columns
+from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 
-BOM = b"\xef\xbb\xbf"
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
-TABLES = b"PAR1\x15", b"ARROW1\0", b"\xff\xff\xff\xff"  # how Parquet and Arrow files begin
-BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
 
 
 # ------------------------------------------------------------------------ columns
@@ -280,6 +279,7 @@ class Columns:
         frame: Any,
         columns: Sequence[str] | None = None,
         *,
+        label: str | None = None,
         sequence: str | None = None,
         names: Mapping[str, Sequence[str]] | None = None,
     ) -> Columns:
@@ -290,6 +290,8 @@ class Columns:
         frame : data frame, pyarrow.Table or datasets.Dataset
         columns : list of str, optional
             The columns of tokens, in this order; by default all but `sequence`.
+        label : str, optional
+            The column that comes last.
         sequence : str, optional
             Frames with a row per token: the column that names the sequence, in runs of equal values (missing ones are
             that of the row before). None: a row per sequence, its cells lists of strings.
@@ -303,7 +305,7 @@ class Columns:
             For a column that is not there, values that are not strings (names sequence, token and column), lists of
             different lengths, a sequence in two runs.
         """
-        offsets, ids, strings = frame_columns(frame, columns, sequence, names or {})
+        offsets, ids, strings = frame_columns(frame, columns, sequence, names or {}, label)
         return cls(offsets, ids, tuple(Vocabulary(*arrays) for arrays in strings), "<frame>")
 
     @classmethod
@@ -326,16 +328,38 @@ class Columns:
         return cls.from_sequences(*conllu_columns(source, columns))
 
 
-def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:
-    """Read a column file.
+def read_columns(
+    source: str | os.PathLike[str] | BinaryIO | Iterable[str],
+    encoding: str | None = None,
+    *,
+    columns: Sequence[str | int] | None = None,
+    label: str | int | None = None,
+    sequence: str | int | None = None,
+    sentence_end: str | Iterable[str] = (),
+) -> Columns:
+    """Read a column file: tokens of columns between blanks or tabs, the label last.
+
+    CoNLL-U and CoNLL-U Plus are recognised: their words, with the universal tag as the label, or, where it is empty,
+    the other tag. Comments (``# id ...``, ``# key = value``, and at the start of a sequence lines after ``#`` with
+    another number of columns) and ``-DOCSTART-`` lines are left out. Columns stand between tabs alone where lines have
+    the same number of tabs and different numbers of words.
 
     Parameters
     ----------
     source : path, binary file or lines of text
         A path or binary file may be compressed with gzip, xz or bzip2. Lines may be a
         text file, or any iterable of str.
-    encoding : str
-        Encoding of the bytes. A byte order mark is skipped.
+    encoding : str, optional
+        Encoding of the bytes. None: UTF-8, or what a byte-order mark says.
+    columns : list of str or int, optional
+        The columns of tokens, in this order: indices from 0, names (of CoNLL-U), or numbers from 1 as text. None: all
+        but the label; of CoNLL-U the words.
+    label : str or int, optional
+        The column that comes last in the result. None: the last one; of CoNLL-U the tag.
+    sequence : str or int, optional
+        The column whose value names the sequence of a token, where no blank lines end sequences.
+    sentence_end : str or list of str
+        Tokens (between blanks) after which a sequence ends.
 
     Returns
     -------
@@ -355,22 +379,26 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
     >>> read_columns(["the DT B-NP", "cat NN I-NP", "", "dogs NN B-NP"])[0]
     [('the', 'DT', 'B-NP'), ('cat', 'NN', 'I-NP')]
     """
+    reading = Reading(None if columns is None else tuple(columns), label, sequence, words_of(sentence_end))
+    return read_form(source if encoding is None else Encoded(source, encoding), reading)[0]
+
+
+def words_of(sentence_end: str | Iterable[str]) -> tuple[str, ...]:
+    """The words of a collection, or of a text between blanks."""
+    return tuple(sentence_end.split() if isinstance(sentence_end, str) else sentence_end)
+
+
+def read_form(source: Any, reading: Reading, n_features: int | None = None) -> tuple[Columns, Form]:
+    """The columns of a file that are meant, and its form; raises as `read_columns`."""
     try:
-        data, name, lines = load_bytes(source)
-    except DamagedFileError as error:
+        data, name, is_text = load_bytes(source)
+    except NotTextError as error:
         raise ColumnFileError(str(error)) from error
-    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
-        try:
-            data = data.decode(encoding).encode("utf-8")
-        except UnicodeError as error:
-            start = getattr(error, "start", 0)
-            line = data.count(b"\n", 0, start) + 1
-            raise ColumnFileError(f"{name}:{line}: bytes that are not {encoding}") from None
-    data = data.removeprefix(BOM)
-    columns = _parsed(data, name, is_text=lines)
+    form = Form(data, name, reading, n_features)
+    columns = _as_columns(form, data, is_text=is_text)
     if not columns.n_tokens:
         raise no_tokens(name, is_blank=bool(data))
-    return columns
+    return columns, form
 
 
 class ColumnPieces:
@@ -381,7 +409,17 @@ class ColumnPieces:
     source : path or binary file
         As for `read_columns`.
     n_sequences : int, optional
-        Sequences of each piece but the last. None: as many as there are at once, from a pipe what it has.
+        Sequences of each piece but the last, by its blank lines. None: as many as there are at once, from a pipe what
+        it has.
+    reading : Reading, optional
+        Which columns are meant.
+    n_features : int, optional
+        Columns of tokens that are wanted; a file may then have no labels.
+
+    Attributes
+    ----------
+    form : Form or None
+        Once the first piece is read.
 
     Notes
     -----
@@ -397,29 +435,32 @@ class ColumnPieces:
     [[('the', 'DT'), ('cat', 'NN')], [('dogs', 'NN')]]
     """
 
-    def __init__(self, source: str | os.PathLike[str] | BinaryIO, n_sequences: int | None = None) -> None:
-        self.source, self.n_sequences, self.n_columns = source, n_sequences, 0
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | BinaryIO,
+        n_sequences: int | None = None,
+        reading: Reading | None = None,
+        n_features: int | None = None,
+    ) -> None:
+        self.source, self.n_sequences = source, n_sequences
+        self.reading, self.n_features = reading or Reading(), n_features
+        self.form: Any = None
 
     def __iter__(self) -> Iterator[tuple[bytes, int, str]]:
         """Pieces ``(data, line, name)``: `line` is the number of their first one. ColumnFileError as `read_columns`."""
-        held, line, looked, begins, name = bytearray(), 1, 0, True, name_of(self.source)
+        held, line, looked, name = bytearray(), 1, 0, name_of(self.source)
         blank, ends = 0, list[int]()  # in what is held: the end of the last blank line, and those of sequences
         try:
             for block, most in stream_bytes(self.source):
                 held += block
                 if len(held) > most:
                     raise DamagedFileError(unfolds_to_more(f"{name}: a sequence unfolds", most))
-                if begins and len(held) < len(BOM):
-                    continue
-                if begins and held.startswith(BOM):
-                    del held[: len(BOM)]
-                begins = False
                 # Each byte is looked at once: a blank line begins where the last line ended, and ends in this block.
                 if b"\n" not in block:
                     continue
                 for found in BLANK_LINE.finditer(held, looked):
                     begin, blank = blank, found.end()
-                    if width(held[begin:blank]):
+                    if self._has_tokens(bytes(held[begin:blank]), name):
                         ends.append(blank)
                 size = self.n_sequences or max(len(ends), 1)
                 cuts = [0, *ends[size - 1 :: size]]
@@ -432,45 +473,36 @@ class ColumnPieces:
                 del held[:done]
                 blank, ends = blank - done, [end - done for end in ends if end > done]
                 looked = max(held.rfind(b"\n"), 0)
-        except DamagedFileError as error:
+        except NotTextError as error:
             raise ColumnFileError(str(error)) from error
         yield from self._piece(bytes(held), line, name)
-        if not self.n_columns:
+        if self.form is None:
             raise no_tokens(name, is_blank=line > 1 or bool(held))
 
+    def _has_tokens(self, data: bytes, name: str) -> bool:
+        """Whether a part has tokens; the first one that has settles the form."""
+        data = without_marks(data)
+        if self.form is None:
+            form = Form(data, name, self.reading, self.n_features)
+            self.form = form if form.width else None
+            return form.width > 0
+        return self.form.has_tokens(data)
+
     def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
-        """A piece, if it has tokens; the first one fixes the number of columns."""
-        n_columns = width(data)
-        if n_columns:
-            self.n_columns = self.n_columns or n_columns
+        """A piece, if it has tokens."""
+        data = without_marks(data)
+        if self._has_tokens(data, name):
             yield data, line, name
 
     def parse(self, piece: tuple[bytes, int, str]) -> Columns:
-        data, line, name = piece
-        return _parsed(data, name, line, self.n_columns)
+        data, line, _ = piece
+        return _as_columns(self.form, data, line)
 
 
-def _parsed(data: bytes, name: str, line: int = 1, n_columns: int = 0, *, is_text: bool = False) -> Columns:
-    """The columns of a text whose first line has this number; 0 columns: as many as there are."""
-    if data.startswith(TABLES):
-        raise ColumnFileError(
-            f"{name}: is a Parquet or Arrow file, no text; "
-            "training takes its path, with --shards FOLDER (SequenceShards)"
-        )
-    bare = BARE_RETURN.search(data) if b"\r" in data else None
-    if bare is not None:
-        _parsed(data[: data.rfind(b"\n", 0, bare.start()) + 1], name, line, n_columns)  # an error before it comes first
-        line += data.count(b"\n", 0, bare.start())
-        raise ColumnFileError(f"{name}:{line}: a carriage return within a line; lines end in LF or CRLF")
-    try:
-        offsets, ids, interners = parse_columns(data, n_columns)
-    except RaggedLineError as error:
-        ragged, wanted, found = error.args
-        raise ColumnFileError(f"{name}:{line - 1 + ragged}: expected {wanted} columns, found {found}") from None
-    except BadUTF8Error as error:
-        what = "lone surrogates" if is_text else "bytes that are not UTF-8"
-        raise ColumnFileError(f"{name}:{line - 1 + error.args[0]}: {what}") from None
-    return Columns(offsets, ids, _vocabularies(interners), name)
+def _as_columns(form: Form, data: bytes, line: int = 1, *, is_text: bool = False) -> Columns:
+    """The columns of a part of a file whose first line has this number."""
+    offsets, ids, interners = form.parse(data, line, is_text=is_text)
+    return Columns(offsets, ids, _vocabularies(interners), form.name)
 
 
 def _vocabularies(interners: list[Interner]) -> tuple[Vocabulary, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import math
@@ -9,11 +10,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
+from structsvm.features.text.encodings import Encoded, NotTextError, as_utf8, not_utf8, recoded, without_marks
 
-class DamagedFileError(ValueError):
+
+class DamagedFileError(NotTextError):
     """Compressed data that are damaged, or unfold to too much; the message names the file."""
 
 
@@ -41,35 +43,64 @@ def name_of(source: Any) -> str:
 
 
 def load_bytes(source: Any) -> tuple[bytes, str, bool]:
-    """Bytes of a source, its name, and whether it was text."""
+    """Bytes of a source as UTF-8, its name, and whether it was text.
+
+    Raises
+    ------
+    NotTextError
+        For damaged compression, and bytes that are not of the encoding that the source names.
+    """
     if isinstance(source, (bytes, bytearray, memoryview)):
         raise TypeError("source must be a path, a file or lines; wrap bytes into io.BytesIO")
     name = name_of(source)
+    source, encoding = (source.source, source.encoding) if isinstance(source, Encoded) else (source, None)
     if isinstance(source, (str, os.PathLike)):
-        return decompress(Path(source).read_bytes(), name), name, False
+        with opened(source) as file:
+            return as_utf8(decompress(file.read(), name, zipped=True), name, encoding), name, False
     if hasattr(source, "read"):
         content = source.read()
         if isinstance(content, bytes):
-            return decompress(content, name), name, False
-        return content.encode("utf-8", "surrogatepass"), name, True
+            return as_utf8(decompress(content, name, zipped=True), name, encoding), name, False
+        return without_marks(content.encode("utf-8", "surrogatepass")), name, True
     lines = []
     for k, line in enumerate(source):
         if not isinstance(line, str):
             raise TypeError(f"line {k + 1} must be a str, got {type(line).__name__}")
         lines.append(line if line.endswith("\n") else line + "\n")
-    return "".join(lines).encode("utf-8", "surrogatepass"), name, True
+    return without_marks("".join(lines).encode("utf-8", "surrogatepass")), name, True
+
+
+def opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file to read; the error for a text in the place of its path says so."""
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        text = os.fspath(path)
+        if "\n" in text or "\0" in text or getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            raise ValueError(
+                f"source must be the path of a file, got a text: {text!r:.60}; wrap a text into io.StringIO(text)"
+            ) from None
+        if isinstance(error, FileNotFoundError) and re.search(r"[\s(){}<>]", text):
+            raise FileNotFoundError(error.errno, "No such file (wrap a text into io.StringIO(text))", text) from None
+        raise
 
 
 def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, float]]:
-    """The bytes of a path or binary file as they come, unfolded, at most `BLOCK` at a time.
+    """The bytes of a path or binary file as they come, unfolded, at most `BLOCK` at a time, as UTF-8.
 
     Each with how many of them may be held at once: as many as `decompress` allows for what has
-    been read, any number of those that are not compressed. DamagedFileError if compressed data are damaged.
+    been read, any number of those that are not compressed. NotTextError as `load_bytes`.
     """
+    name = name_of(source)
+    source, encoding = (source.source, source.encoding) if isinstance(source, Encoded) else (source, None)
+    yield from recoded(_unfolded(source, name), name, encoding)
+
+
+def _unfolded(source: Any, name: str) -> Iterator[tuple[bytes, float]]:
+    """The bytes of a path or binary file, unfolded."""
     with ExitStack() as closing:
-        name = name_of(source)
         if isinstance(source, (str, os.PathLike)):
-            file: Any = closing.enter_context(open(source, "rb"))
+            file: Any = closing.enter_context(opened(source))
         elif hasattr(source, "peek"):
             file = source
         elif hasattr(source, "readinto"):
@@ -95,7 +126,7 @@ def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tup
         return data.decode("utf-8-sig"), name
     except UnicodeDecodeError as wrong:
         line = data.count(b"\n", 0, wrong.start) + 1
-        raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
+        raise error(f"{place.format(name, line)}: {not_utf8(data)}") from None
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -116,6 +147,7 @@ _COMPRESSION = {
     "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip"),
     "xz": (".xz", re.compile(rb"\xfd7zXZ\x00"), "lzma"),
     "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
+    "zip": (".zip", re.compile(rb"PK\x03\x04"), "structsvm.features.text.archives"),
 }
 
 # Text unfolds to 3 to 20 times its compressed size, and a bomb to 1000 times or more.
@@ -124,8 +156,8 @@ RATIO, FLOOR, CEILING = 25, 2**25, 2**34
 BLOCK = 2**20
 
 
-def decompress(data: bytes, name: str) -> bytes:
-    """Unfold data that are compressed with gzip, xz or bzip2; others are returned as they are.
+def decompress(data: bytes, name: str, *, zipped: bool = False) -> bytes:
+    """Unfold data that are compressed with gzip, xz or bzip2, or, if `zipped`, zip; others are returned as they are.
 
     They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 25
     times their size, but in any case to 32 MiB, and never to more than 16 GiB. What is beyond 32 MiB is counted before
@@ -137,7 +169,7 @@ def decompress(data: bytes, name: str) -> bytes:
         If they are damaged, or would unfold to more; the message names the file.
     """
     kind, module = _compression(data, name)
-    if kind is None:
+    if kind is None or (kind == "zip" and not zipped):
         return data
     unfold, limit = importlib.import_module(module).open, unfolding_limit(len(data))
     held, size = io.BytesIO(), 0
@@ -191,6 +223,8 @@ def _undamaged(kind: str, name: str) -> Iterator[None]:
         yield
     except (MemoryError, GeneratorExit):
         raise
+    except NotTextError as error:
+        raise NotTextError(f"{name}: {error}") from None
     except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
         raise DamagedFileError(f"{name}: damaged {kind} data ({error})") from error
 

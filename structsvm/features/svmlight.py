@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,37 +20,77 @@ class SvmlightFileError(ValueError):
     """A file in svmlight format that cannot be read; the message names file and line."""
 
 
-def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArray[Any]]:
+# A feature, or the id of a query, where a label could stand.
+NO_LABEL = re.compile(r"(?:[0-9]+|qid):")
+
+
+def read_svmlight(
+    source: str | os.PathLike[str] | BinaryIO, *, first_index: int | None = None
+) -> tuple[Any, NDArray[Any] | None]:
     """Read examples.
 
     Parameters
     ----------
     source : path or binary file
-        May be compressed with gzip, xz or bzip2. Each line is an example: its label, and ``index:value`` pairs
-        separated by blanks, indices from 1; empty lines and anything after ``#`` are ignored.
+        May be compressed with gzip, xz, bzip2 or zip. Each line is an example: its label, perhaps ``qid:ID``, and
+        ``index:value`` pairs separated by blanks; empty lines, ids of queries and anything after ``#`` are ignored.
+    first_index : {0, 1}, optional
+        The index of the first feature. None: 0 if an index of the file is 0, as scikit-learn writes by default, else 1.
 
     Returns
     -------
-    X : csr_array of shape (n_samples, largest index), float32
-    labels : ndarray of shape (n_samples,)
-        int64 where all are whole numbers (``+1`` and ``1.0`` are 1), str otherwise.
+    X : csr_array of shape (n_samples, n_features), float32
+    labels : ndarray of shape (n_samples,), or None
+        int64 where all are whole numbers (``+1`` and ``1.0`` are 1), str otherwise. None: no line has one.
 
     Raises
     ------
     SvmlightFileError
-        For a malformed line, a value that is not finite, an index below 1 or repeated, no examples.
+        For a malformed line, a line without a label among others, a value that is not finite, an index that is less
+        than the first or repeated, no examples.
     """
+    rows = read_rows(source, first_index)
+    return rows.X, None if rows.labels is None else label_values(rows.labels)
+
+
+class Rows(NamedTuple):
+    """Rows of a file in svmlight format.
+
+    Attributes
+    ----------
+    X : csr_array of shape (n_rows, n_features), float32
+    labels : list of str, or None
+        None: no line has one.
+    first_index : int
+        The index of the first feature, 0 or 1.
+    lines : sequence of int
+        The number of each row's line.
+    """
+
+    X: Any
+    labels: list[str] | None
+    first_index: int
+    lines: Sequence[int]
+
+
+def read_rows(source: Any, first_index: int | None = None, *, may_lack: bool = False) -> Rows:
+    """The rows of a file, as `parse_svmlight` has them; SvmlightFileError if there are none."""
     text, name = load_text(source, SvmlightFileError, "{}, line {}")
-    X, labels = parse_svmlight(numbered_lines(text), name)
-    if not labels:
+    rows = parse_svmlight(numbered_lines(text), name, first_index, may_lack=may_lack)
+    if not rows.lines:
         raise SvmlightFileError(f"{name}: contains no examples")
+    return rows
+
+
+def label_values(labels: list[str]) -> NDArray[Any]:
+    """Labels as integers, if all are whole numbers, or as strings."""
     try:
         numbers = [float(label) for label in labels]
         if all(map(is_plain, {*labels})) and all(number.is_integer() and abs(number) < 2**53 for number in numbers):
-            return X, np.array(numbers, dtype=np.int64)
+            return np.array(numbers, dtype=np.int64)
     except ValueError:
         pass
-    return X, np.array(labels)
+    return np.array(labels)
 
 
 def is_plain(text: str) -> bool:
@@ -58,18 +98,32 @@ def is_plain(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
-    """Return ``(X, labels)`` of the lines of a file, pairs of line number and line; labels are strings."""
+def parse_svmlight(
+    rows: Iterable[tuple[int, str]], name: str, first_index: int | None = None, *, may_lack: bool = False
+) -> Rows:
+    """Return the rows of the lines of a file, pairs of line number and line.
+
+    `first_index` is that of earlier lines, None: as these lines have it. With `may_lack` a label may be missing, and
+    is ``""`` then.
+    """
     from scipy.sparse import csr_array
 
     labels: list[str] = []
     seen: dict[str, str] = {}  # equal labels are one string
     places, counts, indices, values = array("q"), array("q", [0]), array("i"), array("d")
+    least, bare = 1 if first_index is None else first_index, 0
     for k, line in rows:
         fields = line.partition("#")[0].split()
         if not fields:
             continue
-        label, *pairs = fields
+        has_label = NO_LABEL.match(fields[0]) is None
+        label, pairs = (fields[0], fields[1:]) if has_label else ("", fields)
+        if pairs and pairs[0].startswith("qid:"):
+            pairs = pairs[1:]
+        bare += not has_label
+        if 0 < bare <= len(labels) and not may_lack:
+            found = "a" if has_label else "no"
+            raise SvmlightFileError(f"{name}, line {k}: has {found} label, unlike the lines before: {line!r:.40}")
         try:
             split = [pair.split(":") for pair in pairs]
             if not is_plain(line) and not all(map(is_plain, pairs)):
@@ -80,8 +134,15 @@ def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, lis
             raise SvmlightFileError(
                 f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
             ) from None
-        if new and (min(new) < 1 or max(new) >= 2**31):
-            raise SvmlightFileError(f"{name}, line {k}: an index that is not in 1 .. 2**31 - 1")
+        if new and (min(new) < least or max(new) >= 2**31):
+            if min(new) != 0 or max(new) >= 2**31:
+                raise SvmlightFileError(f"{name}, line {k}: an index that is not in {least} .. 2**31 - 1")
+            if first_index is not None:
+                raise SvmlightFileError(
+                    f"{name}, line {k}: has the index 0, and the indices of the data before begin with 1: write both "
+                    "with the same first index"
+                )
+            least = 0
         if len(set(new)) != len(new):
             raise SvmlightFileError(f"{name}, line {k}: a repeated index")
         indices.extend(new)
@@ -94,11 +155,11 @@ def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, lis
     if len(bad):
         k = places[int(np.searchsorted(counts, bad[0], side="right")) - 1]
         raise SvmlightFileError(f"{name}, line {k}: a value that is not a finite float32 number")
-    columns = np.array(indices, dtype=np.int32) - 1
+    columns = np.array(indices, dtype=np.int32) - np.int32(least)
     shape = (len(labels), int(columns.max(initial=-1)) + 1)
     X = csr_array((numbers, columns, np.array(counts, dtype=np.int32)), shape)
     X.sort_indices()
-    return X, labels
+    return Rows(X, None if bare and not may_lack else labels, least, places)
 
 
 def without_qid(rows: Iterable[tuple[int, str]], name: str, ids: list[int]) -> Iterator[tuple[int, str]]:
@@ -113,10 +174,13 @@ def without_qid(rows: Iterable[tuple[int, str]], name: str, ids: list[int]) -> I
     """
     has_ids = None
     for k, line in rows:
-        label, *pairs = line.partition("#")[0].split() or [""]
-        if not label:
+        fields = line.partition("#")[0].split()
+        if not fields:
             continue
-        qid = pairs.pop(0) if pairs and pairs[0].startswith("qid:") else None
+        place = next((j for j, field in enumerate(fields[:2]) if field.startswith("qid:")), None)
+        qid = None if place is None else fields.pop(place)
+        if any(field.startswith("qid:") for field in fields[:2]):
+            raise SvmlightFileError(f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}")
         has_ids = qid is not None if has_ids is None else has_ids
         if (qid is not None) != has_ids:
             raise SvmlightFileError(f"{name}, line {k}: has {'no' if has_ids else 'a'} qid, unlike the lines before")
@@ -126,7 +190,7 @@ def without_qid(rows: Iterable[tuple[int, str]], name: str, ids: list[int]) -> I
             ids.append(int(qid[4:]))
             if len(ids) > 1 and ids[-1] < ids[-2]:
                 raise SvmlightFileError(f"{name}, line {k}: qid {ids[-1]} after {ids[-2]}: lines are sorted by qid")
-        yield k, " ".join([label, *pairs])
+        yield k, " ".join(fields)
 
 
 def write_svmlight(
@@ -155,8 +219,8 @@ def write_svmlight(
             raise ValueError(f"row {k + 1}: qid {ids[k + 1]} after {ids[k]}: rows must be sorted by qid")
     with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         for k, (label, (first, last)) in enumerate(zip(names, pairwise(rows.indptr), strict=True)):
-            if label.split() != [label] or "#" in label:
-                raise ValueError(f"row {k}: the label {label!r:.40} is empty, or holds a blank or #")
+            if label.split() != [label] or "#" in label or NO_LABEL.match(label):
+                raise ValueError(f"row {k}: the label {label!r:.40} is empty, a feature, or holds a blank or #")
             pairs = list(zip(rows.indices[first:last].tolist(), rows.data[first:last], strict=True))
             for j, value in pairs:
                 if not np.isfinite(value):

@@ -10,6 +10,7 @@ from typing import Any
 
 from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns
 from structsvm.features.sources import unfolding_limit, unfolds_to_more
+from structsvm.features.tables.forms import Reading
 from structsvm.features.tables.frames import frame_keys
 
 # How files begin: Parquet, Arrow's files, and Arrow's streams of messages.
@@ -21,21 +22,25 @@ CELL = 8  # bytes of a cell, at least, beside its characters
 def column_pieces(
     source: Any,
     n_rows: int,
-    columns: Sequence[str] | None = None,
-    sequence: str | None = None,
+    columns: Sequence[Any] | None = None,
+    sequence: Any = None,
     names: Mapping[str, Sequence[str]] | None = None,
+    label: Any = None,
+    sentence_end: Sequence[str] = (),
 ) -> Iterator[Columns]:
     """The sequences of a source, about `n_rows` at a time; see `SequenceShards.make`."""
     batches = arrow_batches(source, n_rows)
     if batches is not None:
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "<table>"
-        for piece in _of_batches(name, batches, columns, sequence, names or {}):
+        if sentence_end:
+            raise ValueError(f"The 'sentence_end' parameter is for column files, and {name} is a table")
+        for piece in _of_batches(name, batches, columns, sequence, names or {}, label):
             yield replace(piece, name=name)
         return
-    for name, value in (("columns", columns), ("sequence", sequence), ("names", names)):
-        if value is not None:
-            raise ValueError(f"The {name!r} parameter is for tables, and {source!r:.80} is a column file")
-    pieces = ColumnPieces(source, n_rows)
+    if names is not None:
+        raise ValueError(f"The 'names' parameter is for tables, and {source!r:.80} is a column file")
+    reading = Reading(None if columns is None else tuple(columns), label, sequence, tuple(sentence_end))
+    pieces = ColumnPieces(source, n_rows, reading)
     yield from map(pieces.parse, pieces)
 
 
@@ -141,7 +146,9 @@ def _check_size(size: int, limit: float) -> None:
         raise ValueError(unfolds_to_more("a group of rows unfolds", limit))
 
 
-def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str | None, names: Any) -> Iterator[Columns]:
+def _of_batches(
+    name: str, batches: Iterator[Any], columns: Any, sequence: str | None, names: Any, label: str | None
+) -> Iterator[Columns]:
     """Batches as columns; ValueError, naming the table and where the batch begins, for one that is not sound."""
     import pyarrow as pa
 
@@ -153,7 +160,7 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
             if not batch.num_rows:
                 continue
             if sequence is None:
-                yield Columns.from_dataframe(pa.Table.from_batches([batch]), columns, names=names)
+                yield Columns.from_dataframe(pa.Table.from_batches([batch]), columns, names=names, label=label)
                 first += batch.num_rows
                 continue
             held.append(batch)  # the last sequence of a batch may go on in the next one
@@ -164,10 +171,10 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
                 before = next((key for key in reversed(keys[:cut]) if key is not None), None)
                 cut = cut if before != keys[cut] else 0
             if cut:
-                yield from _whole(rows.slice(0, cut), columns, sequence, names, done)
+                yield from _whole(rows.slice(0, cut), columns, sequence, names, label, done)
                 held, first = rows.slice(cut).to_batches(), first + cut
         if held and sequence is not None:
-            yield from _whole(pa.Table.from_batches(held), columns, sequence, names, done)
+            yield from _whole(pa.Table.from_batches(held), columns, sequence, names, label, done)
     except ValueError as error:
         if type(error) not in (ValueError, ColumnFileError) or str(error).startswith(f"{name}: "):
             raise
@@ -175,10 +182,10 @@ def _of_batches(name: str, batches: Iterator[Any], columns: Any, sequence: str |
         raise type(error)(f"{name}: {where}{error}") from None
 
 
-def _whole(rows: Any, columns: Any, sequence: str, names: Any, done: set[Any]) -> Iterator[Columns]:
+def _whole(rows: Any, columns: Any, sequence: str, names: Any, label: str | None, done: set[Any]) -> Iterator[Columns]:
     """Rows of whole sequences; ValueError for one of which earlier rows had a part."""
     found = {key for key in frame_keys(rows, sequence) if key is not None}
     for key in found & done:
         raise ValueError(f"sequence {key!r:.40} of column {sequence!r} goes on after others; sort the table")
     done |= found
-    yield Columns.from_dataframe(rows, columns, sequence=sequence, names=names)
+    yield Columns.from_dataframe(rows, columns, sequence=sequence, names=names, label=label)

@@ -77,8 +77,10 @@ class SequenceShards(Shards):
         source: Any,
         folder: str | os.PathLike[str],
         *,
-        columns: Sequence[str] | None = None,
-        sequence: str | None = None,
+        columns: Sequence[str | int] | None = None,
+        label: str | int | None = None,
+        sequence: str | int | None = None,
+        sentence_end: Sequence[str] = (),
         names: Mapping[str, Sequence[str]] | None = None,
         templates: str | os.PathLike[str] | None = None,
         min_count: int = 1,
@@ -96,11 +98,18 @@ class SequenceShards(Shards):
             and folder under the same paths.
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
-        columns : list of str, optional
-            For a table, the columns of tokens, the labels' last; by default all but `sequence`.
-        sequence, names
-            For a table, see `Columns.from_dataframe`: the column that names the sequence if each token has a row (by
-            default a row is a sequence with lists as cells), and names of ids.
+        columns : list of str or int, optional
+            Of a column file, the columns of tokens, see `read_columns`. For a table, the columns of tokens, the
+            labels' last unless `label` names it; by default all but `sequence`.
+        label : str or int, optional
+            The column of labels.
+        sequence : str or int, optional
+            The column that names the sequence of a token. None: blank lines end them; in a table a row is a sequence
+            with lists as cells.
+        sentence_end : list of str
+            Of column files: tokens after which a sequence ends.
+        names
+            For a table, names of ids: see `Columns.from_dataframe`.
         templates, min_count, hash_bits
             As for `SequenceLabeler`, which must have the same ones. Hashed features need no vocabulary in memory.
         max_memory : int, default=2**28
@@ -128,8 +137,9 @@ class SequenceShards(Shards):
         with new_folder(folder) as target, scratch_folder(target) as scratch:
             if several and columns is None:
                 found = each(_column_names, sources)
-                columns = next(([c for c in of_one if c != sequence] for of_one in found if of_one is not None), None)
-            read = each(_read, sources, scratch, columns, sequence, names)
+                others = {sequence, label}
+                columns = next(([c for c in of_one if c not in others] for of_one in found if of_one is not None), None)
+            read = each(_read, sources, scratch, columns, sequence, names, label, tuple(sentence_end))
             texts = [text for text in read if text.n_columns]  # the others are tables without rows
             if not texts:
                 where = f"{sources[0]}: " if isinstance(sources[0], (str, os.PathLike)) else ""
@@ -223,8 +233,9 @@ def _column_names(source: Any) -> list[str] | None:
     return None if first is None else list(first.schema.names)
 
 
-def _read(source: Any, scratch: Path, columns: Any, sequence: Any, names: Any) -> _Text:
-    return _Text(Path(tempfile.mkdtemp(dir=scratch)), column_pieces(source, ROWS, columns, sequence, names))
+def _read(source: Any, scratch: Path, *choice: Any) -> _Text:
+    """The columns of a source; `choice` is for `column_pieces`."""
+    return _Text(Path(tempfile.mkdtemp(dir=scratch)), column_pieces(source, ROWS, *choice))
 
 
 def _count(text: _Text, layout: TemplateLayout, most: int) -> Counts:

@@ -7,13 +7,13 @@ symbol of each word. Lines without a bag can be predicted on.
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from structsvm.features.sources import load_bytes, load_text
+from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 from structsvm.structures.meanings import as_meaning
@@ -52,7 +52,7 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
     """
     content, name, _ = load_bytes(source)
     found = BagLines([], [], [], [])
-    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
         place = f"{name}, line {number}"
@@ -63,6 +63,8 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
             sentence, bag, alignment = _parts(value, bags)
         except RecursionError:
             raise ValueError(f"{place}: nested too deeply") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"{place}: {not_utf8(line)}") from None
         except UnicodeEncodeError as error:
             raise ValueError(f"{place}: {error.object[error.start]!r} is half a character") from None
         except (ValueError, TypeError) as error:

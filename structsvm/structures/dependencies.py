@@ -10,7 +10,8 @@ from html import escape
 from itertools import accumulate
 from typing import BinaryIO, NamedTuple
 
-from structsvm.features.sources import DamagedFileError, load_text
+from structsvm.features.sources import load_text
+from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
 
 __all__ = [
@@ -264,7 +265,7 @@ def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> li
     """
     try:
         return parse_conllu(*load_text(source, ConlluError))
-    except DamagedFileError as error:
+    except NotTextError as error:
         raise ConlluError(str(error)) from error
 
 

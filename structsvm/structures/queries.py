@@ -75,7 +75,11 @@ def column(values: Any) -> NDArray[Any]:
 
 
 def read_queries(
-    source: str | os.PathLike[str] | BinaryIO, query: str | os.PathLike[str] | None = None
+    source: str | os.PathLike[str] | BinaryIO,
+    query: str | os.PathLike[str] | None = None,
+    *,
+    first_index: int | None = None,
+    graded: bool = True,
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None]:
     """Read rows of queries, in svmlight format.
 
@@ -87,10 +91,16 @@ def read_queries(
     query : path, optional
         For a source without qid: a file with the number of rows of each query, one per line, as LightGBM has it.
 
+    first_index : {0, 1}, optional
+        See `read_svmlight`.
+    graded : bool, default=True
+        Whether rows must have a grade.
+
     Returns
     -------
-    X : csr_array of shape (n_rows, largest index), float32
+    X : csr_array of shape (n_rows, n_features), float32
     grades : ndarray of shape (n_rows,), float64
+        NaN where rows have none.
     qid : ndarray of shape (n_rows,), int64, or None
         The query of each row: its ID, or its number from 0 on in the file of sizes. None: neither is known.
 
@@ -100,6 +110,13 @@ def read_queries(
         For a malformed line, a grade that is not in 0 .. 50, a missing or decreasing qid, sizes that are not positive
         or do not add up; the message names file and line.
     """
+    return query_rows(source, query, first_index, graded=graded)[:3]
+
+
+def query_rows(
+    source: Any, query: Any, first_index: int | None, *, graded: bool
+) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None, int]:
+    """``(X, grades, qid)`` of `read_queries`, and the index of the first feature."""
     text, name = load_text(source, SvmlightFileError, "{}, line {}")
     ids: list[int] = []
     lines: list[int] = []
@@ -109,21 +126,25 @@ def read_queries(
             lines.append(k)
             yield k, line
 
-    X, labels = parse_svmlight(rows(), name)
-    if not labels:
+    X, labels, first_index, _ = parse_svmlight(rows(), name, first_index)
+    if not lines:
         raise SvmlightFileError(f"{name}: contains no rows")
-    grades = np.full(len(labels), np.nan)
+    if labels is None:
+        if graded:
+            raise SvmlightFileError(f"{name}, line {lines[0]}: has no grade, but features alone")
+        labels = []
+    grades = np.full(len(lines), np.nan)
     for i, label in enumerate(labels):
         with suppress(ValueError):
             grades[i] = float(label)
-    for i in np.flatnonzero(~((grades >= 0.0) & (grades <= HIGHEST_GRADE)))[:1].tolist():
+    for i in np.flatnonzero(~((grades[: len(labels)] >= 0.0) & (grades[: len(labels)] <= HIGHEST_GRADE)))[:1].tolist():
         wanted = f"a grade is a number from 0 to {HIGHEST_GRADE:g}"
         raise SvmlightFileError(f"{name}, line {lines[i]}: {wanted}, found {labels[i]!r:.40}")
     if query is None:
-        return X, grades, np.array(ids, dtype=np.int64) if ids else None
+        return X, grades, np.array(ids, dtype=np.int64) if ids else None, first_index
     if ids:
         raise ValueError(f"{name}: its lines have a qid; leave out the sizes of queries, {os.fspath(query)}")
-    return X, grades, read_sizes(query, len(grades), name)
+    return X, grades, read_sizes(query, len(grades), name), first_index
 
 
 def read_sizes(source: str | os.PathLike[str] | BinaryIO, n_rows: int, of: str) -> NDArray[np.int64]:

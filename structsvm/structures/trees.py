@@ -16,7 +16,8 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, BinaryIO
 
-from structsvm.features.sources import DamagedFileError, load_text
+from structsvm.features.sources import load_text
+from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
 
 __all__ = [
@@ -432,7 +433,7 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
     """
     try:
         text, name = load_text(source, TreeFileError)
-    except DamagedFileError as error:
+    except NotTextError as error:
         raise TreeFileError(str(error)) from error
     trees = list(parse_trees(text, name))
     if not trees:

@@ -142,6 +142,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     """
 
     _model_class = AlignmentModel
+    _reader = "tasks.alignment.files.read_alignments"
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

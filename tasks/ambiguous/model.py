@@ -76,6 +76,11 @@ class BaggedRows(Examples):
     rows: DenseRows | SparseRows
     bags: list[Bag]
 
+    @property
+    def output_ids(self) -> Integers | None:
+        """The labels of rows, where each has one candidate."""
+        return np.array([*map(min, self.bags)]) if all(len(bag) == 1 for bag in self.bags) else None
+
 
 class BagCalibration(LabelCalibration):
     """Calibration of labels learnt from bags."""

@@ -60,6 +60,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     _model_class: type[TaskModel]
     _constraints: Constraints
+    _reader: str = "features.svmlight.read_svmlight"  # below `structsvm`; empty: no files have its examples
     model_: Any
 
     @abstractmethod
@@ -81,6 +82,13 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that violates its constraint."""
         validate(self, self._constraints)
+
+    def _check_no_path(self, X: object) -> None:
+        """Raise ValueError, which names the reader, for a path or a text in the place of examples."""
+        if isinstance(X, (str, bytes, os.PathLike)):
+            what = "path" if isinstance(X, os.PathLike) or os.path.exists(X) else "text"
+            hint = f": structsvm.{self._reader} reads files" * bool(self._reader)
+            raise ValueError(f"{type(self).__name__} learns from examples, not from the {what} {X!r:.60}{hint}")
 
     def _make_solver(self, before: TaskModel | None = None) -> Solver:
         """The solver that the parameters name; `before` is the model to resume, or None."""
@@ -126,6 +134,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             Further arguments of `_prepare`.
         """
         self._check_params()
+        self._check_no_path(X)
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         resumes = passes is not None or self.warm_start
@@ -133,6 +142,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
+        if before is None and passes is None and (doubt := examples.doubt) is not None:
+            warn(doubt, AdviceWarning)
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)

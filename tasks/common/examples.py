@@ -100,6 +100,19 @@ class Examples:
         """Label ids of the examples; each label keeps its share. None: examples do not have a single label."""
         return None
 
+    @property
+    def output_ids(self) -> Integers | None:
+        """Integers, equal for equal outputs, of rows, tokens or nodes; below 0 where one is not known.
+
+        None: outputs are structures, all of which may differ.
+        """
+        return None
+
+    @property
+    def doubt(self) -> str | None:
+        """A sentence about outputs from which nothing can be learnt, None if there is no such doubt."""
+        return None if self.output_ids is None else doubt_of_outputs(self.output_ids)
+
 
 @dataclass(frozen=True, eq=False)
 class LabeledRows(Examples):
@@ -120,6 +133,25 @@ class LabeledRows(Examples):
     @property
     def strata(self) -> Integers:
         return self.label_ids
+
+    @property
+    def output_ids(self) -> Integers | None:
+        return self.label_ids
+
+
+# Outputs that may all differ by chance, and the share of different ones that is no matter of chance.
+FEW_OUTPUTS, MOST_DIFFERENT = 10, 0.9
+
+
+def doubt_of_outputs(ids: Integers) -> str | None:
+    """A sentence about outputs that are all the same, or nearly all different, by their ids; None for others."""
+    known = ids[ids >= 0]
+    n, n_different = len(known), len(np.unique(known))
+    if n > 1 and n_different == 1:
+        return f"all {n} labels in y are the same: nothing else could be predicted"
+    if n >= FEW_OUTPUTS and n_different > MOST_DIFFERENT * n:
+        return f"{n_different} of the {n} labels in y differ: are they names or numbers of rows, and no classes?"
+    return None
 
 
 def entries(values: Any, chosen: NDArray[np.intp]) -> Any:

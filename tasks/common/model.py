@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm.checkpoint import checked_state
 from structsvm.features.dense import DenseRows
+from structsvm.features.tables.forms import Reading
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
@@ -75,6 +76,8 @@ MARGIN = Record({"loss": Text(), **TRAINING.fields}, needed=False)
 AROUND = Record({
     "feature_names": Names(of=lambda model: model.named_columns, null=True),
     "choice": Value(Choice.from_json, Choice.to_json, null=True),
+    "reading": Value(Reading.of, Reading.to_json, needed=False),
+    "first_index": Count(0, 1, needed=False),
     "temperature": Number(null=True),
     **TRAINING.fields,
 })  # fmt: skip
@@ -109,6 +112,10 @@ class TaskModel(ABC, Generic[E]):
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
         What scikit-learn records about X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
+    reading : Reading or None
+        The columns of the training file that are meant, if the command line was told, for the files of predictions.
+    first_index : int or None
+        The index of the first feature in the training file, of the command line, if it was in svmlight format.
     margin : TaskModel or None
         The part of a sum of losses that was trained on a margin; `result` and `state` are then those of the log loss's
         part. None: there is one part.
@@ -138,6 +145,8 @@ class TaskModel(ABC, Generic[E]):
     C: float | None = None
     choice: Choice | None = None
     margin: Any = None
+    reading: Reading | None = None
+    first_index: int | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params
@@ -420,6 +429,7 @@ class TaskModel(ABC, Generic[E]):
                     raise ValueError(f"{len(stored.feature_names)} names of features")
                 model.columns["feature_names_in_"] = np.array(stored.feature_names, dtype=object)
             model.choice, model.temperature = stored.choice, stored.temperature
+            model.reading, model.first_index = stored.reading, stored.first_index
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")
             model.set_training(stored)

@@ -131,6 +131,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
     lowercase: bool = parameter(FLAG, default=True)
 
     _model_class = ConceptModel
+    _reader = ""
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

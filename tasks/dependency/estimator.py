@@ -110,6 +110,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
     """
 
     _model_class = DependencyModel
+    _reader = "structures.dependencies.read_conllu"
     _requires_y = False
     # ---- training -------------------------------------------------------------------------------
 

@@ -115,6 +115,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     """
 
     _model_class = GrammarModel
+    _reader = "structures.trees.read_trees"
     _requires_y = False
     # ---- training -------------------------------------------------------------------------------
 

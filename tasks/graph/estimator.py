@@ -126,6 +126,7 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     """
 
     _model_class = GraphModel
+    _reader = "structures.graphs.files.read_graphs"
     _inputs = ("three_d_array", "sparse", "dict")
     # ---- training -------------------------------------------------------------------------------
 

@@ -79,6 +79,13 @@ class LabelSets(Examples):
     def has_unknown(self) -> bool:
         return bool((self.Y < 0).any())
 
+    @property
+    def output_ids(self) -> Integers:
+        """Whether each row's set differs from the first known one; -1 where it is not known in full."""
+        is_known = (self.Y >= 0).all(axis=1)
+        differs = (self.Y[int(is_known.argmax())] != self.Y).any(axis=1)
+        return np.where(is_known, differs.astype(np.int64), -1)
+
     def fully_known(self) -> Self:
         return self.take(np.flatnonzero((self.Y >= 0).all(axis=1)))
 

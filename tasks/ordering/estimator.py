@@ -108,6 +108,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
 
     _model_class = OrderingModel
+    _reader = ""
     _inputs = ("three_d_array", "sparse")
     # ---- training -------------------------------------------------------------------------------
 

@@ -81,6 +81,7 @@ class Ranker(RankerParameters, TaskEstimator):
     """
 
     _model_class = RankerModel
+    _reader = "structures.queries.read_queries"
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

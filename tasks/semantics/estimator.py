@@ -96,6 +96,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
     """
 
     _model_class = BagModel
+    _reader = "structures.bag_lines.read_bags"
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -147,6 +147,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     """
 
     _model_class = SequenceModel
+    _reader = "features.columns.read_columns"
     # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
     _inputs = ("three_d_array", "sparse", "dict", "string")
     # ---- training -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from structsvm.features.ranges import take_ranges
 from structsvm.oracles.chain import KnownLabels
 from structsvm.shards.tokens import StoredTokens
 from structsvm.tasks.common.examples import SHARED, Examples
+from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.sequence.labels import fragments
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from structsvm.features.columns import Columns
-    from structsvm.tasks.common.arrays import MatrixLike
+    from structsvm.tasks.common.arrays import Integers, MatrixLike
 
     # Sequences of tokens as users give them, or one matrix of all tokens.
     SequencesLike: TypeAlias = Columns | Iterable[object] | MatrixLike
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     LabelSets: TypeAlias = NDArray[np.bool_] | NDArray[np.float64]
     # A segment: start, stop, label.
     Span: TypeAlias = tuple[int, int, str]
+
+
+# Tokens of a sequence on average, beyond which the ends of sentences are missing.
+MOST_OF_SENTENCES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,27 @@ class LabeledSequences(Examples):
     @property
     def groups(self) -> NDArray[np.intp] | None:
         return self.origin
+
+    @property
+    def output_ids(self) -> Integers:
+        n_labels = self.sets.shape[1]
+        return np.where(self.label_ids < n_labels, self.label_ids, -1) if self.has_unknown else self.label_ids
+
+    @property
+    def are_few_and_long(self) -> bool:
+        """Whether sequences are as long as those of files in which the ends of sentences are missing."""
+        n, n_tokens = len(self), len(self.label_ids)
+        return 0 < n < LEAST_EXAMPLES and n_tokens > MOST_OF_SENTENCES * n
+
+    @property
+    def doubt(self) -> str | None:
+        if self.are_few_and_long and not self.is_stored:
+            return (
+                f"{len(self)} sequence{'s' * (len(self) > 1)} of {len(self.label_ids) // len(self)} tokens on average: "
+                'are the ends of sentences missing, such as blank lines in a file? sentence_end="." of read_columns '
+                "(--sentence-end .) ends them after that token, sequence= (--sequence) with the value of a column"
+            )
+        return super().doubt
 
     def fragments(self) -> Self:
         """The runs of tokens whose labels are known."""

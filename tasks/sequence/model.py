@@ -189,8 +189,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
     # ---- training -------------------------------------------------------------------------------
 
     def first_loss(self, examples: LabeledSequences) -> str:
-        """The log loss where labels are known in part."""
-        return "log" if examples.has_unknown and "log" in self.possible_losses(examples) else self.loss
+        """The log loss where labels are known in part, and for few long sequences: a margin learns little of these."""
+        is_better = examples.has_unknown or examples.are_few_and_long
+        return "log" if is_better and "log" in self.possible_losses(examples) else self.loss
 
     def possible_losses(self, examples: LabeledSequences) -> tuple[str, ...]:
         """The losses that may be added: no log loss if it takes much memory."""

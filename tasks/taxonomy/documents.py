@@ -18,13 +18,14 @@ from structsvm.features.sources import (
     unfolds_to_more,
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
+from structsvm.features.text.encodings import not_utf8, without_marks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     Source: TypeAlias = str | os.PathLike[str] | BinaryIO
 
-_SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
+_SVMLIGHT = re.compile(r"\S+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?")
 
 
 LOOK = 20  # lines that decide the form of a file
@@ -34,23 +35,27 @@ class DocumentFileError(ValueError):
     """A file of documents that cannot be read; the message names file and line."""
 
 
-def read_documents(source: Source, *, texts: bool | None = None) -> tuple[list[str] | csr_array, list[str] | None]:
+def read_documents(
+    source: Source, *, texts: bool | None = None, first_index: int | None = None
+) -> tuple[list[str] | csr_array, list[str] | None]:
     """Read documents.
 
     Parameters
     ----------
     source : path or binary file
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
-        text alone; or, in svmlight format, a label and ``index:value`` pairs between blanks (indices from 1, what
-        follows ``#`` is left out). The first lines decide which. Empty lines are left out.
+        text alone; or, in svmlight format, ``index:value`` pairs between blanks, perhaps after a label (what follows
+        ``#`` is left out). The first lines decide which. Empty lines are left out.
     texts : bool, optional
         Whether they are texts, where that is known.
+    first_index : {0, 1}, optional
+        See `read_svmlight`.
 
     Returns
     -------
     X : list of str, or scipy CSR array of shape (n_documents, largest index), float32
     labels : list of str, or None
-        None: texts alone.
+        None: there are none.
 
     Raises
     ------
@@ -58,6 +63,13 @@ def read_documents(source: Source, *, texts: bool | None = None) -> tuple[list[s
         A line of another form than the first, a value that is no finite number, an index below 1 or twice, no
         documents.
     """
+    return document_rows(source, texts, first_index)[:2]
+
+
+def document_rows(
+    source: Source, texts: bool | None = None, first_index: int | None = None
+) -> tuple[list[str] | csr_array, list[str] | None, int | None]:
+    """``(X, labels)`` of `read_documents`, and the index of the first feature, None for texts."""
     text, name = load_text(source, DocumentFileError, "{}, line {}")
     first = [line.rstrip("\r") for _, line in islice(numbered_lines(text), LOOK)]
     if not first:
@@ -66,32 +78,38 @@ def read_documents(source: Source, *, texts: bool | None = None) -> tuple[list[s
     if texts is None:
         texts = _are_texts(first)
     if not texts:
-        return _svmlight(rows, name)
+        return _svmlight(rows, name, first_index)
     if "\t" in first[0]:
-        return _labelled_texts(rows, name)
+        return *_labelled_texts(rows, name), None
     found = []
     for k, line in rows:
         if "\t" in line:
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)
-    return found, None
+    return found, None, None
 
 
 def document_pieces(source: Source) -> Iterator[tuple[list[str] | csr_array, list[str]]]:
     """The labelled documents of a path or binary file of any size, about a megabyte at a time: as `read_documents`."""
-    name, line, texts = name_of(source), 1, None
+    name, line, texts, first_index = name_of(source), 1, None, None
     for data in _whole_lines(source, name):
         try:
-            text = data.decode("utf-8-sig" if line == 1 else "utf-8")
+            text = without_marks(data).decode("utf-8")
         except UnicodeDecodeError as wrong:
             place = line + data.count(b"\n", 0, wrong.start)
-            raise DocumentFileError(f"{name}, line {place}: bytes that are not UTF-8") from None
+            raise DocumentFileError(f"{name}, line {place}: {not_utf8(data)}") from None
         rows = [(line + k - 1, _stripped(row, name, line + k - 1)) for k, row in numbered_lines(text)]
         line += data.count(b"\n")
         if rows:
             if texts is None:
                 texts = _are_texts([row for _, row in rows[:LOOK]])
-            yield (_labelled_texts if texts else _svmlight)(rows, name)
+            if texts:
+                yield _labelled_texts(rows, name)
+                continue
+            X, labels, first_index = _svmlight(rows, name, first_index)
+            if labels is None:
+                raise DocumentFileError(f"{name}, line {rows[0][0]}: has no label, but features alone")
+            yield X, labels
     if texts is None:
         raise DocumentFileError(f"{name}: holds no documents")
 
@@ -124,9 +142,12 @@ def _are_texts(first: list[str]) -> bool:
     return not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
 
 
-def _svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[csr_array, list[str]]:
+def _svmlight(
+    rows: Iterable[tuple[int, str]], name: str, first_index: int | None
+) -> tuple[csr_array, list[str] | None, int]:
+    """Documents, their labels, and the index of the first feature."""
     try:
-        return parse_svmlight(rows, name)
+        return parse_svmlight(rows, name, first_index)[:3]
     except SvmlightFileError as error:
         raise DocumentFileError(str(error)) from None
 

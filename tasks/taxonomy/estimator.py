@@ -172,6 +172,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     """
 
     _model_class = TaxonomyModel
+    _reader = "tasks.taxonomy.documents.read_documents"
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

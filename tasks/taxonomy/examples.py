@@ -56,6 +56,10 @@ class Documents(LabeledRows):
         return replace(self, rows=rows, label_ids=label_ids, weight=weight)
 
     @property
+    def output_ids(self) -> Integers | None:
+        return None if self.has_unknown else self.label_ids
+
+    @property
     def has_unknown(self) -> bool:
         return bool(len(self.label_ids)) and int(self.label_ids.max()) >= self.n_labels
 

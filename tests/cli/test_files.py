@@ -22,6 +22,7 @@ TRAIN = {
     "grammar": "(S (NP (N dogs)) (VP (V bark)))\n(S (NP (D the) (N dog)) (VP (V barks)))\n",
     "graph": '{"nodes": [{"x": 1, "label": "a"}, {"x": 2, "label": "b"}], "edges": [[0, 1]]}\n' * 2,
     "multiclass": "1 1:1\n2 2:1\n3 1:1 2:2\n1 1:2\n",
+    "multilabel": "1,2 1:1\n2 2:1\n1 1:2 2:1\n 2:3\n",
     "binary": "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n",
     "ranking": "1 qid:1 1:1\n0 qid:1 2:1\n2 qid:2 1:1\n1 qid:2 2:2\n",
     "taxonomy": "a\tgreen tree\nb\tblue sky\na\ttall tree\nb\twide sky\n",

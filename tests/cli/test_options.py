@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 
 from structsvm import tasks
-from structsvm.cli import TASKS, binary, main, multiclass
+from structsvm.cli import OTHER_NAMES, TASKS, binary, main, multiclass
 from structsvm.cli.training import defaults
 from structsvm.parameters import Options, constraints_of
 from structsvm.tasks.registry import names_of
@@ -93,3 +93,24 @@ def test_what_goes_with_the_other_choice_is_accepted(tmp_path):
     (tmp_path / "d").write_text("1 1:1\n2 2:1\n" * 8)
     for options in (["--kernel", "poly", "--degree", 2, "--coef0", 1, "--gamma", 1], ["--max-weights", 9]):
         run(tmp_path, "train", "taxonomy", "d", "-m", "m", "-C", 1, *options, "-q")
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("tagged", "train sequence learns tags and train dependency parses, structsvm.tasks.TaggedParser in Python"),
+        ("NER", "it is train sequence"),
+        ("SemanticParser", "it is train semantics"),
+        ("concepts", "it has no command, but structsvm.tasks.ConceptLabeler in Python"),
+        ("treebank", "it is train grammar"),
+    ],
+)
+def test_other_names_of_tasks_lead_to_theirs(tmp_path, name, right):
+    error = run(tmp_path, "train", name, "d", "-m", "m", status=2)[1]
+    assert f"No such command {name!r}: {right}" in " ".join(error.split())
+
+
+def test_other_names_are_of_tasks():
+    assert set(OTHER_NAMES) <= set(TASKS) and not set(TASKS) & {
+        name for names in OTHER_NAMES.values() for name in names.split()
+    }

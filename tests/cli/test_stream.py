@@ -172,21 +172,26 @@ def test_a_label_that_is_not_known(work, where):
 
 def test_labels_of_the_first_part_or_named(work, monkeypatch):
     monkeypatch.setattr(stream, "HEAD", 1)
-    text = "".join(f"w t {label}\n\n" for label in SIZE * ["A"] + ["B"])
+    text = "".join(f"w t {label}\n\n" for label in [*SIZE // 2 * ["A", "C"], "B"])
     (work / "new.txt").write_text(text)
     _, err = run(work, *TRAIN, "new.txt", "-m", "m", status=1)
     assert (
-        "new.txt:41: the label 'B' is not one of the 1 that came first (--labels names all): A; m holds the partial"
+        "new.txt:41: the label 'B' is not one of the 2 that came first (--labels names all): A, C; m holds the partial"
         in err
     )
     for named in ("B,A,,", "", " "):
         assert "an empty label" in run(work, *TRAIN, "new.txt", "-m", "m", "--labels", named, status=2)[1]
-    for named in ("B,A", "B A", "A B ,"):
+    for named in ("B,C,A", "B A C", "A B C ,"):
         run(work, *TRAIN, "new.txt", "-m", "m", "--labels", named)
-        assert structsvm.load(work / "m").model_.labels == sorted(named.replace("B,A", "B A").split())
+        assert structsvm.load(work / "m").model_.labels == sorted(named.replace("B,C,A", "B A C").split())
     monkeypatch.setattr(stream, "HEAD", 1000)
     run(work, *TRAIN, "new.txt", "-m", "m")
-    assert structsvm.load(work / "m").model_.labels == ["A", "B"]
+    assert structsvm.load(work / "m").model_.labels == ["A", "B", "C"]
+    (work / "new.txt").write_text("".join(f"w t {k} A\n\n" for k in range(SIZE)))
+    for given, column in ((), "4"), (("--label", "3"), "3"):
+        _, err = run(work, *TRAIN, "new.txt", "-m", "other", *given, status=1)
+        assert f"labels of the first {SIZE} tokens: its column {column} is the label; --label names another" in err
+    run(work, *TRAIN, "new.txt", "-m", "other", "--labels", "A B")
 
 
 @pytest.mark.parametrize("bad", [b"w t\n", b"w t \xff\n"])

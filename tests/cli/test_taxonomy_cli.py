@@ -148,6 +148,7 @@ def test_kernel_machines(data, tmp_path):
     assert "--gamma has no meaning without --kernel" in err and not (tmp_path / "x").exists()
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_svmlight_and_flat_classes(tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{k} {k + 1}:1 {rng.integers(5, 9)}:0.5\n" for k in rng.integers(0, 4, 80)]

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from structsvm.features.svmlight import SvmlightFileError, read_svmlight, write_svmlight
 
@@ -59,7 +60,11 @@ def test_written_is_read(seed, tmp_path_factory):
         ("1 1:2\n1 1:1_0\n", "line 2: expected"),
         ("1 1_0:2\n", "line 1: expected"),
         ("1 1:\u0661\n", "line 1: expected"),
-        ("1 0:2\n", "line 1: an index that is not in 1"),
+        ("1 -1:2\n", "line 1: an index that is not in 1"),
+        ("1 1:2\n1 0:1 3000000000:2\n", "line 2: an index that is not in 1"),
+        ("1 1:2\n2:1\n", "line 2: has no label, unlike the lines before: '2:1'"),
+        ("1:2\n\n1 2:1\n", "line 3: has a label, unlike the lines before: '1 2:1'"),
+        ("1 1:1 qid:3\n", "line 1: expected"),
         ("1 1:2\n1 3000000000:2\n", "line 2: an index that is not in 1"),
         ("1 2:2 2:3\n", "line 1: a repeated index"),
         ("1 1:2 2:3\n1\n1 1:1 2:nan\n", "line 3: a value that is not a finite"),
@@ -74,6 +79,34 @@ def test_errors_name_file_and_line(tmp_path, text, message):
         read_svmlight(tmp_path / "bad.svm")
 
 
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("comment", [None, "a\nb"])
+def test_files_of_scikit_learn(zero_based, comment, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 5)) * (rng.random((30, 5)) < 0.6)
+    y, qid = rng.integers(0, 3, 30), np.sort(rng.integers(0, 4, 30))
+    dump_svmlight_file(X, y, str(tmp_path / "a"), zero_based=zero_based, comment=comment, query_id=qid)
+    found, labels = read_svmlight(tmp_path / "a")
+    wanted, targets = load_svmlight_file(str(tmp_path / "a"), dtype=np.float32)
+    np.testing.assert_array_equal(found.toarray(), wanted.toarray())
+    np.testing.assert_array_equal(labels, targets)
+    assert found.shape == (30, 5)
+    for first in (0, 1):
+        if first and zero_based:
+            with pytest.raises(SvmlightFileError, match="has the index 0, and the indices of the data before begin"):
+                read_svmlight(tmp_path / "a", first_index=1)
+        else:
+            assert read_svmlight(tmp_path / "a", first_index=first)[0].shape[1] == 5 + (not zero_based) * (1 - first)
+
+
+def test_lines_without_labels(tmp_path):
+    (tmp_path / "a").write_text("1:2 2:3\n# nothing\nqid:3 2:1 # a comment\n")
+    X, y = read_svmlight(tmp_path / "a")
+    assert y is None and X.toarray().tolist() == [[2, 3], [0, 1]]
+    (tmp_path / "a").write_text("GO:0008150 1:2\nurn:x 2:3\n")  # words with a colon are labels
+    assert read_svmlight(tmp_path / "a")[1].tolist() == ["GO:0008150", "urn:x"]
+
+
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "bad.svm").write_bytes(b"1 1:1\n\xff 1:1\n")
     with pytest.raises(SvmlightFileError, match="line 2: bytes that are not UTF-8"):
@@ -83,8 +116,9 @@ def test_bytes_that_are_no_text(tmp_path):
 @pytest.mark.parametrize(
     ("X", "labels", "message"),
     [
-        ([[1.0], [2.0]], ["a", "b c"], "row 1: the label 'b c' is empty, or holds a blank or #"),
+        ([[1.0], [2.0]], ["a", "b c"], "row 1: the label 'b c' is empty, a feature, or holds a blank or #"),
         ([[1.0]], [""], "row 0: the label '' is empty"),
+        ([[1.0]], ["3:1"], "row 0: the label '3:1' is empty, a feature,"),
         ([[1.0]], ["#1"], "row 0: the label '#1'"),
         ([[1.0]], ["a", "b"], "X has 1 rows and there are 2 labels"),
         ([[1.0, np.nan]], ["a"], "row 0, column 1: nan is not a finite float32 number"),

@@ -45,7 +45,7 @@ def test_words_have_the_features_of_their_column():
     assert words.feature_names == columns.feature_names
     assert one.indices.tolist() == two.indices.tolist()
     assert words.transform([["dog"], []]).indptr[-1] == columns.transform([[("dog",)], []]).indptr[-1] > 0
-    with pytest.raises(ValueError, match="sequence 0, token 1: templates need columns"):
+    with pytest.raises(ValueError, match=r"sequence 0, token 1: templates need columns"):
         words.transform([["The", {"word": "dog"}]])
     for frame in frames(ROWS):
         with pytest.raises(TypeError, match=r"a table .*from_dataframe"):
@@ -138,3 +138,16 @@ def test_conllu():
 def test_conllu_that_is_none(lines, columns, message):
     with pytest.raises(ColumnFileError, match=message):
         Columns.from_conllu(lines, columns)
+
+
+def test_a_label_by_name_and_words_that_look_missing():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"tag": ["A", "B", "A"], "word": ["null", "NA", ""], "sentence": [1, 1, 2]})
+    for columns in (None, ["word"]):
+        found = Columns.from_dataframe(frame, columns, label="tag", sequence="sentence")
+        assert list(found) == [[("null", "A"), ("NA", "B")], [("", "A")]]
+    with pytest.raises(ValueError, match="the frame has no column 'label'"):
+        Columns.from_dataframe(frame, label="label", sequence="sentence")
+    frame.loc[1, "word"] = float("nan")
+    with pytest.raises(ValueError, match=r"sequence 0, token 1: column 'word' holds nan.*keep_default_na=False"):
+        Columns.from_dataframe(frame, sequence="sentence")

@@ -79,7 +79,7 @@ def test_written_is_read(tmp_path):
         ("1 1:1 qid:1\n", "line 1: expected a label and index:value pairs"),
         ("1 qid:1 qid:1 1:1\n", "line 1: expected a label and index:value pairs"),
         ("1 qid:1 1:x\n", "line 1: expected a label and index:value pairs"),
-        ("1 qid:1 0:1\n", "line 1: an index that is not in 1"),
+        ("1 qid:1 -1:1\n", "line 1: an index that is not in 1"),
         ("1 qid:1 1:1\ngood qid:1\n", "line 2: a grade is a number from 0 to 50, found 'good'"),
         ("# x\n-1 qid:1 1:1\n", "line 2: a grade is a number from 0 to 50, found '-1'"),
         ("51 qid:1 1:1\n", "line 1: a grade"),

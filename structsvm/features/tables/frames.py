@@ -18,13 +18,19 @@ METADATA = b"huggingface"  # the key in an Arrow schema under which Hugging Face
 
 
 def frame_columns(
-    frame: Any, columns: Sequence[str] | None, sequence: str | None, names: Mapping[str, Sequence[str]]
+    frame: Any,
+    columns: Sequence[str] | None,
+    sequence: str | None,
+    names: Mapping[str, Sequence[str]],
+    label: str | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], list[Any]]:
     """Offsets of sequences, ids of tokens, and the strings of each column; see `Columns.from_dataframe`."""
     if isinstance(columns, str):
         raise ValueError(f"The 'columns' parameter must be a list of names, got {columns!r:.80}")
     table, named = _opened(frame)
     chosen = [c for c in table.columns if c != sequence] if columns is None else list(columns)
+    if label is not None:
+        chosen = [*(column for column in chosen if column != label), label]
     _check_columns(table, [*chosen, *names, *([] if sequence is None else [sequence])])
     if not chosen or not len(table):
         raise ValueError("the frame has no columns of tokens" if not chosen else "the frame has no rows")
@@ -157,6 +163,8 @@ def _strings(values: list[Any], column: str, names: Sequence[str] | None, offset
         bad = next((t for t, value in enumerate(values) if not isinstance(value, str)), None)
         if bad is not None and isinstance(values[bad], Integral):
             what = f"a string; names={{{column!r}: [...]}} gives numbers from 0 on their names"
+        elif bad is not None and (values[bad] is None or values[bad] != values[bad]):
+            what = "a string; pandas.read_csv takes words such as null and NA for missing ones: keep_default_na=False"
     else:
         what = f"one of 0 to {len(names) - 1}, which have names"
         known = range(len(names))

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from structsvm.features.sources import load_bytes
+from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 
@@ -95,7 +96,6 @@ def read_graphs(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, la
     ([{'red': 1}, {'blue': 1}], [[0, 1]])
     """
     content, name, _ = load_bytes(source)
-    content = content.removeprefix(b"\xef\xbb\xbf")
     if content[:1000].lstrip()[:1] == b"<":
         found = [(name, _graphml(content, name))]
     else:
@@ -137,6 +137,8 @@ def _parsed(text: bytes, place: str) -> Any:
         return parse_json(text)
     except RecursionError:
         raise ValueError(f"{place}: nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{place}: {not_utf8(text)}") from None
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
 
@@ -250,7 +252,7 @@ def _graphml(content: bytes, name: str) -> dict[str, Any]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}:{line}: bytes that are not UTF-8") from None
+        raise ValueError(f"{name}:{line}: {not_utf8(content)}") from None
     declared = _DECLARATION.search(text)
     if declared is not None:
         line = text.count("\n", 0, declared.start()) + 1

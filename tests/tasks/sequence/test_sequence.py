@@ -181,6 +181,7 @@ def test_labels_of_any_hashable_type(rename):
     assert model.score(names(X), renamed) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:all .* labels in y are the same")
 def test_one_label_only():
     for params in (
         {},
@@ -960,6 +961,7 @@ def test_unicode_and_very_long_tokens():
     assert model.predict(X) == y
 
 
+@pytest.mark.filterwarnings("ignore:1 sequence of 100000 tokens")
 def test_a_sequence_of_100_000_tokens():
     n = 100_000
     X, y = [[["a"], ["b"]] * (n // 2)], [["A", "B"] * (n // 2)]

@@ -314,7 +314,7 @@ class TestRefusals:
 
     def test_files_and_tables(self, tmp_path):
         (tmp_path / "empty").write_text("\n \n")
-        (tmp_path / "wrong").write_text("1 1:2\n1 0:3\n")
+        (tmp_path / "wrong").write_text("1 1:2\n1 3000000000:3\n")
         for name, message in (("empty", "empty: holds no documents"), ("wrong", r"wrong, line 2: an index")):
             with pytest.raises(DocumentFileError, match=message):
                 DocumentShards.make(tmp_path / name, tmp_path / "new")

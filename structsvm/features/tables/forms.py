@@ -1,0 +1,347 @@
+"""Forms of column files: CoNLL-U, columns between blanks or tabs, comments; and which of the columns are meant.
+
+Lines that are no tokens are made blank, so that the lines of messages stay those of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
+from structsvm.features.sources import ColumnFileError
+from structsvm.features.tables.conllu import NAMES, conllu_rows, plus_names
+from structsvm.features.text.encodings import not_utf8
+
+Column: TypeAlias = str | int
+# Offsets of sequences, ids of tokens, and the strings of each column.
+Parsed: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], list[Any]]
+
+TABLES = b"PAR1\x15", b"ARROW1\0", b"\xff\xff\xff\xff"  # how Parquet and Arrow files begin
+BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
+# Lines that may be no tokens; among them those that are none wherever they stand.
+ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
+NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
+LINE = re.compile(rb"[^\n]+")
+# The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
+CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
+LOOK = 1000  # words whose tags tell whether a column has any
+TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Choice of a file's columns, and of the ends of its sequences.
+
+    A column is a name, an index from 0 (int), or a number from 1 as text.
+
+    Attributes
+    ----------
+    columns : tuple, optional
+        Those of tokens, in this order. None: all others; of CoNLL-U the words.
+    label : str or int, optional
+        None: the last one; of CoNLL-U the universal tag, or, where there are none, the other one.
+    sequence : str or int, optional
+        The column whose value names the sequence of a token: a run of equal values is one.
+    sentence_end : tuple of str
+        Tokens, in the first of `columns`, after which a sequence ends.
+    """
+
+    columns: tuple[Column, ...] | None = None
+    label: Column | None = None
+    sequence: Column | None = None
+    sentence_end: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Reading:
+        """The inverse of `to_json`; ValueError or TypeError for what it cannot have returned."""
+        given = cls(**value)
+        columns = () if given.columns is None else given.columns
+        ends = given.sentence_end
+        single = [column for column in (given.label, given.sequence) if column is not None]
+        if not all(type(column) in (str, int) for column in [*columns, *single]) or isinstance(columns, str):
+            raise ValueError(f"columns {value!r:.80}")
+        if isinstance(ends, str) or not all(type(word) is str for word in ends):
+            raise ValueError(f"ends of sentences {ends!r:.80}")
+        return replace(given, columns=None if given.columns is None else tuple(columns), sentence_end=tuple(ends))
+
+    def to_json(self) -> dict[str, Any]:
+        columns = None if self.columns is None else list(self.columns)
+        return vars(self) | {"columns": columns, "sentence_end": list(self.sentence_end)}
+
+
+class Form:
+    """The form of a column file.
+
+    Parameters
+    ----------
+    head : bytes
+        How the file begins: a token's line at least.
+    name : str
+    reading : Reading
+    n_features : int, optional
+        Columns of tokens that are wanted. With it a file may have no labels.
+
+    Attributes
+    ----------
+    names : list of str or None
+        Names of the columns, None: they have none.
+    width : int
+        Number of the columns in the file; 0: there is no token.
+    places : list of int
+        The columns that are meant.
+    has_label : bool
+        Whether the last of these is the label.
+    is_tabbed : bool
+        Whether columns stand between tabs alone, and may hold blanks.
+    """
+
+    def __init__(self, head: bytes, name: str, reading: Reading, n_features: int | None = None) -> None:
+        if head.startswith(TABLES):
+            raise ColumnFileError(
+                f"{name}: is a Parquet or Arrow file, no text; "
+                "training takes its path, with --shards FOLDER (SequenceShards)"
+            )
+        row = first_row(head)
+        self.reading, self.name = reading, name
+        self.names = names_of(head, row, name)
+        self.width = width(row) if self.names is None else len(self.names) * bool(row)
+        n_tabs = 0 if self.names is not None else row.count(b"\t")
+        self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
+        if self.is_tabbed:
+            self.width = n_tabs + 1
+        self.places: list[int] = []
+        if self.width:
+            self._settle(head, n_features)
+
+    def _settle(self, head: bytes, n_features: int | None) -> None:
+        """Find the columns that are meant; ColumnFileError for one that is not there."""
+        reading = self.reading
+        if self.names is None and n_features is not None and _has_names(reading):
+            reading = replace(reading, columns=None, label=None)
+        self.sequence = None if reading.sequence is None else self.place(reading.sequence)
+        own = [j for j in range(self.width) if j != self.sequence]
+        is_bare = self.names is None and reading.columns is None and len(own) == n_features
+        label = None if is_bare else self._label(head, own, n_features is not None)
+        if reading.columns is not None:
+            places = [self.place(column) for column in reading.columns]
+        elif self.names is not None and "form" in self.names:
+            places = [self.names.index("form")]
+        else:
+            places = [j for j in own if j != label and (self.names is None or self.names[j] != "id")]
+        if label in places and label is not None:
+            raise ColumnFileError(
+                f"{self.name}: the column {self.called(label)} is the label, and among the columns of tokens"
+            )
+        self.has_label = label is not None
+        self.places = places if label is None else [*places, label]
+        self.ends = {word.encode("utf-8", "surrogatepass") for word in reading.sentence_end}
+
+    def _label(self, head: bytes, own: list[int], may_lack: bool) -> int | None:
+        """The column of labels; None: there is none, if that may be."""
+        reading = self.reading
+        if reading.label is not None:
+            try:
+                return self.place(reading.label)
+            except ColumnFileError:
+                if may_lack:
+                    return None
+                raise
+        tags = [tag for tag in TAGS if self.names is not None and tag in self.names]
+        if self.names is None or not tags:
+            return own[-1]
+        tag = next((tag for tag in tags if self._holds(head, self.names.index(tag))), None)
+        if tag is None and not may_lack:
+            raise ColumnFileError(
+                f"{self.name}: its columns {' and '.join(tags)} are empty; label= (--label) names the one to learn, of "
+                f"{', '.join(self.names)}"
+            )
+        return None if tag is None else self.names.index(tag)
+
+    def _holds(self, head: bytes, place: int) -> bool:
+        """Whether a column has a value in one of the first words."""
+        rows = (line[0].rstrip(b"\r").split(b"\t") for line in LINE.finditer(head) if line[0][:1] != b"#")
+        return any(len(row) > place and row[place] not in (b"_", b"") for row in islice(rows, LOOK))
+
+    def place(self, column: Column) -> int:
+        """The index of a column; ColumnFileError if there is none."""
+        if isinstance(column, int):
+            if -self.width <= column < self.width:
+                return column % self.width
+            raise ColumnFileError(f"{self.name}: no column of index {column}; there are {self.width}")
+        if self.names is not None and column.lower() in self.names:
+            return self.names.index(column.lower())
+        if column.isdecimal() and 1 <= int(column) <= self.width:
+            return int(column) - 1
+        known = f"of the names {', '.join(self.names)}" if self.names is not None else "of a name: they have numbers"
+        raise ColumnFileError(f"{self.name}: no column {column!r:.40}; there are {self.width}, {known}")
+
+    def called(self, place: int) -> str:
+        """A column in messages: its number from 1, and its name."""
+        return str(place + 1) if self.names is None else f"{place + 1} ({self.names[place]})"
+
+    def describe(self) -> str:
+        """A sentence about columns that the file's form has chosen; empty where it has not."""
+        if self.names is None or self.reading.label is not None:
+            return ""
+        words = ", ".join(self.names[j] for j in (self.places[:-1] if self.has_label else self.places))
+        label = f"; its column {self.names[self.places[-1]]} is the label (--label names another)" * self.has_label
+        return f"{self.name}: CoNLL-U, read by its column {words}{label}"
+
+    def has_tokens(self, data: bytes) -> bool:
+        """Whether a part of the file has tokens."""
+        if self.names is None:
+            return width(without_asides(data, self.width)) > 0
+        return any(not found[0].startswith(b"#") for found in LINE.finditer(data) if width(found[0]))
+
+    def parse(self, data: bytes, line: int = 1, *, is_text: bool = False) -> Parsed:
+        """The columns that are meant, of a part of the file whose first line has this number.
+
+        Raises
+        ------
+        ColumnFileError
+            For lines that are none of the form (names file and line).
+        """
+        try:
+            if self.names is not None:
+                offsets, ids, strings = self._named(data, line)
+            else:
+                offsets, ids, strings = self._plain(without_asides(data, self.width), line)
+        except BadUTF8Error as error:
+            what = "lone surrogates" if is_text else not_utf8(data)
+            raise ColumnFileError(f"{self.name}:{line - 1 + error.args[0]}: {what}") from None
+        if not len(ids):
+            return offsets, ids[:, :0], []
+        offsets = self._ends(offsets, ids, strings)
+        run = slice(self.places[0], self.places[-1] + 1)
+        is_run = self.places == list(range(self.width))[run]
+        return offsets, ids[:, run] if is_run else ids[:, self.places], [strings[j] for j in self.places]
+
+    def _plain(self, data: bytes, line: int) -> Parsed:
+        """All columns of a part without names: between blanks; between tabs, if only they are as many in each line."""
+        bare = BARE_RETURN.search(data) if b"\r" in data else None
+        if bare is not None:
+            self._plain(data[: data.rfind(b"\n", 0, bare.start()) + 1], line)  # an error before it comes first
+            line += data.count(b"\n", 0, bare.start())
+            raise ColumnFileError(f"{self.name}:{line}: a carriage return within a line; lines end in LF or CRLF")
+        if self.is_tabbed:
+            return by_tabs(data, self.width, f"{self.name}:{{}}", line)
+        try:
+            return parse_columns(data, self.width)
+        except RaggedLineError as error:
+            ragged, wanted, n = error.args
+            wrong = ColumnFileError(f"{self.name}:{line - 1 + ragged}: expected {wanted} columns, found {n}")
+        if self.width == 1:
+            raise wrong
+        try:  # the first values with a blank, or the first empty ones
+            return by_tabs(data, self.width, f"{self.name}:{{}}", line)
+        except ColumnFileError:
+            raise wrong from None
+
+    def _named(self, data: bytes, line: int) -> Parsed:
+        """All columns of a part of a CoNLL-U file."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as wrong:
+            raise BadUTF8Error(data.count(b"\n", 0, wrong.start) + 1) from None
+        sequences = conllu_rows(text, self.name, self.names or (), line)
+        ids, interners = intern_rows([row for rows in sequences for row in rows])
+        return np.cumsum([0, *map(len, sequences)], dtype=np.int64), ids, interners
+
+    def _ends(self, offsets: NDArray[np.int64], ids: NDArray[np.int32], strings: list[Any]) -> NDArray[np.int64]:
+        """The offsets, with more where another sequence is named, and after tokens that end one."""
+        cuts = [offsets]
+        if self.sequence is not None:
+            named = ids[:, self.sequence]
+            cuts.append(np.flatnonzero(named[1:] != named[:-1]) + 1)
+        if self.ends:
+            j = self.places[0]
+            ending = strings[j].lookup(sorted(self.ends))
+            cuts.append(np.flatnonzero(np.isin(ids[:, j], ending[ending >= 0])) + 1)
+        return offsets if len(cuts) == 1 else np.unique(np.concatenate(cuts)).astype(np.int64)
+
+
+def _has_names(reading: Reading) -> bool:
+    given = [*(reading.columns or ()), *([] if reading.label is None else [reading.label])]
+    return any(isinstance(column, str) and not column.isdecimal() for column in given)
+
+
+def names_of(head: bytes, row: bytes, name: str) -> list[str] | None:
+    """Names of the columns of CoNLL-U and CoNLL-U Plus, None for other files."""
+    plus = plus_names(head[: head.find(b"\n") + 1 or len(head)].decode("utf-8", "replace"))
+    if plus is not None:
+        return plus
+    is_named = re.search(r"\.conllu(\.\w+)?\Z", name) is not None and row.count(b"\t") > 1
+    return list(NAMES) if is_named or CONLLU_ROW.fullmatch(row.rstrip(b"\r")) else None
+
+
+def first_row(data: bytes) -> bytes:
+    """The first line of a token; of lines that may be comments, the first that need not be one."""
+    doubtful = b""
+    for found in LINE.finditer(data):
+        line = found[0]
+        if not width(line):
+            continue
+        if not ASIDE.match(line):
+            return line
+        if not doubtful and not NO_TOKENS.match(line):
+            doubtful = line
+    return doubtful
+
+
+def without_asides(data: bytes, n_columns: int) -> bytes:
+    """Data in which comments and document marks are blank lines.
+
+    A line that begins with ``#`` and a blank, at the start of a sequence, is a comment unless it has as many columns as
+    tokens have; ``# id`` and ``# key = value`` are comments anywhere.
+    """
+    if not data.startswith(b"#") and b"\n#" not in data and b"-DOCSTART-" not in data:
+        return data
+    parts, done = list[bytes](), 0
+    for found in ASIDE.finditer(data):
+        start = found.start()
+        before = data[data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
+        begins = not width(before) or start == done + 1
+        if NO_TOKENS.match(found[0]) or (begins and width(found[0]) != n_columns):
+            parts.append(data[done:start])
+            done = found.end()
+    return b"".join([*parts, data[done:]])
+
+
+def _is_ragged(data: bytes, n_columns: int) -> bool:
+    """Whether lines have other numbers of columns between blanks."""
+    try:
+        parse_columns(without_asides(data, n_columns), n_columns)
+    except RaggedLineError:
+        return True
+    except BadUTF8Error:
+        return False
+    return False
+
+
+def by_tabs(data: bytes, n_columns: int, place: str, first: int) -> Parsed:
+    """Columns between single tabs, whose values may hold blanks or be empty.
+
+    `place` makes of a line's number the beginning of messages; `first` is the number of the first line.
+    """
+    ends, rows = [0], list[tuple[str, ...]]()
+    for k, line in enumerate(data.split(b"\n"), start=first):
+        if width(line):
+            fields = line.rstrip(b"\r").split(b"\t")
+            if len(fields) != n_columns:
+                found = f"expected {n_columns} columns between tabs, found {len(fields)}"
+                raise ColumnFileError(f"{place.format(k)}: {found}")
+            try:
+                rows.append(tuple(field.decode("utf-8").strip() for field in fields))
+            except UnicodeDecodeError:
+                raise BadUTF8Error(k - first + 1) from None
+        elif len(rows) > ends[-1]:
+            ends.append(len(rows))
+    if len(rows) > ends[-1]:
+        ends.append(len(rows))
+    return np.array(ends, dtype=np.int64), *intern_rows(rows)

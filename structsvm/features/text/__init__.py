@@ -1,0 +1,1 @@
+"""Text of files: encodings, byte-order marks, zip archives."""
