@@ -350,22 +350,39 @@ def as_taxonomy(value: Any) -> Taxonomy:
     )
 
 
-def is_of_levels(y: Any) -> bool:
-    """Whether y has several columns, or is a list of lists."""
+def rows_of_levels(y: Any) -> list[Any] | None:
+    """Rows of levels that y consists of: several columns, or an array, a series or a list of lists; None if of none.
+
+    A row may be None. In a list, rows may be tuples; in an array or a series a tuple is a name.
+    """
     if hasattr(y, "shape"):
-        return len(y.shape) == 2 and y.shape[1] > 1
-    return isinstance(y, (list, tuple)) and len(y) > 0 and all(isinstance(row, (list, tuple)) for row in y)
+        if len(y.shape) == 2 and y.shape[1] > 1:
+            return list(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        values = y.to_numpy() if hasattr(y, "to_numpy") else y
+        rows = values.ravel().tolist() if isinstance(values, np.ndarray) and values.dtype == object else []
+        kinds: tuple[type, ...] = (list, np.ndarray)
+    else:
+        rows = (
+            list(y) if isinstance(y, (list, tuple)) else getattr(y, "to_pylist", list)()
+        )  # a method of pyarrow's arrays
+        kinds = (list, tuple, np.ndarray)
+    are_levels = [isinstance(row, kinds) for row in rows]
+    if not any(are_levels) or not all(is_row or not _level_name(row) for row, is_row in zip(rows, are_levels)):
+        return None
+    return [row if is_row else None for row, is_row in zip(rows, are_levels)]
 
 
-def joined_levels(y: Any, separator: str) -> list[str]:
-    """Rows of levels, from the top, as paths; missing levels ("", None, NaN, NA) at a row's end are left out.
+def joined_levels(rows: Iterable[Any], separator: str) -> list[str | None]:
+    """`rows_of_levels` as paths; missing levels ("", None, NaN, NA) at a row's end are left out, None stays.
 
     Whole numbers are names without a point: a missing one makes floats of all in a data frame's column. Raises
     ValueError, naming the row, for a missing level before others, no level, or one with the separator in it.
     """
-    rows = y.to_numpy() if hasattr(y, "to_numpy") else y
-    paths = []
+    paths = list[str | None]()
     for i, row in enumerate(rows):
+        if row is None:
+            paths.append(None)
+            continue
         levels = [_level_name(level) for level in row]
         while levels and not levels[-1]:
             levels.pop()

@@ -466,7 +466,7 @@ def test_leaves_without_documents_are_not_predicted():
 def test_labels_may_be_inner_nodes():
     rng = np.random.default_rng(0)
     names = np.where(rng.random(len(y)) < 0.3, [Taxonomy.from_paths(PATHS).path(name)[0] for name in y], y)
-    leaves_alone = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    leaves_alone = TaxonomyClassifier(PATHS, leaf_only=True, C=1.0, random_state=0).fit(X, names)
     assert set(leaves_alone.classes_) == set(Taxonomy.from_paths(PATHS).leaves)
     assert leaves_alone.result_.n_rounds > 0
     model = TaxonomyClassifier(PATHS, leaf_only=False, C=1.0, random_state=0).fit(X, names)
