@@ -94,10 +94,10 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
 
     Notes
     -----
-    A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), or a list of words: strings,
-    pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of (head, label), one per word; head 0
-    is the root, k the k-th word. Trees have one word below the root. In training, a head or a label may be None: it is
-    completed by `structsvm.LatentSVM`.
+    A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), text that is cut at its
+    blanks, or a list of words: strings, pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of
+    (head, label), one per word; head 0 is the root, k the k-th word. Trees have one word below the root. In training, a
+    head or a label may be None: it is completed by `structsvm.LatentSVM`.
 
     Examples
     --------

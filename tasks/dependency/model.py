@@ -36,6 +36,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.sentences import check_no_words
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import (
@@ -376,6 +377,7 @@ def check_sentences(X: object) -> None:
     """Raise ValueError unless X is a list or another collection."""
     if isinstance(X, (str, bytes, DependencyTree)) or not hasattr(X, "__len__"):
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    check_no_words(X)
 
 
 def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:

@@ -40,6 +40,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.sentences import split_text
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,
@@ -401,6 +402,7 @@ class GrammarModel(TaskModel[Trees]):
         return plain(tree) if self.v > 1 else tree
 
     def _encoded(self, sentence: SentenceLike) -> tuple[list[str], list[str | Tree]]:
+        sentence = split_text(sentence)
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
@@ -413,7 +415,7 @@ class GrammarModel(TaskModel[Trees]):
         starts = self.weighted_starts()
         label = max(starts, key=lambda name: starts[name])
         terminals, words = self._encoded(sentence)
-        nodes = [self._tagged(*token) for token in zip(sentence, terminals, words, strict=True)]
+        nodes = [self._tagged(*token) for token in zip(split_text(sentence), terminals, words, strict=True)]
         if on_no_parse == FRAGMENTS:
             alone, k, pieces = nodes, 0, self.oracle.fragments(terminals, self.weights, words=words)
             nodes = []

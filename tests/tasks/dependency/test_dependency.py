@@ -102,7 +102,8 @@ def test_what_a_sentence_may_be(parser):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (["the dog"], r"sentence 0: a sentence must be a list"),
+        ([b"the dog"], r"sentence 0: a sentence must be a list"),
+        (["the", "dog"], "X must be a list of sentences, and seems to be the words of one"),
         ([["a"], [3]], r"sentence 1: a word must be a str"),
         ([[("a", 1)]], r"sentence 0: a word's upos must be a str"),
         ([[""]], r"sentence 0: a word must have a form"),
