@@ -18,7 +18,7 @@ from structsvm.cli.training import Training, choice, defaults, flag, option_of, 
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.solvers import LaRank
-from structsvm.structures.trees import parse_trees, read_trees
+from structsvm.structures.trees import after_comments, parse_trees, read_trees
 from structsvm.tasks.common.sentences import TREE
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, make_solver
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
@@ -124,7 +124,8 @@ def read_sentences(path: str, terminals: str) -> Any:
     if first is None:
         raise ValueError(f"{name}: no sentences")
     pairs = [[_pair(token) for token in line] for line in lines]
-    if isinstance(_pair(first[0]), str) and TREE.match(text):
+    body = after_comments(text)
+    if TREE.match(body) and isinstance(_pair(body.split(maxsplit=1)[0]), str):
         return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
     are_pairs = terminals == "both" or not any(isinstance(token, str) for line in pairs for token in line)
     return pairs if are_pairs else lines
