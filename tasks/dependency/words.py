@@ -67,10 +67,10 @@ def words_of(sentence: SentenceLike) -> tuple[Word, ...]:
     """The words of a sentence: a `DependencyTree`, text cut at blanks, or a list of what `as_word` takes."""
     if isinstance(sentence, DependencyTree):
         return sentence.words
-    sentence = split_text(sentence)
-    if isinstance(sentence, (bytes, Mapping)) or not hasattr(sentence, "__len__"):
+    words = split_text(sentence)
+    if isinstance(words, (bytes, Mapping)) or not hasattr(words, "__len__"):
         raise ValueError(f"a sentence must be a list of words or a DependencyTree, got {sentence!r:.80}")
-    return tuple(map(as_word, sentence))
+    return tuple(map(as_word, words))
 
 
 def encoded(sentences: Iterable[SentenceLike], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
