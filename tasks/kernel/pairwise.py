@@ -40,7 +40,8 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
     dual_coef_ : csr_array of shape (n_classes, n_SV)
         Row k has the coefficients, >= 0, of the other classes' support vectors in their machines against class k.
     intercept_ : ndarray of shape (n_classes, n_classes)
-        ``b[k, l]`` of the machine of k and l, where positive values mean l; ``b[l, k] = -b[k, l]``.
+        ``b[k, l]`` of the machine of k and l, where positive values mean l; ``b[l, k] = -b[k, l]``. With a linear
+        kernel one value per pair, as in `coef_`, whose rows are those of (0, 1), (0, 2), ..., (1, 2), ...
 
     Examples
     --------
@@ -56,4 +57,6 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        return self._fitted().intercept
+        """``b[k, l]`` of each two classes; with a linear kernel a value per row of `coef_`."""
+        model = self._fitted()
+        return super().intercept_ if model.kernel.name == "linear" else model.intercept
