@@ -19,7 +19,7 @@ from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.solvers import LaRank
 from structsvm.structures.trees import after_comments, parse_trees, read_trees
-from structsvm.tasks.common.sentences import TREE
+from structsvm.tasks.common.examples import TREE
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, make_solver
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import (

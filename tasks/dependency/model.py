@@ -22,7 +22,7 @@ from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree, with_one_root
-from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import (
@@ -36,7 +36,6 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.sentences import check_no_words
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import (

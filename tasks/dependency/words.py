@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
-from structsvm.tasks.common.sentences import split_text
+from structsvm.tasks.common.examples import split_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -13,10 +13,9 @@ from structsvm.metrics import bracket_scores
 from structsvm.parameters import declared
 from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
-from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import snapshot
-from structsvm.tasks.common.sentences import check_no_words
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import GRAMMAR_C, GrammarParserParameters, features_of

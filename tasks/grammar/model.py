@@ -27,7 +27,7 @@ from structsvm.structures.trees import (
     STRETCH,
     Tree,
 )
-from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.examples import Examples, split_text
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
@@ -40,7 +40,6 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.sentences import split_text
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,

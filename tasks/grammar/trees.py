@@ -17,7 +17,7 @@ from structsvm.structures.trees import (
     merge_repeats,
     parse_tree,
 )
-from structsvm.tasks.common.sentences import split_text
+from structsvm.tasks.common.examples import split_text
 from structsvm.tasks.grammar.parameters import grammar_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from structsvm.tasks.common.arrays import Floats
 
 
 @declared
@@ -56,7 +55,7 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
     _solver_class = Pairwise
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """``b[k, l]`` of each two classes; with a linear kernel a value per row of `coef_`."""
         model = self._fitted()
         return super().intercept_ if model.kernel.name == "linear" else model.intercept

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from structsvm.features.columns import Columns
 from structsvm.structures.dependencies import DependencyTree, Word
 from structsvm.structures.trees import Tree, clean_tree, parse_tree
-from structsvm.tasks.common.sentences import check_no_words, split_text
+from structsvm.tasks.common.examples import check_no_words, split_text
 
 if TYPE_CHECKING:
     from typing import TypeAlias
