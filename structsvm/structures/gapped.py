@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby, pairwise
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 GAPS = "-."
@@ -48,10 +47,17 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
 
 def strip_gaps(row: str) -> str:
     """The string of a row: without gaps, in upper case."""
-    return row.translate(_BARE)
+    return upper_case(row.translate(_NO_GAPS))
 
 
-_BARE = str.maketrans(ascii_lowercase, ascii_uppercase, GAPS)
+_NO_GAPS = str.maketrans("", "", GAPS)
+
+
+def upper_case(text: str) -> str:
+    """The text in upper case, letter by letter: one whose upper-case form is not one letter stays as it is."""
+    if text.isascii():
+        return text.upper()
+    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in text)
 
 
 def in_upper(alignments: Iterable[Any]) -> list[Any]:
@@ -67,7 +73,7 @@ def in_upper(alignments: Iterable[Any]) -> list[Any]:
     rows = [row for pair in found if isinstance(pair, (tuple, list)) for row in map(as_string, pair)]
     if not rows or not all(isinstance(row, str) and row == row.lower() for row in rows):
         return found
-    return [pair if pair is None else tuple(as_string(row).upper() for row in pair) for pair in found]
+    return [pair if pair is None else tuple(upper_case(as_string(row)) for row in pair) for pair in found]
 
 
 def padded(names: list[str], rows: list[str]) -> list[str]:
