@@ -134,7 +134,7 @@ def test_pairs_stay_pairs(tmp_path):
     """Equal first words, two records, and other lengths make no alignment of many."""
     for rows in ([("a", "MK-"), ("a", "MKV"), ("b", "M-V"), ("b", "MKV")], [("a", "MK-"), ("b", "MKV")]):
         (tmp_path / "p.a2m").write_text(fasta(rows))
-        assert len(read_alignments(tmp_path / "p.a2m").rows) == len(rows) // 2
+        assert read_alignments(tmp_path / "p.a2m").names == [name for name, _ in rows[::2]]
     (tmp_path / "p.fa").write_text(fasta([("a", "MK-"), ("b", "MKV"), ("c", "M-VV"), ("d", "MKVV")]))
     assert read_alignments(tmp_path / "p.fa").names == ["a", "c"]
     (tmp_path / "p.a3m").write_text(fasta([("a", "MKV"), ("b", "MxKV"), ("c", "KV")]))
