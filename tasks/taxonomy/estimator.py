@@ -24,7 +24,7 @@ from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
+from structsvm.tasks.common.labels import agreement, check_classes, check_labelled, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.common.units import SMALLEST
@@ -140,7 +140,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     taxonomy_ : Taxonomy
     coef_ : array or CSR array of shape (n_attributes, n_features)
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
-        With a kernel neither these nor intercepts exist.
+        With a kernel these and intercepts exist only if it is linear.
     intercept_ : ndarray of shape (n_attributes,)
     gamma_ : float
         That of the kernel, if there is one.
@@ -281,6 +281,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
+        check_labelled(y, allow_none=True)
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if before is None and vectorizer is None:
             self._check_float32(given, X, columns)
@@ -489,21 +490,14 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return model.machine
 
     @property
-    def _weighted(self) -> LinearTaxonomyModel:
-        model = self._fitted()
-        if not isinstance(model, LinearTaxonomyModel):
-            raise AttributeError("there are no weights: the model has support vectors of a kernel")
-        return model
-
-    @property
     def coef_(self) -> Floats | csr_array:
-        model = self._weighted
+        model = self._fitted()
         matrix = model.weight_matrix()
         return matrix[:, :-1] if model.intercept else matrix
 
     @property
     def intercept_(self) -> Floats:
-        model = self._weighted
+        model = self._fitted()
         matrix = model.weight_matrix()
         if not model.intercept:
             return np.zeros(matrix.shape[0], dtype=np.float32)
