@@ -146,7 +146,7 @@ def leaves(n, seed):
     rows, rows_of_test = train.features(other)
 
     def fit(solver, stream):
-        model = TaxonomyClassifier(train.taxonomy, C=None, solver=solver)
+        model = TaxonomyClassifier(train.taxonomy, leaf_only=True, C=None, solver=solver)
         if not stream:
             return model.fit(rows, known)
         return one_by_one(model, rows, known, classes=sorted(set(train.y)))
@@ -235,7 +235,7 @@ def documents(n):
     X, taxonomy, known = train.features(test)[0], train.taxonomy, above(train, rng)
     for loss in ("tree", "log"):
         fit = lambda y, loss=loss: TaxonomyClassifier(  # noqa: E731
-            taxonomy, C=1.0, loss=loss, random_state=SEED
+            taxonomy, leaf_only=True, C=1.0, loss=loss, random_state=SEED
         ).fit(X, y)
         yield f"taxonomy: {n} documents", "half at leaves", loss, both(fit, train.y, known)
 

@@ -71,7 +71,7 @@ def compared(name, train, test, rng):
                 solver = LatentSVM(LaRank(C=C, random_state=SEED), start=settings["start"])
                 params = {"C": None, "solver": solver}
             with Clock() as clock:
-                model = TaxonomyClassifier(taxonomy, **params).fit(X[rows], labels[rows])
+                model = TaxonomyClassifier(taxonomy, leaf_only=True, **params).fit(X[rows], labels[rows])
             whole = whole or clock.cpu
             C = model.C_
             predicted = model.predict(X_test)

@@ -1,4 +1,4 @@
-"""The commands for dependency parsers, on CoNLL-U files."""
+"""The commands for dependency parsers, on files of CoNLL-U, CoNLL-X and CoNLL-2009; predictions are CoNLL-U."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
     scores = dependency_scores(trees, predicted)
     names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
-    return out.named(scores, *names), scores.report(), lambda: errors(trees, predicted)
+    several = sum(tree.heads.count(0) > 1 for tree in trees)
+    text = scores.report() + f"\nseveral roots in {several} sentences, of which a parser finds one" * (several > 0)
+    return out.named(scores, *names) | {"n_several_roots": several}, text, lambda: errors(trees, predicted)
 
 
 def errors(trees: Any, predicted: Any) -> Any:
@@ -113,7 +115,7 @@ of_parser, of_features = partial(option_of, DependencyParserParameters), partial
 @of_features("row_bits", "The same for rows of label weights.")
 @of_parser("max_length", "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
-    """Train a dependency parser on a CoNLL-U file."""
+    """Train a dependency parser on a file of CoNLL-U, CoNLL-X or CoNLL-2009."""
     for name in ("arcs", "labels", "pairs"):
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:

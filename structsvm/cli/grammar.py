@@ -6,7 +6,6 @@ predict also takes files of trees, and parses their sentences.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +18,8 @@ from structsvm.cli.training import Training, choice, defaults, flag, option_of, 
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
 from structsvm.solvers import LaRank
-from structsvm.structures.trees import parse_trees, read_trees
+from structsvm.structures.trees import after_comments, parse_trees, read_trees
+from structsvm.tasks.common.examples import TREE
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, make_solver
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import (
@@ -31,9 +31,6 @@ from structsvm.tasks.grammar.parameters import (
     features_of,
 )
 from structsvm.tasks.grammar.trees import as_trees, check_whole
-
-# How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
-_TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -127,7 +124,8 @@ def read_sentences(path: str, terminals: str) -> Any:
     if first is None:
         raise ValueError(f"{name}: no sentences")
     pairs = [[_pair(token) for token in line] for line in lines]
-    if isinstance(_pair(first[0]), str) and _TREES.match(text):
+    body = after_comments(text)
+    if TREE.match(body) and isinstance(_pair(body.split(maxsplit=1)[0]), str):
         return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
     are_pairs = terminals == "both" or not any(isinstance(token, str) for line in pairs for token in line)
     return pairs if are_pairs else lines

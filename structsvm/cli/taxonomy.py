@@ -14,18 +14,31 @@ import structsvm.cli.output as out
 from structsvm._adapter import as_objects
 from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules, kernel_text
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import SHARDS, InShards, Training, count, flag, option_of, refuse, training, with_options
+from structsvm.cli.training import (
+    SHARDS,
+    InShards,
+    Training,
+    count,
+    flag,
+    option_of,
+    optional,
+    refuse,
+    training,
+    with_options,
+)
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.parameters import did_you_mean
-from structsvm.structures.taxonomy import read_taxonomy
+from structsvm.structures.taxonomy import Taxonomy, read_taxonomy
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import document_rows
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
+from structsvm.tasks.taxonomy.known import SETS, is_inner
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
+from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
 
 
@@ -177,7 +190,8 @@ def as_filled(X: Any) -> Any:
 @option_of(TaxonomyClassifierParameters, "loss")
 @option_of(TaxonomyClassifierParameters, "attributes")
 @kernel_options("none: weights for features")
-@flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
+@optional("--separator", str, 'Labels are paths: this separates their levels, such as " > ".')
+@optional("--leaves/--any-node", None, "Inner nodes are unknown leaves; or predict a safer node above.")
 @flag("--balanced", "Give every class the same weight.")
 @flag("--partial", "Labels may be known in part: A|B is one of these.")
 @count("--min-count", 1, "Drop words that occur in fewer texts.")
@@ -197,12 +211,16 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         if in_shards and is_given:
             raise click.UsageError(f"--{name} has no meaning with shards")
     of_texts: dict[str, Any] = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
-    if "any_node" in params:
-        params["leaf_only"] = not params.pop("any_node")
+    if "leaves" in params:
+        params["leaf_only"] = params.pop("leaves")
     if params.pop("balanced", False):
         params["class_weight"] = "balanced"
+    if "edges" in params and "separator" in params:
+        raise click.UsageError("--taxonomy and --separator: the taxonomy is a file's, or that of the labels' levels")
     if "edges" in params:
         params["taxonomy"] = read_taxonomy(params.pop("edges"))
+    if "separator" in params:
+        params["taxonomy"] = params.pop("separator")
     before = None if job.warm_start is None else TaxonomyClassifier.load(job.warm_start)
     of_kernel = {name: params.pop(name) for name in KERNEL if name in params}
     if of_kernel:
@@ -231,12 +249,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     elif before is None and len(set(y)) > 1 and (doubt := doubt_of_outputs(np.unique(y, return_inverse=True)[1])):
         raise ValueError(f"{path}: {doubt}")
     model.verbose = not job.quiet and sys.stderr.isatty()
-    text, taxonomy = "classes without a taxonomy", model.taxonomy
-    if taxonomy is not None:
-        absent = len(set(taxonomy.leaves) - set(y))
-        text = f"labels in a taxonomy of {len(taxonomy)} nodes and {len(taxonomy.leaves)} leaves"
-        text += f" ({absent} without documents)" * (absent > 0)
-    job.say(f"{len(X) if in_shards else len(y)} documents, {len(set(y))} {text}")
+    n = len(X) if in_shards else len(y)
+    job.say(f"{n} documents, {len(set(y))} {labels_in(settled(model.taxonomy, y)[0], y, not in_shards)}")
     trained, interrupted = vars(model).get("model_"), None
     with out.brief_warnings(job.quiet):
         try:
@@ -248,6 +262,18 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     model.model_.first_index = first_index
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted, describe=out.certificates)
+
+
+def labels_in(taxonomy: Taxonomy | None, y: Any, by_document: bool) -> str:
+    """Remark on labels: leaves without documents, and, if y has a label per document, documents at inner nodes."""
+    if taxonomy is None:
+        return "classes without a taxonomy"
+    leaves = set(taxonomy.leaves)
+    absent = len(leaves.difference(label for label in y if not isinstance(label, SETS)))
+    above = sum(is_inner(label, taxonomy, leaves) for label in y) if by_document else 0
+    about = [f"{absent} without documents"] * (absent > 0) + [f"{above} documents at inner nodes"] * (above > 0)
+    text = f"labels in a taxonomy of {len(taxonomy)} nodes and {len(leaves)} leaves"
+    return text + f" ({', '.join(about)})" * bool(about)
 
 
 TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, lambda model: out.history(model.model_))

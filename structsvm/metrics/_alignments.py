@@ -1,8 +1,9 @@
 """Scores for alignments, and for the choice of a homologue among decoys.
 
 Alignments are pairs of gapped rows (see `structsvm.structures.gapped`). Pairs of two upper-case letters in the
-reference are assessed. Other columns, gaps among them, are not: a predicted pair of letters that stand in none of those
-pairs counts neither as missed nor as wrong, as in the scores Q and TC of benchmarks.
+reference are assessed, or all pairs if no reference has an upper-case letter. Other columns, gaps among them, are not:
+a predicted pair of letters that stand in none of those pairs counts neither as missed nor as wrong, as in the scores Q
+and TC of benchmarks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.gapped import as_rows, assessed_pairs, strip_gaps
+from structsvm.structures.gapped import as_rows, assessed_pairs, in_upper, strip_gaps
 
 Alignments = Iterable[tuple[str, str]]
 
@@ -77,7 +78,7 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
         raise ValueError(f"window must not be negative, got {window}")
     wanted = found = hits = 0
     shares = []
-    for k, (true, pred) in enumerate(zip(*paired(y_true, y_pred, "alignments"), strict=True)):
+    for k, (true, pred) in enumerate(zip(*paired(in_upper(y_true), y_pred, "alignments"), strict=True)):
         (true, (reference, _)), (pred, of_pred) = _read(true, "y_true", k), _read(pred, "y_pred", k)
         for row, other in zip(true, pred, strict=True):
             if strip_gaps(row) != strip_gaps(other):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, is_of_levels, joined_levels
+from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 
 Nodes = Iterable[Hashable] | np.ndarray
 PairCounts = Counter[tuple[Hashable, Hashable]]
@@ -32,8 +32,8 @@ class HierarchicalScores(NamedTuple):
 
 
 def _names(y: Nodes, taxonomy: Taxonomy) -> Iterable[Hashable]:
-    if taxonomy.separator is not None and is_of_levels(y):
-        return joined_levels(y, taxonomy.separator)
+    if taxonomy.separator is not None and (rows := rows_of_levels(y)) is not None:
+        return joined_levels(rows, taxonomy.separator)
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 

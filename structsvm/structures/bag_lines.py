@@ -16,6 +16,7 @@ from structsvm.features.sources import load_bytes, load_text
 from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
+from structsvm.structures.intents.files import utterances_of
 from structsvm.structures.meanings import as_meaning
 
 
@@ -32,7 +33,8 @@ class BagLines(NamedTuple):
 
 
 def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags: bool = True) -> BagLines:
-    """Read JSON lines; compressed files are read as they are.
+    """Read JSON lines, or a file of intents and slots of Rasa (YAML or JSON) or Snips (see
+    `structsvm.structures.intents.utterances`); compressed files are read as they are.
 
     Parameters
     ----------
@@ -51,6 +53,12 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
         file and line.
     """
     content, name, _ = load_bytes(source)
+    utterances = utterances_of(content.removeprefix(codecs.BOM_UTF8), name)
+    if utterances is not None:
+        if not utterances:
+            raise ValueError(f"{name}: contains no sentences")
+        places, sentences, meanings = map(list, zip(*utterances, strict=True))
+        return BagLines(sentences, [[meaning] for meaning in meanings], [None] * len(places), places)
     found = BagLines([], [], [], [])
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():

@@ -1,4 +1,9 @@
-"""Dependency trees, and CoNLL-U, the format of Universal Dependencies, in and out."""
+"""Dependency trees; CoNLL-U, the format of Universal Dependencies, in and out; CoNLL-X and CoNLL-2009 in.
+
+CoNLL-X (2006 and 2007) has ten columns too: CPOSTAG, POSTAG, PHEAD and PDEPREL are read as UPOS, XPOS, DEPS and MISC.
+CoNLL-2009 has fourteen and more: of LEMMA, POS and FEAT, of which a parser has the predicted ones only, the words get
+those of PLEMMA, PPOS and PFEAT where these are given, with the tag as UPOS; HEAD and DEPREL are the true ones.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +27,14 @@ __all__ = [
     "parse_conllu",
     "read_conllu",
     "what_is_no_tree",
+    "with_one_root",
     "write_conllu",
 ]
 
 N_COLUMNS = 10
+# CoNLL-2009: its fewest columns, and those of form, lemma, tag, features, head and relation; predicted ones follow.
+N_OF_2009 = 14
+FORM, LEMMA, TAG, FEATS, HEAD, RELATION = 1, 2, 4, 6, 8, 10
 UNKNOWN = -1  # a head that is not known
 _NUMBER = r"0|[1-9][0-9]{0,8}"
 _OTHER_ID = re.compile(rf"({_NUMBER})([-.])({_NUMBER})")
@@ -208,6 +217,19 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
     return found
 
 
+def with_one_root(heads: Sequence[int]) -> list[int]:
+    """The heads with all words below the root but the first below that one.
+
+    Examples
+    --------
+    >>> from structsvm.structures.dependencies import with_one_root
+    >>> with_one_root([0, 1, 0])
+    [0, 1, 1]
+    """
+    first = next((m for m, h in enumerate(heads, start=1) if h == 0), None)
+    return [first if h == 0 and first is not None and m > first else h for m, h in enumerate(heads, start=1)]
+
+
 def what_is_no_tree(heads: Sequence[int]) -> str | None:
     """Why heads (0: the root, -1: unknown) are not a tree with one word below the root; None if they are.
 
@@ -237,7 +259,7 @@ def what_is_no_tree(heads: Sequence[int]) -> str | None:
 
 
 def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[DependencyTree]:
-    r"""Read a CoNLL-U file.
+    r"""Read a file of CoNLL-U, CoNLL-X or CoNLL-2009, as the head of this module says.
 
     Parameters
     ----------
@@ -251,8 +273,8 @@ def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> li
     Raises
     ------
     ConlluError
-        For a line that is no row of ten columns, ids with gaps, a head that is no position, damaged compression, bytes
-        that are not UTF-8, no sentences; the message names file and line.
+        For a line that is no row of ten columns (of fourteen or more, if the first one is), ids with gaps, a head that
+        is no position, damaged compression, bytes that are not UTF-8, no sentences; the message names file and line.
     OSError
         If the file cannot be opened.
 
@@ -282,7 +304,7 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
     comments: list[str] = []
     words: list[Word] = []
     others: list[tuple[int, str]] = []
-    first = 1
+    first, n_columns = 1, 0
     for number, line in enumerate((*text.removeprefix("\ufeff").split("\n"), ""), start=1):
         line = line.rstrip("\r")
         if "\r" in line:
@@ -293,8 +315,9 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 continue
             if not words and not others:
                 first = number
+            n_columns = n_columns or line.count("\t") + 1
             try:
-                _add(line, words, others)
+                _add(line if n_columns < N_OF_2009 else _from_2009(line), words, others)
             except ValueError as error:
                 raise ConlluError(f"{name}:{number}: {error}") from None
             continue
@@ -350,6 +373,15 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
     form, lemma, upos, xpos, feats = columns[1:6]
     deprel, deps, misc = columns[7:]
     words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))
+
+
+def _from_2009(line: str) -> str:
+    """A line of CoNLL-2009 as one of CoNLL-U; ValueError for too few columns."""
+    columns = line.split("\t")
+    if len(columns) < N_OF_2009:
+        raise ValueError(f"expected {N_OF_2009} or more columns between tabs, as in CoNLL-2009, got {len(columns)}")
+    lemma, tag, feats = (columns[k + 1] if columns[k + 1] != "_" else columns[k] for k in (LEMMA, TAG, FEATS))
+    return "\t".join((columns[0], columns[FORM], lemma, tag, "_", feats, columns[HEAD], columns[RELATION], "_", "_"))
 
 
 def _id(line: str) -> str:

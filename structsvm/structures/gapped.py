@@ -2,17 +2,17 @@
 
 A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by losses and metrics; a column with a
 lower-case letter is part of the alignment but not assessed: what is true of its letters is left open. Removing the
-gaps and upper-casing gives the strings.
+gaps and upper-casing gives the strings. Where all letters are in lower case, all are assessed: `in_upper`.
 
 Biopython's objects stand for strings and rows wherever these are taken: `as_string`, `as_rows`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby, pairwise
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 GAPS = "-."
@@ -47,10 +47,53 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
 
 def strip_gaps(row: str) -> str:
     """The string of a row: without gaps, in upper case."""
-    return row.translate(_BARE)
+    return upper_case(row.translate(_NO_GAPS))
 
 
-_BARE = str.maketrans(ascii_lowercase, ascii_uppercase, GAPS)
+_NO_GAPS = str.maketrans("", "", GAPS)
+
+
+def upper_case(text: str) -> str:
+    """The text in upper case, letter by letter: one whose upper-case form is not one letter stays as it is."""
+    if text.isascii():
+        return text.upper()
+    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in text)
+
+
+def in_upper(alignments: Iterable[Any]) -> list[Any]:
+    """Alignments as a list: in upper case if none of them has an upper-case letter, and so none says what is assessed.
+
+    Examples
+    --------
+    >>> from structsvm.structures.gapped import in_upper
+    >>> in_upper([("ac-t", "aggt")]), in_upper([("ac-t", "aggt"), ("a", "A")])[0]
+    ([('AC-T', 'AGGT')], ('ac-t', 'aggt'))
+    """
+    found = list(alignments)
+    rows = [row for pair in found if isinstance(pair, (tuple, list)) for row in map(as_string, pair)]
+    if not rows or not all(isinstance(row, str) and row == row.lower() for row in rows):
+        return found
+    return [pair if pair is None else tuple(upper_case(as_string(row)) for row in pair) for pair in found]
+
+
+def padded(names: list[str], rows: list[str]) -> list[str]:
+    """Rows of A3M, or of A2M without dots, in columns: lower-case letters are insertions, filled up with dots.
+
+    Raises ValueError, naming it, for a row that has more or fewer upper-case letters and dashes than the first one.
+    """
+    bare = [row.replace(".", "") for row in rows]
+    parts, kept = [re.split("[A-Z*-]", row) for row in bare], [re.findall("[A-Z*-]", row) for row in bare]
+    for name, letters in zip(names, kept, strict=True):
+        if len(letters) != len(kept[0]):
+            raise ValueError(
+                f"the row of {name!r} has {len(letters)} columns that are no insertions, that of {names[0]!r} "
+                f"{len(kept[0])}"
+            )
+    widths = [max(map(len, column)) for column in zip(*parts, strict=True)]
+    return [
+        "".join(text.ljust(n, ".") + letter for text, n, letter in zip(inserted, widths, [*letters, ""], strict=True))
+        for inserted, letters in zip(parts, kept, strict=True)
+    ]
 
 
 def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, local: bool = False) -> tuple[str, str]:

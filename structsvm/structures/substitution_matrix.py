@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from structsvm.features.sources import load_text
+
 __all__ = ["SubstitutionMatrix"]
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class SubstitutionMatrix:
@@ -64,25 +74,48 @@ class SubstitutionMatrix:
     def to_ncbi(self, *, digits: int | None = None, comments: Iterable[str] = ()) -> str:
         """The text form: comment lines with #, a line of letters, then one line per letter.
 
-        `digits`: decimals; None: at least four, and as many as give the largest score six digits.
+        `digits`: decimals, 0 for BLAST and parasail, which read whole numbers (see `to_integers`); None: at least
+        four, and as many as give the largest score six digits.
         """
         if digits is None:
             digits = max(4, 5 - math.floor(math.log10(np.abs(self.values).max() or 1.0)))
-        cells = [[f"{value:.{digits}f}" for value in row] for row in self.values + 0.0]
+        cells = [[f"{value:.{digits}f}" for value in row] for row in self.values.round(digits) + 0.0]
         width = 1 + max(len(cell) for row in cells for cell in row)
         lines = [f"# {comment}" for comment in comments]
         lines.append(" " + "".join(f"{letter:>{width}}" for letter in self.alphabet))
         lines += [a + "".join(f"{cell:>{width}}" for cell in row) for a, row in zip(self.alphabet, cells, strict=True)]
         return "\n".join(lines) + "\n"
 
+    def to_integers(self, largest: int = 15) -> tuple[SubstitutionMatrix, float]:
+        """The matrix times a factor, rounded to integers of at most `largest`, and the factor.
+
+        BLAST, parasail and other aligners read such scores; those of gaps are multiplied by the same factor.
+
+        Examples
+        --------
+        >>> from structsvm.structures.substitution_matrix import SubstitutionMatrix
+        >>> matrix, factor = SubstitutionMatrix("AC", [[0.2, -0.1], [-0.1, 0.3]]).to_integers(3)
+        >>> print(matrix.to_ncbi(digits=0))
+           A  C
+        A  2 -1
+        C -1  3
+        <BLANKLINE>
+        """
+        size = float(np.abs(self.values).max())
+        factor = largest / size if size > 0.0 else 1.0
+        return SubstitutionMatrix(self.alphabet, np.rint(factor * self.values)), factor
+
     @classmethod
     def from_ncbi(cls, text: str, name: str = "the text") -> SubstitutionMatrix:
-        """The inverse of `to_ncbi`; raises ValueError, with the line number, for any other text."""
+        """The inverse of `to_ncbi`; raises ValueError, with the line number, for any other text.
+
+        Rows may begin with their letters, as in files of NCBI, or not; what follows ``#`` is a comment.
+        """
         alphabet = ""
         rows: list[list[float]] = []
         for number, line in enumerate(text.splitlines(), start=1):
-            fields = line.split()
-            if not fields or line.startswith("#"):
+            fields = line.partition("#")[0].split()
+            if not fields:
                 continue
             if not alphabet:
                 if any(len(letter) != 1 for letter in fields):
@@ -90,6 +123,8 @@ class SubstitutionMatrix:
                 alphabet = "".join(fields)
                 continue
             try:
+                if len(fields) == len(alphabet) and is_number(fields[0]):  # rows need no letters
+                    fields = [alphabet[len(rows)], *fields]
                 if fields[0] != alphabet[len(rows)] or len(fields) != len(alphabet) + 1:
                     raise ValueError
                 rows.append([float(field) for field in fields[1:]])
@@ -105,7 +140,7 @@ class SubstitutionMatrix:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SubstitutionMatrix:
         """Read a file in NCBI's text format (BLOSUM62 and the like)."""
-        return cls.from_ncbi(Path(path).read_text(encoding="ascii"), str(path))
+        return cls.from_ncbi(*load_text(path, ValueError, "{}, line {}"))
 
     @classmethod
     def published(cls, name: str) -> SubstitutionMatrix:

@@ -6,8 +6,9 @@ A class may have several parents. Names are any hashable objects; internally, a 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from io import StringIO
 from itertools import pairwise
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features.sources import load_text
 from structsvm.parameters import did_you_mean
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
+from structsvm.structures.graphs.forms import by_links, is_gml, is_graph, parsed_gml, parsed_graphml, parsed_json
 
 __all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
 
@@ -164,9 +166,9 @@ class Taxonomy:
             if isinstance(path, (str, bytes)) or not hasattr(path, "__iter__"):
                 raise ValueError(f"a label path must be a list of levels, got {path!r:.80}")
             levels = [_plain(level) for level in path]
-            while levels and levels[-1] in ("", None):
+            while levels and not _level_name(levels[-1]):
                 levels.pop()
-            if any(level in ("", None) for level in levels):
+            if not all(map(_level_name, levels)):
                 raise ValueError(f"the label path {path!r:.80} has an empty level before its end")
             above = root
             for k, level in enumerate(levels):
@@ -319,53 +321,145 @@ class Taxonomy:
 def as_taxonomy(value: Any) -> Taxonomy:
     """Return a `Taxonomy` from any of its forms.
 
-    A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the indices of
-    parents (-1: root); a list of lists or a 2-D array of label paths from the top, padded with "" (see
-    `Taxonomy.from_paths`).
+    A `Taxonomy`; a `networkx.DiGraph`, or what its `node_link_data`, `adjacency_data` and `tree_data` return; a list of
+    tuples ``(parent, child)``; a list of lists, a 2-D array or a data frame of edges, if some name is parent and child
+    (columns called "parent" and "child" are those), or else of label paths from the top, ended by "" (see
+    `Taxonomy.from_paths`); a 1-D array or list of the indices of parents (-1: root); a dict from nodes to lists of
+    their children, from nodes to their parents, or of dicts within dicts. Several nodes without a parent of a dict get
+    the root "ROOT".
 
     Examples
     --------
     >>> from structsvm.structures.taxonomy import as_taxonomy
     >>> as_taxonomy([["comp", "mac"], ["comp", "pc"], ["autos", ""]]).leaves
     ['autos', 'mac', 'pc']
+    >>> as_taxonomy({"comp": {"mac": {}, "pc": {}}, "autos": {}}).leaves
+    ['autos', 'mac', 'pc']
     """
     if isinstance(value, Taxonomy):
         return value
     if hasattr(value, "is_directed"):
         return Taxonomy.from_networkx(value)
+    if isinstance(value, dict):
+        return _of_json(value) if is_graph(value) else Taxonomy(_edges_of_dict(value))
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
         return Taxonomy.from_parents(value)
-    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "OUS":
-        return Taxonomy.from_paths([[name for name in path if name != ""] for path in value.tolist()])
     if isinstance(value, (list, tuple)) and value:
         if all(isinstance(item, (int, np.integer)) for item in value):
             return Taxonomy.from_parents(value)
         if all(isinstance(item, tuple) for item in value):
             return Taxonomy(value)
-        if all(isinstance(item, list) for item in value):
-            return Taxonomy.from_paths(value)
+    columns = list(getattr(value, "columns", ()))
+    if "parent" in columns and "child" in columns:
+        return Taxonomy(zip(value["parent"].to_list(), value["child"].to_list(), strict=True))
+    is_mixed = isinstance(value, (list, tuple)) and any(isinstance(item, tuple) for item in value)
+    rows = None if is_mixed else rows_of_levels(value)
+    if rows is not None and all(row is not None for row in rows):
+        pairs = [tuple(row) for row in rows]
+        is_edges = all(len(pair) == 2 for pair in pairs) and {a for a, _ in pairs} & {b for _, b in pairs}
+        return Taxonomy(pairs) if is_edges else Taxonomy.from_paths(pairs)
     raise ValueError(
-        "a taxonomy must be a Taxonomy, a networkx.DiGraph, a list of tuples (parent, child), an array of parents or "
-        f"label paths, a list of lists or a 2-D array; got {value!r:.80}"
+        "a taxonomy must be a Taxonomy, a networkx.DiGraph, a list of tuples (parent, child), an array of parents, a "
+        "dict of children, of parents or of dicts, or label paths, a list of lists or a 2-D array; got "
+        f"{value!r:.80}"
     )
 
 
-def is_of_levels(y: Any) -> bool:
-    """Whether y has several columns, or is a list of lists."""
+def _edges_of_dict(value: dict[Any, Any], root: Any = "ROOT") -> list[tuple[Any, Any]]:
+    """The edges of a dict from nodes to their children or parents, or of dicts within dicts.
+
+    Several nodes without a parent are below `root`. Raises ValueError, naming the node, for values of several kinds, or
+    one name in two places of dicts within dicts.
+    """
+    if not value:
+        raise ValueError("a taxonomy needs at least one edge, and the dict is empty")
+    has_parents = [not isinstance(below, _CHILDREN) and below is not None for below in value.values()]
+    if any(has_parents):
+        wrong = next((node for node, below in value.items() if isinstance(below, _CHILDREN)), None)
+        if wrong is not None:
+            raise ValueError(f"a dict of parents has a name for each node, got {value[wrong]!r:.60} for {wrong!r:.60}")
+        pairs = [(parent, node) for node, parent in value.items() if parent is not None]
+    else:
+        pairs = list(_edges_below(value))
+    names = dict.fromkeys((*value, *(name for pair in pairs for name in pair)))
+    below = {child for _, child in pairs}
+    tops = [name for name in names if name not in below]
+    return pairs if len(tops) < 2 else [*((root, top) for top in tops), *pairs]
+
+
+_CHILDREN = (dict, list, tuple, set, frozenset)
+
+
+def _edges_below(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the edges of a dict of children, or of dicts within dicts; of equal names in several places ValueError."""
+    is_nested = any(isinstance(below, dict) and below for below in value.values())
+    places: dict[Any, Any] = {}
+    due: list[tuple[Any, Any]] = [(None, value)]
+    for above, children in due:  # grows
+        for child in sorted(children, key=repr) if isinstance(children, (set, frozenset)) else children:
+            inner = children[child] if isinstance(children, dict) else None
+            if isinstance(child, dict):  # in a list of names and dicts
+                due.append((above, child))
+                continue
+            if is_nested and places.setdefault(child, above) != above:
+                raise ValueError(
+                    f"{child!r} stands below both {places[child]!r} and {above!r}: for one class with two parents give "
+                    "edges (parent, child), for two classes Taxonomy.from_paths(..., separator=)"
+                )
+            if above is not None:
+                yield above, child
+            if inner:
+                if not isinstance(inner, _CHILDREN):
+                    raise ValueError(f"the children of {child!r} must be a dict or a list, got {inner!r:.60}")
+                due.append((child, inner))
+
+
+def _of_json(value: dict[str, Any]) -> Taxonomy:
+    """The taxonomy of a graph in one of networkx's forms of JSON."""
+    graph = by_links(value, "the taxonomy")
+    if graph.get("directed") is False:
+        raise ValueError('the graph of a taxonomy must be directed, from parent to child: it says "directed": false')
+    edges = graph.get("edges", graph.get("links", []))
+    if not isinstance(edges, list) or not all(
+        isinstance(edge, dict) and {"source", "target"} <= {*edge} for edge in edges
+    ):
+        raise ValueError('the edges of a taxonomy in JSON must be objects with "source" and "target"')
+    return Taxonomy((edge["source"], edge["target"]) for edge in edges)
+
+
+def rows_of_levels(y: Any) -> list[Any] | None:
+    """Rows of levels that y consists of: several columns, or an array, a series or a list of lists; None if of none.
+
+    A row may be None. In a list, rows may be tuples; in an array or a series a tuple is a name.
+    """
     if hasattr(y, "shape"):
-        return len(y.shape) == 2 and y.shape[1] > 1
-    return isinstance(y, (list, tuple)) and len(y) > 0 and all(isinstance(row, (list, tuple)) for row in y)
+        if len(y.shape) == 2 and y.shape[1] > 1:
+            return list(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        values = y.to_numpy() if hasattr(y, "to_numpy") else y
+        rows = values.ravel().tolist() if isinstance(values, np.ndarray) and values.dtype == object else []
+        kinds: tuple[type, ...] = (list, np.ndarray)
+    else:
+        rows = (
+            list(y) if isinstance(y, (list, tuple)) else getattr(y, "to_pylist", list)()
+        )  # a method of pyarrow's arrays
+        kinds = (list, tuple, np.ndarray)
+    are_levels = [isinstance(row, kinds) for row in rows]
+    if not any(are_levels) or not all(is_row or not _level_name(row) for row, is_row in zip(rows, are_levels)):
+        return None
+    return [row if is_row else None for row, is_row in zip(rows, are_levels)]
 
 
-def joined_levels(y: Any, separator: str) -> list[str]:
-    """Rows of levels, from the top, as paths; missing levels ("", None, NaN, NA) at a row's end are left out.
+def joined_levels(rows: Iterable[Any], separator: str) -> list[str | None]:
+    """`rows_of_levels` as paths; missing levels ("", None, NaN, NA) at a row's end are left out, None stays.
 
     Whole numbers are names without a point: a missing one makes floats of all in a data frame's column. Raises
     ValueError, naming the row, for a missing level before others, no level, or one with the separator in it.
     """
-    rows = y.to_numpy() if hasattr(y, "to_numpy") else y
-    paths = []
+    paths = list[str | None]()
     for i, row in enumerate(rows):
+        if row is None:
+            paths.append(None)
+            continue
         levels = [_level_name(level) for level in row]
         while levels and not levels[-1]:
             levels.pop()
@@ -388,9 +482,10 @@ def _level_name(level: Any) -> str:
 
 
 def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
-    r"""Read a taxonomy from a text file of lines ``child<TAB>parent``; names are strings.
+    r"""Read a taxonomy from a file of lines ``child<TAB>parent``, of JSON, GML or GraphML; names become strings.
 
-    Empty lines and lines that begin with ``#`` are skipped. ValueError names the file and, if possible, the line.
+    Of lines, empty ones and those that begin with ``#`` are skipped. JSON is any form that `as_taxonomy` takes. GML's
+    nodes are named by their labels, without these by their ids. ValueError names the file and, if possible, the line.
 
     Examples
     --------
@@ -403,6 +498,9 @@ def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
     ['mac', 'pc']
     """
     text, name = load_text(path, ValueError, "{}, line {}")
+    found = _of_other_formats(text, name)
+    if found is not None:
+        return found
     graph: Graph = {}
     for number, line in enumerate(StringIO(text, newline=None), start=1):
         line = line.rstrip("\n")
@@ -422,6 +520,27 @@ def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
         return Taxonomy._of(graph)  # noqa: SLF001 (of this module)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def _of_other_formats(text: str, name: str) -> Taxonomy | None:
+    """The taxonomy of a file of JSON, GML or GraphML; None for lines."""
+    first = text.lstrip()[:1]
+    if "\t" in text.strip().partition("\n")[0] or not (first in ("{", "[", "<") or is_gml(text)):
+        return None
+    if first in ("{", "["):
+        found = parsed_json(text.encode(), name)
+    elif first == "<":
+        found = parsed_graphml(text, name)
+    else:
+        found = parsed_gml(text, name, "label" if _HAS_LABELS.search(text) else "id")
+    try:
+        taxonomy = as_taxonomy(found)
+        return Taxonomy((str(parent), str(child)) for parent, child in taxonomy.edges)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+_HAS_LABELS = re.compile(r"^\s*label\s", re.MULTILINE | re.IGNORECASE)
 
 
 def _graph_of(edges: Iterable[Any]) -> Graph:

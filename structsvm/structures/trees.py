@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, dropwhile
 from operator import is_
 from typing import Any, BinaryIO
 
@@ -387,6 +387,9 @@ def _from_flat(flat: list[Any]) -> Tree:
     return made[0]
 
 
+# How a line outside of trees begins that is a comment: of treebanks, their tools, and predictions with scores.
+_COMMENT = re.compile(r"[#%;]|\*x\*")
+
 # ---- bracketed text -----------------------------------------------------------------------------
 
 
@@ -406,7 +409,9 @@ def parse_tree(text: str) -> Tree:
 
 
 def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[Tree]:
-    """Read a file of bracketed trees: one per line, or over several lines as in the treebank's ``.mrg`` files.
+    """Read a file of bracketed trees: one or more per line, or over several lines as in the treebank's ``.mrg`` files.
+
+    Comments are as for `parse_trees`.
 
     Parameters
     ----------
@@ -461,6 +466,8 @@ def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
 def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
     """The trees of a bracketed text, read token by token; a TreeFileError names `name` and the line.
 
+    Between trees, lines that begin with ``#``, ``%``, ``;`` or ``*x*`` are comments.
+
     Examples
     --------
     >>> from structsvm.structures.trees import parse_trees
@@ -474,9 +481,16 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
     # The open nodes: where they begin, their labels, and where in `parts` their children so far begin.
     positions, labels, firsts = array("q"), [], array("q")
     parts: list[Any] = []
-    after_bracket = False
+    after_bracket, comment_end = False, 0
     for match in _TOKEN.finditer(text):
         piece = match[0]
+        if match.start() < comment_end:
+            continue
+        if not positions and _COMMENT.match(piece) and begins_line(text, match.start()):
+            comment_end = text.find("\n", match.start())
+            if comment_end < 0:
+                break
+            continue
         if piece == "(":
             positions.append(match.start())
             labels.append("")
@@ -504,6 +518,17 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
         after_bracket = False
     if positions:
         raise fail(positions[0], f"the tree that begins here lacks {len(positions)} closing brackets")
+
+
+def after_comments(text: str) -> str:
+    """The text without the comments that it begins with."""
+    lines = text.splitlines(keepends=True)
+    return "".join(dropwhile(lambda line: not line.strip() or _COMMENT.match(line.lstrip()), lines))
+
+
+def begins_line(text: str, position: int) -> bool:
+    """Whether nothing but blanks stands before a position in its line."""
+    return not text[text.rfind("\n", 0, position) + 1 : position].strip()
 
 
 # ---- treebanks ----------------------------------------------------------------------------------

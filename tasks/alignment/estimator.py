@@ -62,7 +62,8 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         Position features, crossed with all operations: computed from the letters (see `hydrophobicity`), or annotations
         with these alphabets; a sequence is then a tuple of its letters and its annotations, ``("MKV", "HHC")``.
     alphabet : {"protein", "dna"} or str, default="protein"
-        A name, or all letters; the rule for other letters is at the head of `structsvm.tasks.alignment.letters`.
+        A name, or all letters, of any script; the rule for other letters is at the head of
+        `structsvm.tasks.alignment.letters`.
     band : int or (int, int), optional
         Search only near the diagonal; see `SmithWatermanOracle`.
     loss : {"q", "zero_one"}, default="q"

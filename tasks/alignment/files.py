@@ -3,7 +3,9 @@
 Records that follow one another under the same first word of their titles are one example: its two sequences, then its
 decoys. If the first two records have different first words, every two records are an example. Rows of an alignment
 stand in the file as they are, with gaps; see `structsvm.structures.gapped` for what upper and lower case mean.
-Stockholm, Clustal and the other formats of `Bio.AlignIO` hold alignments of many sequences, which become pairs.
+Three records or more of different names are rows of one alignment of many sequences if the file is called ``.a2m``,
+``.a3m``, ``.afa`` or ``.msa``, or if they have gaps and one length; its insertions, in lower case, need no dots (A3M).
+Stockholm, Clustal and the other formats of `Bio.AlignIO` hold alignments of many sequences. All of these become pairs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from structsvm.features.sources import load_text
-from structsvm.structures.gapped import chosen_pairs, pairs_of_alignment, split_rows, strip_gaps
+from structsvm.structures.gapped import chosen_pairs, in_upper, padded, pairs_of_alignment, split_rows, strip_gaps
 
 
 class AlignmentFile(NamedTuple):
@@ -69,8 +71,11 @@ class AlignmentFile(NamedTuple):
         return AlignmentFile(names, rows, decoys), len(self.rows) - len(kept)
 
 
-# Formats of Bio.AlignIO by the ends of names; other files are FASTA.
+# Formats by the ends of names, and by how files begin; other files are FASTA.
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
+HEADS = {"# STOCKHOLM": "stockholm", "CLUSTAL": "clustal", "MUSCLE": "clustal", "PROBCONS": "clustal"}
+# Ends of names of FASTA in which rows of many sequences stand below each other.
+OF_ROWS = ("a2m", "a3m", "afa", "msa")
 
 MOST_ENDS = 100
 # Pairs of the sequences of one alignment: 724 sequences have as many.
@@ -84,9 +89,9 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     ----------
     source : path or file
     form : str, optional
-        "fasta": the examples that the head of this file describes; "a2m": the rows of one alignment of many sequences;
-        or a format of `Bio.AlignIO`, such as "stockholm" or "clustal", a file of such alignments. None: what the
-        name says (``.sto``, ``.stk``, ``.aln``), else "fasta".
+        "fasta": the examples that the head of this file describes; "a2m", "a3m": the rows of one alignment of many;
+        or a format of `Bio.AlignIO`, such as "stockholm" or "clustal", a file of such alignments. None: what
+        the first line or the name says (``.sto``, ``.stk``, ``.aln``), else "fasta".
     pairs : {"all", "first", "adjacent"}
         Which pairs of sequences of an alignment of many; see `pairs_of_alignment`.
 
@@ -103,23 +108,58 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     except ImportError:
         raise ImportError("reading alignments needs Biopython: pip install 'structsvm[alignment]'") from None
     text, name = load_text(source, ValueError, "{}, line {}")
+    suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2")]
+    suffix = suffixes[-1] if suffixes else ""
     if form is None:
-        suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2")]
-        form = FORMATS.get(suffixes[-1] if suffixes else "", "fasta")
-    if form == "a2m":
-        records = [(title.split()[0] if title.split() else "", row) for title, row in SimpleFastaParser(_lines(text))]
-        return _of_many([records], name, pairs)
-    if form != "fasta":
-        from Bio import AlignIO
+        heads = (of for head, of in HEADS.items() if text.startswith(head))
+        form = next(heads, FORMATS.get(suffix, "fasta"))
+    if form in ("fasta", "a2m", "a3m"):
+        records = [(title, row) for title, row in SimpleFastaParser(_lines(text))]
+        if form == "fasta" and not _are_rows(records, suffix in OF_ROWS):
+            return _in_upper(_examples(records, name))
+        return _of_many([_in_columns(records, name)], name, pairs)
+    from Bio import AlignIO
 
+    try:
+        blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what Biopython's parsers raise
+        raise ValueError(f"{name}: not {form} ({error})") from None
+    return _of_many(blocks, name, pairs)
+
+
+def _are_rows(records: list[tuple[str, str]], by_name: bool) -> bool:
+    """Whether records are rows of one alignment of many: three or more of different names that fit below each other.
+
+    So says the end of the file's name (`by_name`), or that rows with gaps are all of one length.
+    """
+    names = [_word(title) for title, _ in records]
+    if len(records) < 3 or len({*names}) < len(names):
+        return False
+    lengths = {len(row) for _, row in records}
+    return by_name or (len(lengths) == 1 and any("-" in row or "." in row for _, row in records))
+
+
+def _in_columns(records: list[tuple[str, str]], path: str) -> list[tuple[str, str]]:
+    """The names and rows of one alignment, with the insertions of A3M in columns of their own."""
+    names, rows = [_word(title) for title, _ in records], [row for _, row in records]
+    if len({len(row) for row in rows}) > 1:
         try:
-            blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001 - what Biopython's parsers raise
-            raise ValueError(f"{name}: not {form} ({error})") from None
-        return _of_many(blocks, name, pairs)
-    return _examples(list(SimpleFastaParser(_lines(text))), name)
+            rows = padded(names, rows)
+        except ValueError as error:
+            raise ValueError(f"{path}, alignment 1: {error}") from None
+    return list(zip(names, rows, strict=True))
+
+
+def _word(title: str) -> str:
+    """The first word of a title."""
+    return title.split(maxsplit=1)[0] if title.split() else ""
+
+
+def _in_upper(file: AlignmentFile) -> AlignmentFile:
+    """The file in upper case, if all of it is in lower case, and so says nothing of columns that are not assessed."""
+    return file._replace(rows=in_upper(file.rows))
 
 
 class _Lines(io.StringIO):
@@ -162,7 +202,7 @@ def _of_many(blocks: list[list[tuple[str, str]]], path: str, pairs: str) -> Alig
         names += [f"{a}/{b}" for a, b in chosen_pairs([title for title, _ in block], pairs)]
     if not rows:
         raise ValueError(f"{path}: has no alignments")
-    return AlignmentFile(names, rows, [[] for _ in rows])
+    return _in_upper(AlignmentFile(names, rows, [[] for _ in rows]))
 
 
 def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> AlignmentFile:
@@ -170,7 +210,7 @@ def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> A
         raise ValueError(f"{path}: has no FASTA records (lines that begin with >)")
     words = []
     for number, (title, sequence) in enumerate(records, start=1):
-        words.append(title.split()[0] if title.split() else "")
+        words.append(_word(title))
         if not strip_gaps(sequence):
             raise ValueError(f"{path}, record {number} ({title!r}): has no letters")
     if len(records) > 1 and words[0] == words[1]:

@@ -1,8 +1,8 @@
 """Letters and position features of strings to align: what the letters are, what becomes of unknown ones, classes.
 
-The rule for letters: upper and lower case are the same letter. Proteins have the 20 amino acids and X; selenocysteine U
-is read as C, pyrrolysine O as K, and B, J, Z and * as X. DNA has A, C, G, T and N; U is read as T, the other IUPAC
-codes as N. With an alphabet of one's own, any other letter is an error.
+The rule for letters, of any script: upper and lower case are the same letter. Proteins have the 20 amino acids and X;
+selenocysteine U is read as C, pyrrolysine O as K, and B, J, Z and * as X. DNA has A, C, G, T and N; U is read as T, the
+other IUPAC codes as N. With an alphabet of one's own, any other letter is an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.structures.gapped import as_string
+from structsvm.structures.gapped import GAPS, as_string, upper_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,14 +66,18 @@ class LetterEncoder:
 
     def __init__(self, alphabet: str = "protein", classes: str | tuple[str, ...] | None = None) -> None:
         self.alphabet, self.classes = alphabet, classes
-        self.letters, read_as = _READ_AS.get(alphabet, (alphabet, {}))
+        self.letters, read_as = _READ_AS.get(alphabet, (upper_case(alphabet), {}))
         annotations: Sequence[str] = ("LMH",) if classes == "hydrophobicity" else (classes or ())
         self.class_alphabets = tuple(annotations)
         for name, letters in (("alphabet", self.letters), *(("classes", c) for c in self.class_alphabets)):
             if not isinstance(letters, str) or not letters or len(set(letters)) != len(letters):
                 raise ValueError(f"The {name!r} parameter must hold each letter once. Got {letters!r}.")
-        if self.letters != self.letters.upper() or set(self.letters) & set("-."):
-            raise ValueError(f"The 'alphabet' parameter must be upper-case letters without - and . Got {alphabet!r}.")
+        wrong = [letter for letter in self.letters if letter in GAPS or letter.isspace() or letter.islower()]
+        if wrong:
+            raise ValueError(
+                "The 'alphabet' parameter must be letters without - and ., blanks and letters that have no upper case. "
+                f"Got {alphabet!r}, with {wrong[0]!r}."
+            )
         self.sizes = (len(self.letters), *map(len, self.class_alphabets))
         self._table = _table(self.letters, read_as | {a.lower(): b for a, b in read_as.items()}, both_cases=True)
         self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
@@ -93,8 +97,11 @@ class LetterEncoder:
         if not self.is_annotated:
             string = as_string(string)
             if not isinstance(string, str):
-                raise ValueError(f"expected a string of letters, got {string!r:.80}")
-            return _ascii(string).upper()
+                raise ValueError(
+                    f"expected a string of letters, got {string!r:.80}; for words give each a letter of its own "
+                    "(of any script) and the letters as alphabet="
+                )
+            return upper_case(string)
         if (
             not isinstance(string, (tuple, list))
             or len(string) != len(self.sizes)
@@ -105,7 +112,7 @@ class LetterEncoder:
             )
         if len({len(text) for text in string}) != 1:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
-        return _ascii(string[0]).upper()
+        return upper_case(string[0])
 
     def encode(self, string: String) -> Integers:
         """An integer array (length, 1 + n_classes)."""
@@ -118,29 +125,22 @@ class LetterEncoder:
 
 
 def _table(letters: str, read_as: Mapping[str, str], both_cases: bool = False) -> Integers:
-    table = np.full(256, -1, dtype=np.int64)
+    # The last place is for all letters beyond.
+    table = np.full(
+        max(256, *map(ord, letters), *(ord(letter.lower()[0]) for letter in letters)) + 2, -1, dtype=np.int64
+    )
     for k, letter in enumerate(letters):
-        if not letter.isascii():
-            raise ValueError(f"letters must be ASCII, got {letter!r}")
         table[ord(letter)] = k
         if both_cases:
-            table[ord(letter.lower())] = k
+            table[ord(letter.lower()[0])] = k
     for letter, other in read_as.items():
         table[ord(letter)] = letters.index(other.upper())
     return table
 
 
-def _ascii(text: str) -> str:
-    """The text; ValueError for letters that cannot be in an alphabet, as some have upper-case forms that can."""
-    if not text.isascii():
-        place = next(k for k, letter in enumerate(text) if not letter.isascii())
-        raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")
-    return text
-
-
 def _look_up(text: str, table: Integers) -> Integers:
-    codes = np.frombuffer(_ascii(text).encode(), dtype=np.uint8)
-    letter_ids = table[codes]
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    letter_ids = table[np.minimum(codes, len(table) - 1)]
     if (letter_ids < 0).any():
         place = int((letter_ids < 0).argmax())
         raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")

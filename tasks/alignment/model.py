@@ -19,7 +19,7 @@ from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
-from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
+from structsvm.structures.gapped import as_rows, as_string, in_upper, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
@@ -286,7 +286,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         decoys: Iterable[Iterable[String]] | None = None,
     ) -> References:
         """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
-        X, y, decoys = listed(X, y, decoys)
+        X, y, decoys = listed(X, None if y is None else in_upper(y), decoys)
         for name, other in (("y", y), ("decoys", decoys)):
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
@@ -682,7 +682,7 @@ def log_odds_matrix(
     encoder = LetterEncoder(alphabet)
     size = len(encoder.letters)
     counts = np.full((size, size), float(pseudocount))
-    for k, rows in enumerate(y):
+    for k, rows in enumerate(in_upper(y)):
         try:
             x, z, operations = split_rows(*as_rows(rows))
             a, b = (encoder.encode(string)[:, 0] for string in (x, z))

@@ -16,7 +16,7 @@ from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
-from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
+from structsvm.tasks.common.labels import check_labelled, check_targets, label_ids_of, settled_labels
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class Classifier(ClassifierMixin, TaskEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             float32 and float64 are used directly (`TrackingClassifier`: float64), other types become float64; sparse
-            matrices become CSR. With ``kernel="precomputed"`` the kernel matrix, (n_samples, n_samples).
+            matrices become CSR. With ``kernel="precomputed"`` the kernel matrix, (n_samples, n_samples); with a
+            kernel that is a function, also a list of any objects.
         y : array-like of shape (n_samples,)
             Labels of two classes or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -112,6 +113,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         *,
         classes: Iterable[Hashable] | None = None,
     ) -> tuple[Any, LabeledRows]:
+        check_labelled(y)
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
         labels = self._labels_of(y, classes, before)

@@ -1,7 +1,8 @@
-"""Encoded training data: one frozen dataclass a task, whose fields have one entry per example."""
+"""Encoded training data: one frozen dataclass a task, with an entry per example in its fields; sentences."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -22,6 +23,9 @@ else:
 
 # The metadata of a field that belongs to all examples together.
 SHARED = {"shared": True}
+
+# How a bracketed tree begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
+TREE = re.compile(r"\s*\((\s*\(|[^\s()])")
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +184,26 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> We
     if n_samples and not weight.any():
         raise ValueError("sample_weight must not be zero for every sample")
     return weight
+
+
+# ---- sentences that are text ---------------------------------------------------------------------
+
+
+def split_text(sentence: Any) -> Any:
+    """The words of a sentence that is text; anything else as it is. ValueError for a bracketed tree."""
+    if not isinstance(sentence, str):
+        return sentence
+    if TREE.match(sentence):
+        raise ValueError(f"a sentence must be a list of words or text, and this seems to be a tree: {sentence!r:.80}")
+    return sentence.split()
+
+
+def check_no_words(X: Any) -> None:
+    """Raise ValueError for several texts without a blank, which are the words of one sentence."""
+    if not isinstance(X, (list, tuple)) or len(X) < 2:
+        return
+    if all(isinstance(text, str) and len(text.split()) < 2 for text in X):
+        raise ValueError(
+            f"X must be a list of sentences, and seems to be the words of one, {X!r:.80}: give [X], or sentences of "
+            f"one word as lists, [[{X[0]!r:.40}], ...]"
+        )

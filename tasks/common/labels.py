@@ -233,6 +233,30 @@ def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
         ) from None
 
 
+def check_labelled(y: object, *, allow_none: bool = False) -> None:
+    """Raise ValueError for labels that are NaN or NA, or None if that is no label, with the number of these rows."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if not isinstance(values, (np.ndarray, list, tuple)) or getattr(values, "dtype", np.dtype("O")).kind not in "Of":
+        return
+    missing = [i for i, label in enumerate(values) if is_missing(label) and not (allow_none and label is None)]
+    if missing:
+        raise ValueError(
+            f"y has no label (None, NaN or NA) in {len(missing)} of its rows, row {missing[0]} the first: "
+            + ("None says that a label is not known" if allow_none else "leave these rows out of X and y; ")
+            + "AmbiguousClassifier learns from rows whose label is None" * (not allow_none)
+        )
+
+
+def is_missing(label: object) -> bool:
+    """Whether a value of y stands for no label: None, NaN, or NA of pandas."""
+    if label is None:
+        return True
+    try:
+        return np.ndim(label) == 0 and bool(label != label)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # NA is neither equal to itself nor not
+        return True
+
+
 def check_targets(y: object) -> None:
     """Raise ValueError unless y are labels of classes, as defined by scikit-learn."""
     from sklearn.utils.multiclass import check_classification_targets

@@ -10,7 +10,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
-from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare
+from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
 
@@ -94,10 +94,10 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
 
     Notes
     -----
-    A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), or a list of words: strings,
-    pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of (head, label), one per word; head 0
-    is the root, k the k-th word. Trees have one word below the root. In training, a head or a label may be None: it is
-    completed by `structsvm.LatentSVM`.
+    A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), text that is cut at its
+    blanks, or a list of words: strings, pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of
+    (head, label), one per word; head 0 is the root, k the k-th word. Trees have one word below the root. In training, a
+    head or a label may be None: it is completed by `structsvm.LatentSVM`.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, a cycle, more or fewer than one root, a head or a number of arcs that does not
+            For a parameter out of range, a cycle, no root, a head or a number of arcs that does not
             fit the sentence (the message names parameter, or sentence and word).
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
@@ -145,7 +145,8 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         Warns
         -----
         AdviceWarning
-            With ``projective=True``: many trees have crossing arcs.
+            With ``projective=True``: many trees have crossing arcs. Trees have several words below the root: they are
+            trained on with the others below the first.
         """
         return self._train(X, y, sample_weight)
 
@@ -167,7 +168,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
 
     def calibrate(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> Self:
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their whole trees."""
-        return self._calibrated(X, arcs_of(X, y))
+        return self._calibrated(X, single_rooted(arcs_of(X, y)))
 
     def _fitted(self) -> DependencyModel:
         model = super()._fitted()

@@ -21,8 +21,8 @@ from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
-from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree
-from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree, with_one_root
+from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
 from structsvm.tasks.common.labels import check_classes, listed
@@ -379,16 +379,17 @@ def check_sentences(X: object) -> None:
     """Raise ValueError unless X is a list or another collection."""
     if isinstance(X, (str, bytes, DependencyTree)) or not hasattr(X, "__len__"):
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    check_no_words(X)
 
 
 def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
-    """`arcs_of` trees to compare with: ValueError for a word without a head, or what is no tree."""
+    """`arcs_of` trees to compare with, with one root or several: ValueError for a word without a head, or no tree."""
     found = arcs_of(X, y)
     for i, tree in enumerate(found):
         for j, (head, _) in enumerate(tree):
             if head < 0:
                 raise ValueError(f"sentence {i}: word {j + 1} has no head, and so there is nothing to compare with")
-        problem = what_is_no_tree([head for head, _ in tree])
+        problem = what_is_no_tree(with_one_root([head for head, _ in tree]))
         if problem:
             raise ValueError(f"sentence {i}: {problem}")
     return found
@@ -415,6 +416,22 @@ def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list
             raise ValueError(f"sentence {i}: its tree must be a list of (head, label), got {tree!r:.80}")
         found.append([_arc(i, pair) for pair in tree])
     return found
+
+
+def single_rooted(arcs: list[Arcs]) -> list[Arcs]:
+    """Trees to train on, with one word below the root each; warns of those that have several, as CoNLL-X may have."""
+    several = [i for i, tree in enumerate(arcs) if sum(head == 0 for head, _ in tree) > 1]
+    for i in several:
+        heads = with_one_root([head for head, _ in arcs[i]])
+        arcs[i] = [(head, label) for head, (_, label) in zip(heads, arcs[i], strict=True)]
+    if several:
+        warn(
+            f"{len(several)} of {len(arcs)} sentences have several words below the root (sentence {several[0]} is the "
+            "first), and this parser predicts one: the others are trained on as below the first; split such sentences, "
+            "or give these words heads of your own, for other trees",
+            AdviceWarning,
+        )
+    return arcs
 
 
 def _arc(i: int, pair: object) -> tuple[int, str]:
@@ -484,7 +501,7 @@ def prepare(
         All labels that a new model is to know; for `before`, None or those that it knows.
     weight : array-like of shape (n_sentences,), optional
     """
-    arcs, features = arcs_of(X, y), features_of(params)
+    arcs, features = single_rooted(arcs_of(X, y)), features_of(params)
     if before is not None:
         before.set_columns(features.columns)
     own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
+from structsvm.tasks.common.examples import split_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     # A word as users give it: a string, a pair (form, tag), a dict of columns, or a `Word`; and a sentence of these.
     WordLike: TypeAlias = str | Sequence[str] | Mapping[str, object] | Word
-    SentenceLike: TypeAlias = DependencyTree | Collection[WordLike]
+    SentenceLike: TypeAlias = DependencyTree | str | Collection[WordLike]
 
 # Columns of a word that templates can see: the form in lower case, the lemma, the tags (XPOS: where there is none,
 # UPOS), the morphology, the first four and the last three letters, and the shape.
@@ -63,12 +64,13 @@ def as_word(token: object) -> Word:
 
 
 def words_of(sentence: SentenceLike) -> tuple[Word, ...]:
-    """The words of a sentence: a `DependencyTree`, or a list of what `as_word` takes."""
+    """The words of a sentence: a `DependencyTree`, text cut at blanks, or a list of what `as_word` takes."""
     if isinstance(sentence, DependencyTree):
         return sentence.words
-    if isinstance(sentence, (str, bytes, Mapping)) or not hasattr(sentence, "__len__"):
+    words = split_text(sentence)
+    if isinstance(words, (bytes, Mapping)) or not hasattr(words, "__len__"):
         raise ValueError(f"a sentence must be a list of words or a DependencyTree, got {sentence!r:.80}")
-    return tuple(map(as_word, sentence))
+    return tuple(map(as_word, words))
 
 
 def encoded(sentences: Iterable[SentenceLike], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

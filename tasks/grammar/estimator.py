@@ -13,7 +13,7 @@ from structsvm.metrics import bracket_scores
 from structsvm.parameters import declared
 from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
-from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import snapshot
 from structsvm.tasks.common.solver import make_solver
@@ -263,7 +263,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         Parameters
         ----------
         X : list of sentences
-            A sentence is a list of tags or words (what `terminals` says), or of (word, tag).
+            A sentence is a list of tags or words (what `terminals` says), or of (word, tag), or text, cut at blanks.
 
         Raises
         ------
@@ -278,6 +278,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             There are sentences that the grammar does not cover; says how many.
         """
         model, X = self._fitted(), as_list(X, "sentences")
+        check_no_words(X)
         if self.on_no_parse == "raise":
             return model.predict(X, on_no_parse="raise", n_jobs=self._threads, decode=self.decode)
         trees = model.predict(X, on_no_parse=None, n_jobs=self._threads, decode=self.decode)
@@ -295,6 +296,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         score -inf (probability 0), or an error.
         """
         model, X = self._fitted(), as_list(X, "sentences")
+        check_no_words(X)
         if self.on_no_parse == "raise":
             return list(model.predict_kbest(X, k, on_no_parse="raise", probabilities=probabilities))
         ranked = list(model.predict_kbest(X, k, on_no_parse=None, probabilities=probabilities))

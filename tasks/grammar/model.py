@@ -27,7 +27,7 @@ from structsvm.structures.trees import (
     STRETCH,
     Tree,
 )
-from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.examples import Examples, split_text
 from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
 from structsvm.tasks.common.likelihood import (
@@ -402,6 +402,7 @@ class GrammarModel(TaskModel[Trees]):
         return plain(tree) if self.v > 1 else tree
 
     def _encoded(self, sentence: SentenceLike) -> tuple[list[str], list[str | Tree]]:
+        sentence = split_text(sentence)
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
@@ -414,7 +415,7 @@ class GrammarModel(TaskModel[Trees]):
         starts = self.weighted_starts()
         label = max(starts, key=lambda name: starts[name])
         terminals, words = self._encoded(sentence)
-        nodes = [self._tagged(*token) for token in zip(sentence, terminals, words, strict=True)]
+        nodes = [self._tagged(*token) for token in zip(split_text(sentence), terminals, words, strict=True)]
         if on_no_parse == FRAGMENTS:
             alone, k, pieces = nodes, 0, self.oracle.fragments(terminals, self.weights, words=words)
             nodes = []

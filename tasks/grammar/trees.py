@@ -17,6 +17,7 @@ from structsvm.structures.trees import (
     merge_repeats,
     parse_tree,
 )
+from structsvm.tasks.common.examples import split_text
 from structsvm.tasks.grammar.parameters import grammar_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     # `Tree.tokens` returns them: a tag that is None is an error that names the sentence.
     TreeLike: TypeAlias = Tree | str | NLTKTree
     TokenLike: TypeAlias = str | tuple[str, str | None] | list[str] | None
-    SentenceLike: TypeAlias = Sequence[TokenLike]
+    SentenceLike: TypeAlias = str | Sequence[TokenLike]
 
 
 def as_trees(trees: object, clean: bool, start: str = "TOP") -> list[Tree]:
@@ -72,12 +73,12 @@ def as_trees(trees: object, clean: bool, start: str = "TOP") -> list[Tree]:
 
 def is_nothing(sentence: object) -> bool:
     """Whether it is a sentence without words, which has no tree."""
-    return not isinstance(sentence, str) and hasattr(sentence, "__len__") and len(sentence) == 0
+    return not sentence.strip() if isinstance(sentence, str) else hasattr(sentence, "__len__") and len(sentence) == 0
 
 
 def check_sentence(sentence: object) -> None:
     """Raise ValueError unless it is a list of tokens."""
-    if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
+    if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__len__"):
         raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
     if len(sentence) == 0:
         raise ValueError("a sentence must have at least one word")
@@ -102,6 +103,7 @@ def trees_of(X: Any, y: Any, params: Params) -> list[Tree]:
         raise ValueError(f"X has {len(X)} sentences, y has {len(trees)} trees")
     for i, (sentence, tree) in enumerate(zip(X, trees, strict=True)):
         try:
+            X[i] = sentence = split_text(sentence)
             check_sentence(sentence)
             _check_tokens(sentence, tree.tokens(), params.terminals, clean)
         except ValueError as error:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm._adapter import as_objects
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
+from structsvm.tasks.kernel.objects import are_objects, kernel_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
-    from structsvm.tasks.common.arrays import Integers, LabelArray, Matrix, Weights
+    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
+    from structsvm.tasks.common.examples import LabeledRows
 
 
 class KernelClassifier(Classifier):
@@ -41,6 +45,37 @@ class KernelClassifier(Classifier):
         accepted = super()._accepted
         return accepted | {"accept_sparse": False} if self.kernel == "precomputed" else accepted
 
+    # ---- inputs that are no rows of numbers --------------------------------------------------------
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        before: Any,
+        *,
+        classes: Iterable[Hashable] | None = None,
+    ) -> tuple[KernelModel, LabeledRows]:
+        if not callable(self.kernel) or not are_objects(X):
+            return super()._prepare(X, y, sample_weight, before, classes=classes)
+        if before is not None:
+            raise ValueError("a kernel of objects needs all of them at once: no partial_fit, no warm_start")
+        objects = list(X)
+        by_values = copy.copy(self)
+        by_values.kernel = "precomputed"
+        values = kernel_values(self.kernel, objects, objects)
+        model, examples = by_values._prepare(values, y, sample_weight, None, classes=classes)  # noqa: SLF001 (a copy)
+        model.objects = objects
+        return model, examples
+
+    def _test(self, model: Any, X: MatrixLike) -> Matrix:
+        if model.objects is None or not callable(self.kernel):
+            return super()._test(model, X)
+        objects, support = list(X), np.unique(model.support)  # type: ignore[arg-type]
+        values = np.zeros((len(objects), len(model.objects)))
+        values[:, support] = kernel_values(self.kernel, objects, [model.objects[k] for k in support])
+        return values
+
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
@@ -48,8 +83,29 @@ class KernelClassifier(Classifier):
         return self._fitted().support
 
     @property
-    def support_vectors_(self) -> Matrix:
-        return self._fitted().vectors
+    def support_vectors_(self) -> Matrix | NDArray[np.object_]:
+        model = self._fitted()
+        return model.vectors if model.objects is None else as_objects([model.objects[k] for k in model.support])
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of a linear kernel: array (n_classes, n_features), of two classes (1, n_features).
+
+        `PairwiseClassifier` has a row per pair of classes, (0, 1), (0, 2), ..., (1, 2), ..., positive for the second.
+        """
+        return self._linear().linear_weights()[0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts of a linear kernel, one per row of `coef_`."""
+        return self._linear().linear_weights()[1]
+
+    def _linear(self) -> KernelModel:
+        """The model, if its kernel is linear; AttributeError for another one."""
+        model = self._fitted()
+        if model.kernel.name != "linear":
+            raise AttributeError("there are weights of features with kernel='linear' only")
+        return model
 
     @property
     def dual_coef_(self) -> Matrix:

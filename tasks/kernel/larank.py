@@ -27,7 +27,8 @@ class LaRankClassifier(
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
+        A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m). X may
+        then also be a list of n objects of any kind (strings, graphs), of which the callable gets lists.
     gamma : {"auto", "scale"} or float, default="auto"
         Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen like C, "scale" if
         nothing can be chosen; the RBF kernel then gets dense columns in units of their standard deviations if that
@@ -63,6 +64,8 @@ class LaRankClassifier(
         Empty for a precomputed kernel.
     dual_coef_ : csr_array of shape (n_classes, n_SV)
         beta: the scores of x are ``dual_coef_ @ k(support_vectors_, x)``.
+    coef_, intercept_ : ndarray of shape (n_classes, n_features) and (n_classes,); one row for two classes
+        With ``kernel="linear"`` only: the weights of features.
     n_support_ : ndarray of shape (n_classes,)
         Support patterns of each class.
     n_kernel_ : int

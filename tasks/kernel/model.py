@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import Kernel
 from structsvm.solvers.kernel.lasvm import LaSVMSteps
 from structsvm.stored_values import Record, Stored
@@ -31,6 +33,9 @@ class KernelModel(KernelMachine, MachineModel):
     record = Record({"labels": Labels(2), **MACHINE.fields})
     calibrates = False  # unless asked to
 
+    # Training inputs that are no rows of numbers, where the kernel is a function of these.
+    objects: list[Any] | None = None
+
     def __init__(self, labels: LabelArray, kernel: Kernel) -> None:
         MachineModel.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
@@ -39,6 +44,29 @@ class KernelModel(KernelMachine, MachineModel):
     @property
     def machine(self) -> Self:
         return self
+
+    def linear_weights(self) -> tuple[Floats, Floats]:
+        """``(weights, intercepts)`` of a linear kernel, a row per label; of two labels the second's minus the first's.
+
+        Machines of two labels each have a row per pair.
+        """
+        if self.intercept.ndim == 1:
+            weights, intercept = dense(self.coef @ self.vectors), self.intercept
+            if self.n_labels > 2:
+                return weights, intercept
+            return weights[1:] - weights[:1], intercept[1:] - intercept[:1]
+        of = [np.flatnonzero(self.support_labels == label) for label in range(self.n_labels)]
+        pairs = list(combinations(range(self.n_labels), 2))
+        rows = [
+            dense(self.coef[[k]][:, of[m]] @ self.vectors[of[m]] - self.coef[[m]][:, of[k]] @ self.vectors[of[k]])
+            for k, m in pairs
+        ]
+        return np.concatenate(rows), np.array([self.intercept[k, m] for k, m in pairs])
+
+    def stored_params(self) -> dict[str, object]:
+        if self.objects is not None:
+            raise TypeError("a model file cannot hold a kernel that is a Python function")
+        return super().stored_params()
 
     def class_scores(self, X: Matrix) -> Floats:
         return self.decision_function(X)
@@ -60,6 +88,11 @@ class KernelModel(KernelMachine, MachineModel):
         model.set_from_record(stored)
         model.columns["n_features_in_"] = model.n_features
         return model
+
+
+def dense(matrix: Matrix) -> Floats:
+    """A matrix as an array."""
+    return matrix.toarray() if is_sparse(matrix) else np.asarray(matrix)
 
 
 class BinaryKernelModel(KernelModel):

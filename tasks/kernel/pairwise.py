@@ -12,8 +12,7 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from structsvm.tasks.common.arrays import Floats
 
 
 @declared
@@ -40,7 +39,8 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
     dual_coef_ : csr_array of shape (n_classes, n_SV)
         Row k has the coefficients, >= 0, of the other classes' support vectors in their machines against class k.
     intercept_ : ndarray of shape (n_classes, n_classes)
-        ``b[k, l]`` of the machine of k and l, where positive values mean l; ``b[l, k] = -b[k, l]``.
+        ``b[k, l]`` of the machine of k and l, where positive values mean l; ``b[l, k] = -b[k, l]``. With a linear
+        kernel one value per pair, as in `coef_`, whose rows are those of (0, 1), (0, 2), ..., (1, 2), ...
 
     Examples
     --------
@@ -55,5 +55,7 @@ class PairwiseClassifier(KernelParameters, PairwiseParameters, ClassWeight, Mach
     _solver_class = Pairwise
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
-        return self._fitted().intercept
+    def intercept_(self) -> Floats:
+        """``b[k, l]`` of each two classes; with a linear kernel a value per row of `coef_`."""
+        model = self._fitted()
+        return super().intercept_ if model.kernel.name == "linear" else model.intercept

@@ -53,7 +53,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
     validation_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`.
     intercept_ : ndarray of shape (n_classes,)
-        The biases b: the middle of the optimal ones, with sum zero.
+        The biases b: the middle of the optimal ones, with sum zero. With a linear kernel one per row of `coef_`.
 
     References
     ----------
@@ -98,4 +98,6 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     @property
     def intercept_(self) -> Floats:
-        return self.model_.intercept
+        """The biases of the classes; with a linear kernel a value per row of `coef_`."""
+        model = self._fitted()
+        return super().intercept_ if model.kernel.name == "linear" else model.intercept

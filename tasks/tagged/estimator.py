@@ -137,7 +137,7 @@ class TaggedParser(BaseEstimator):
     def predict(self, X: Sequence[SentenceLike]) -> list[Any]:
         """Return the parser's predictions for sentences: lists of words.
 
-        Or lists of (word, tag), or trees, with tags ignored.
+        Or text, cut at its blanks, lists of (word, tag), or trees, with tags ignored.
         """
         return self._trained().predict(self.tagged(X))
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from structsvm.features.columns import Columns
 from structsvm.structures.dependencies import DependencyTree, Word
 from structsvm.structures.trees import Tree, clean_tree, parse_tree
+from structsvm.tasks.common.examples import check_no_words, split_text
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    # A sentence as users give it: a tree, bracketed text, or its words, each with its tag or without.
+    # A sentence as users give it: a tree, bracketed text, text of words, or its words, each with its tag or without.
     SentenceLike: TypeAlias = Tree | DependencyTree | str | Sequence[str | Word | Sequence[str | None]]
 
 
@@ -41,6 +42,7 @@ def tokens_of(X: Sequence[SentenceLike]) -> list[list[tuple[str, str | None]]]:
     """
     if isinstance(X, (str, bytes)) or not isinstance(X, Sequence):
         raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    check_no_words(X)
     found = []
     for i, sentence in enumerate(X):
         try:
@@ -52,7 +54,7 @@ def tokens_of(X: Sequence[SentenceLike]) -> list[list[tuple[str, str | None]]]:
 
 def _tokens(sentence: object) -> list[tuple[str, str | None]]:
     if isinstance(sentence, str):
-        sentence = parse_tree(sentence)
+        sentence = parse_tree(sentence) if sentence.lstrip().startswith("(") else split_text(sentence)
     if isinstance(sentence, Tree):
         cleaned = clean_tree(sentence)
         return [] if cleaned is None else cleaned.tokens()

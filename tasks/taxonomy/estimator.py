@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from structsvm._warnings import warn_of_unknown
+from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.metrics._counts import has_unlabelled
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
-from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
+from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.labels import agreement, check_classes, check_stream_weight, check_targets
+from structsvm.tasks.common.labels import agreement, check_classes, check_labelled, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
-from structsvm.tasks.taxonomy.known import SETS
+from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
@@ -82,13 +82,14 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
         leaves the taxonomy to the loss.
-    leaf_only : bool, default=True
-        Whether labels are leaves, and only leaves are predicted; a document at an inner node then belongs to an unknown
-        leaf below it, see `fit`. Otherwise labels may be inner nodes, and a document is assigned to a node above its
-        best label y if that is safer under the loss: among y and its ancestors, up to the root, the z of least expected
-        loss, ``sum_y' P(y') loss(y', z)``; without probabilities, of least ``max_y' loss(y', z) + score(y')``. With the
-        tree loss that is always y itself, since a wrong leaf below a node costs as much as the node; with "path" a
-        parent costs half a sibling.
+    leaf_only : bool or "auto", default="auto"
+        True: labels are leaves, and only leaves are predicted; a document at an inner node then belongs to an unknown
+        leaf below it, see `fit`. "auto": True unless a label by itself (not in a set) is an inner node: such a label is
+        predicted as it stands, as HiClass predicts rows that end early. False, and "auto" with inner nodes: a document
+        is assigned to a node above its best label y if that is safer under the loss: among y and its ancestors, up to
+        the root, the z of least expected loss, ``sum_y' P(y') loss(y', z)``; without probabilities, of least ``max_y'
+        loss(y', z) + score(y')``. With the tree loss that is always y itself, since a wrong leaf below a node costs as
+        much as the node; with "path" a parent costs half a sibling.
     C : float, "auto" or None, default="auto"
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 distinct documents, and in `partial_fit` before any
@@ -139,7 +140,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     taxonomy_ : Taxonomy
     coef_ : array or CSR array of shape (n_attributes, n_features)
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
-        With a kernel neither these nor intercepts exist.
+        With a kernel these and intercepts exist only if it is linear.
     intercept_ : ndarray of shape (n_attributes,)
     gamma_ : float
         That of the kernel, if there is one.
@@ -186,14 +187,14 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             one shard may have, and there is a weight for every feature and node.
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
             Names of nodes (tuples in a 1-D array of objects); or rows of levels from the top, ended by "", None or NaN,
-            which are joined by " > " to names (or by the separator `taxonomy`). Labels known in part: a set of nodes
-            that contains the document's; with
-            leaf_only=True also an inner node, which means the leaves below it that y names elsewhere (the root: all of
-            them); None (any), and so is -1 if it is not a node, or, without a taxonomy, beside two or more labels that
-            are integers from 0 on; with loss="log" a dict from nodes to weights (such as votes of annotators; the
-            leaves below a node share its weight). Such documents are completed and trained on in turn
-            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
-            leaf_only=False an inner node is a label like any other.
+            which are joined by " > " to names (or by the separator `taxonomy`); or an array, a series or a list of such
+            rows, each as long as it is. An inner node is a label like any other. Labels known in part: a set of nodes
+            that contains the document's; with leaf_only=True (given, not "auto") also an inner node, which means the
+            leaves below it that y names elsewhere (the root: all of them); None (any), and so is -1 if it is not a
+            node, or, without a taxonomy, beside two or more labels that are integers from 0 on; with loss="log" a dict
+            from nodes to weights (such as votes of annotators; the leaves below a node share its weight). Such
+            documents are completed and trained on in turn (`structsvm.LatentSVM`; with loss="log" in each step), and
+            "auto" chooses C on the others.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
 
@@ -258,7 +259,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
         params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
-        vectorizer = None
+        vectorizer, leaves_before = None, None if before is None else before.leaf_only
         if before is not None:
             check_classes(classes, before.labels.tolist())
             check_settled([("kernel", kind, type(before))])
@@ -267,6 +268,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             if self.kernel is not None:
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
             check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
+            params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
             weight = checked_sample_weight(sample_weight, len(X))
             model, examples = kind.prepare(params, X, y, before=before, weight=weight)
             if before is None:
@@ -280,12 +282,14 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
+        check_labelled(y, allow_none=True)
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if before is None and vectorizer is None:
             self._check_float32(given, X, columns)
         if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
+        params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
         model, examples = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
         if self.class_weight is not None and examples.has_unknown:
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
@@ -324,18 +328,40 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     def score(self, X: MatrixLike, y: KnownLabels, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of documents whose node is right; y as in `fit`.
 
-        Right is each node that y admits: one of a set, and with leaf_only=True a leaf below an inner node. Documents of
-        which y says nothing are left out.
+        Right is each node that y admits: one of a set, in which an inner node stands for the leaves below it where
+        leaves alone are predicted. Documents of which y says nothing are left out; so are those at inner nodes with
+        leaf_only=True, which a warning counts. With "auto" these have another label than was predicted.
+
+        Warns
+        -----
+        AdviceWarning
+            Documents at inner nodes are left out.
         """
-        taxonomy, predicted = self.taxonomy_, self.predict(X).tolist()
-        above = {name: taxonomy.ancestors(name) if self.leaf_only else {name} for name in set(predicted)}
-        y = joined_levels(y, taxonomy.separator or PATH_SEPARATOR) if is_of_levels(y) else y
-        y = y.tolist() if hasattr(y, "tolist") else y
+        taxonomy, predicted, leaf_only = self.taxonomy_, self.predict(X).tolist(), self._fitted().leaf_only
+        above = {name: taxonomy.ancestors(name) if leaf_only else {name} for name in set(predicted)}
+        rows = rows_of_levels(y)
+        y = y if rows is None else joined_levels(rows, taxonomy.separator or PATH_SEPARATOR)
+        known: list[Any] = y.tolist() if hasattr(y, "tolist") else list(y)  # type: ignore[arg-type]
         is_open = has_unlabelled([-1], self.classes_.tolist()) if self.taxonomy is None else -1 not in taxonomy
         right, says = agreement(
-            y, predicted, -1 if is_open else None, SETS, lambda node, name: node == name or node in above[name]
+            known, predicted, -1 if is_open else None, SETS, lambda node, name: node == name or node in above[name]
         )
+        if leaf_only:
+            leaves = set(taxonomy.leaves)
+            is_above = np.array([is_inner(label, taxonomy, leaves) for label in known], dtype=np.bool_)
+            right &= ~is_above
+            if self.leaf_only is True and is_above.any():
+                says &= ~is_above
+                self._say_left_out(int(is_above.sum()), len(says))
         return share_of(right, says, sample_weight)
+
+    @staticmethod
+    def _say_left_out(n: int, n_documents: int) -> None:
+        """Warn of documents at inner nodes that `score` leaves out; ValueError if these are all."""
+        what = f"{n} of {n_documents} documents are at inner nodes, and with leaf_only=True only leaves are predicted"
+        if n == n_documents:
+            raise ValueError(f"{what}: nothing is left to score")
+        warn(f"{what}: score leaves them out; leaf_only='auto' predicts the inner nodes that y names", AdviceWarning)
 
     def predict_path(self, X: MatrixLike) -> list[list[Any]]:
         """Return per document the nodes on the path from the root (excluded) to the predicted node.
@@ -465,21 +491,14 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return model.machine
 
     @property
-    def _weighted(self) -> LinearTaxonomyModel:
-        model = self._fitted()
-        if not isinstance(model, LinearTaxonomyModel):
-            raise AttributeError("there are no weights: the model has support vectors of a kernel")
-        return model
-
-    @property
     def coef_(self) -> Floats | csr_array:
-        model = self._weighted
+        model = self._fitted()
         matrix = model.weight_matrix()
         return matrix[:, :-1] if model.intercept else matrix
 
     @property
     def intercept_(self) -> Floats:
-        model = self._weighted
+        model = self._fitted()
         matrix = model.weight_matrix()
         if not model.intercept:
             return np.zeros(matrix.shape[0], dtype=np.float32)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from scipy.sparse import csr_array
 
+from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import Kernel
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.stored_values import Stored
@@ -98,6 +99,16 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
 
     def scores_of(self, block: Matrix) -> Floats:
         return self.machine.decision_function(block) @ self._outputs @ self._positions.T
+
+    def weight_matrix(self) -> Floats:
+        """The weights of features for each attribute of a linear kernel, (n_attributes, n_features).
+
+        AttributeError for another kernel.
+        """
+        if self.machine.kernel.name != "linear":
+            raise AttributeError("there are no weights: the model has support vectors of a kernel that is not linear")
+        weights = self._outputs.T @ self.machine.coef @ self.machine.vectors
+        return weights.toarray() if is_sparse(weights) else weights
 
     # ---- model files ----------------------------------------------------------------------------
 

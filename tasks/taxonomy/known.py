@@ -1,8 +1,8 @@
 """Labels of documents as y gives them: a label, or labels of which the document has one.
 
-A set holds these, or a dict with their weights. With leaf_only an inner node does: any leaf below it, which share its
-weight. None is any label, and so is -1 where it is not a label. A document's id is that of its label, or the number of
-labels and that of its set.
+A set holds these, or a dict with their weights. With leaf_only=True an inner node does: any leaf below it, which share
+its weight. None is any label, and so is -1 where it is not a label. A document's id is that of its label, or the number
+of labels and that of its set.
 """
 
 from __future__ import annotations
@@ -28,6 +28,38 @@ if TYPE_CHECKING:
 SETS = (set, frozenset, dict)
 
 
+def predicts_leaves(
+    leaf_only: bool | str,
+    taxonomy: Taxonomy | None,
+    y: LabelArray,
+    classes: Iterable[Hashable] | None,
+    before: bool | None,
+) -> bool:
+    """Whether labels are leaves alone. "auto": unless a label by itself, outside of sets, is an inner node.
+
+    `before` is the answer of an earlier fit, None if there is none: ValueError for an inner node where labels have been
+    leaves.
+    """
+    if isinstance(leaf_only, bool | np.bool_):
+        return bool(leaf_only)
+    if before is False:
+        return False
+    leaves = set[Hashable]() if taxonomy is None else set(taxonomy.leaves)
+    inner = [label for label in (y.tolist() if hasattr(y, "tolist") else y) if is_inner(label, taxonomy, leaves)]
+    named = () if classes is None else listed(classes)
+    if before and inner:
+        raise ValueError(
+            f"y has {len(inner)} documents at inner nodes such as {inner[0]!r:.80}, and the first call has settled "
+            "that labels are leaves: name inner nodes in its classes=, or read them as unknown leaves by leaf_only=True"
+        )
+    return bool(before) or not (inner or any(is_inner(label, taxonomy, leaves) for label in named))
+
+
+def is_inner(label: object, taxonomy: Taxonomy | None, leaves: set[Hashable]) -> bool:
+    """Whether a label is an inner node of a taxonomy with these leaves."""
+    return taxonomy is not None and is_hashable(label) and label not in leaves and label in taxonomy
+
+
 def known_labels(
     params: SimpleNamespace, y: LabelArray, classes: Iterable[Hashable] | None = None
 ) -> tuple[list[Hashable], Integers, list[IdSet]]:
@@ -42,20 +74,18 @@ def known_labels(
         For a label that is none of `classes`, a set that is empty or has a label that is not a node, an inner node none
         of whose leaves is a label, weights that are not finite or negative, documents about which nothing is known.
     """
-    leaves = None if params.taxonomy is None or not params.leaf_only else set(params.taxonomy.leaves)
-
-    def is_inner(label: object) -> bool:
-        return leaves is not None and is_hashable(label) and label not in leaves and label in params.taxonomy
+    taxonomy = params.taxonomy if params.leaf_only else None
+    leaves = set[Hashable]() if taxonomy is None else set(taxonomy.leaves)
 
     def set_of(label: object) -> Any:
         if isinstance(label, SETS):
             return label
         if label is None or (is_unlabelled and label == -1):
             return {None}
-        return {label} if is_inner(label) else None
+        return {label} if is_inner(label, taxonomy, leaves) else None
 
     is_unlabelled = _means_unlabelled(params.taxonomy, y, classes)
-    is_mixed = y.dtype == object or is_unlabelled or any(map(is_inner, set(y.tolist())))
+    is_mixed = y.dtype == object or is_unlabelled or any(is_inner(label, taxonomy, leaves) for label in set(y.tolist()))
     found = list(map(set_of, y.tolist())) if is_mixed else []
     is_open = np.array([labels is not None for labels in found], dtype=bool)
     if not is_open.any():
@@ -64,14 +94,14 @@ def known_labels(
     alone = y[~is_open]
     if classes is None:
         named = (member for labels in found if labels is not None for member in labels)
-        members = [member for member in named if member is not None and not is_inner(member)]
+        members = [member for member in named if member is not None and not is_inner(member, taxonomy, leaves)]
         labels = distinct(np.concatenate([alone, as_objects(members)]) if members else alone, "y")
         if not len(labels) and all(member is None for labels in found for member in labels):
             raise ValueError("y tells nothing of any document")
     else:
         labels = distinct(listed(classes), "classes")
     names = labels.tolist()
-    below = _below(params.taxonomy, names) if leaves is not None else {}
+    below = {} if taxonomy is None else _below(taxonomy, names)
     ids, numbers, sets = np.empty(len(y), dtype=np.int32), dict[Hashable, int](), list[Any]()
     ids[~is_open] = label_ids_of(alone, labels)
     place = {name: k for k, name in enumerate(names)}

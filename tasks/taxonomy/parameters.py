@@ -36,7 +36,7 @@ class TaxonomyClassifierParameters(Training):
     taxonomy: Any = parameter(default=None, kw_only=False)
     loss: MatrixLike = parameter(Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix(), default=AUTO)
     attributes: MatrixLike = parameter(Options("ancestors", "normalized", "flat"), AnyMatrix(), default="ancestors")
-    leaf_only: bool = parameter(FLAG, default=True)
+    leaf_only: bool | Literal["auto"] = parameter(FLAG, Options(AUTO), default=AUTO)
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
     fit_intercept: bool = parameter(FLAG, default=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, is_of_levels, joined_levels
+from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 from structsvm.tasks.taxonomy.known import SETS
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def settled(
     is the one that an earlier fit has made of them.
     """
     if not isinstance(taxonomy, str):
-        of_levels = is_of_levels(y)
+        rows = rows_of_levels(y)
         taxonomy = None if taxonomy is None else as_taxonomy(taxonomy)
         separator = PATH_SEPARATOR if taxonomy is None else taxonomy.separator
-        if not of_levels:
+        if rows is None:
             return taxonomy, y, classes
         if separator is None:
             raise ValueError(
@@ -39,7 +39,7 @@ def settled(
         separator, taxonomy = taxonomy, None
         if not separator:
             raise ValueError("The 'taxonomy' parameter must not be the empty string.")
-    y, classes = (joined_levels(of, separator) if is_of_levels(of) else of for of in (y, classes))
+    y, classes = (of if (rows := rows_of_levels(of)) is None else joined_levels(rows, separator) for of in (y, classes))
     if taxonomy is None:
         taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator)
     return taxonomy, y, classes

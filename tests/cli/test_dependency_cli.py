@@ -95,3 +95,24 @@ def test_bad_files(work):
     (work / "circle").write_text("".join(f"{m}\ta\t_\t_\t_\t_\t{3 - m}\t_\t_\t_\n" for m in (1, 2)) + "\n")
     assert "circle: sentence 0: word 1 is below itself" in run(work, "evaluate", "m", "circle", status=1)[1]
     assert "\t0\troot\t" in run(work, "predict", "m", "raw")[0]
+
+
+@pytest.mark.filterwarnings("always::structsvm.AdviceWarning")
+def test_treebanks_of_the_shared_tasks(tmp_path):
+    """CoNLL-X with several roots, and CoNLL-2009: trained on, scored and parsed."""
+    rows = [("cats", "N", 2, "SBJ"), ("sleep", "V", 0, "ROOT"), (".", "P", 0, "ROOT")]
+    x = "".join(f"{m}\t{w}\t_\t{t}\t{t}\t_\t{h}\t{r}\t_\t_\n" for m, (w, t, h, r) in enumerate(rows, 1))
+    of_2009 = "".join(
+        f"{m}\t{w}\t_\t_\t_\t{t}\t_\t_\t{h}\t_\t{r}\t_\t_\t_\tA0\n" for m, (w, t, h, r) in enumerate(rows, 1)
+    )
+    (tmp_path / "x.conll").write_text(f"{x}\n" * 5)
+    (tmp_path / "2009.conll").write_text(f"{of_2009}\n" * 5)
+    for name in ("x.conll", "2009.conll"):
+        out, err = run(tmp_path, "train", "dependency", name, "-m", "m", "-C", "1")
+        assert "5 sentences, 15 words, 2 labels" in out and "warning: 5 of 5 sentences have several words" in err
+        scores = json.loads(run(tmp_path, "evaluate", "m", "2009.conll", "--json")[0])
+        assert scores["uas"] == pytest.approx(2 / 3) and scores["n_several_roots"] == 5
+        assert "several roots in 5 sentences" in run(tmp_path, "evaluate", "m", "x.conll")[0]
+        wanted = x.replace("\t0\tROOT\t_\t_\n", "\t2\tROOT\t_\t_\n").replace("V\tV\t_\t2", "V\tV\t_\t0")
+        assert run(tmp_path, "predict", "m", "x.conll")[0] == f"{wanted}\n" * 5
+        assert run(tmp_path, "predict", "m", "2009.conll")[0].count("\t") == 15 * 9

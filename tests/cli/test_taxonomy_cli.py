@@ -201,11 +201,27 @@ def test_bad_input(data, tmp_path):
         ("the documents have no labels", {"docs": "bare.txt"}),
     ):
         used = good | files
-        args = ["train", "taxonomy", used["docs"], "--taxonomy", used["edges"], "-m", tmp_path / "m"]
+        args = ["train", "taxonomy", used["docs"], "--taxonomy", used["edges"], "-m", tmp_path / "m", "--leaves"]
         assert message in run(tmp_path, *args, status=1)[1]
         assert not (tmp_path / "m").exists()
     assert "is no node of the model" in run(tmp_path, "evaluate", data / "m", "unknown.txt", status=1)[1]
     assert "no labels to compare" in run(tmp_path, "evaluate", data / "m", "bare.txt", status=1)[1]
+
+
+def test_paths_and_inner_nodes(tmp_path):
+    """Labels that end early are predicted as they stand, and counted; with --leaves they are unknown leaves."""
+    labels = ["A", "A > x", "B > y"] * 20
+    (tmp_path / "docs").write_text("".join(f"{label}\tword{k % 3} all\n" for k, label in enumerate(labels)))
+    args = ["train", "taxonomy", "docs", "--separator", " > ", "-m", "m", "-C", "10"]
+    out, _ = run(tmp_path, *args)
+    assert "60 documents, 3 labels in a taxonomy of 5 nodes and 2 leaves (20 documents at inner nodes)" in out
+    assert run(tmp_path, "predict", "m", "docs")[0].splitlines() == labels
+    assert json.loads(run(tmp_path, "evaluate", "m", "docs", "--json")[0])["accuracy"] == 1.0
+    run(tmp_path, *args, "--leaves")
+    assert "A" not in run(tmp_path, "predict", "m", "docs")[0].splitlines()
+    assert json.loads(run(tmp_path, "evaluate", "m", "docs", "--json")[0])["accuracy"] == pytest.approx(2 / 3)
+    (tmp_path / "edges").write_text("A\tall\nB\tall\n")
+    assert "--taxonomy and --separator" in run(tmp_path, *args, "--taxonomy", "edges", status=2)[1]
 
 
 def test_ctrl_c_leaves_a_model(tmp_path):

@@ -16,6 +16,7 @@ from structsvm.structures.dependencies import (
     crossing_arcs,
     parse_conllu,
     read_conllu,
+    with_one_root,
     write_conllu,
 )
 
@@ -165,3 +166,40 @@ def test_a_picture_for_notebooks():
     assert texts == ["She", "PRON", "nsubj", "<reads>", "_", "root", "it", "_"]
     (path,) = picture.iter("{http://www.w3.org/2000/svg}path")
     assert (path.get("d").count("C"), path.get("d").count("V")) == (1, 1)  # an arc and a root; nothing is known of "it"
+
+
+# One sentence with two roots, in the formats of the shared tasks; 2009: true and predicted lemma, tag, features.
+CONLL_X = """1\tJohn\tjohn\tN\tNNP\tnum=s\t2\tSBJ\t2\tSBJ
+2\tsleeps\tsleep\tV\tVBZ\t_\t0\tROOT\t_\t_
+3\t.\t.\tP\t.\t_\t0\tROOT\t_\t_
+
+"""
+CONLL_2009 = """1\tJohn\tjohn\tjohn\tNNP\tNN\tnum=s\tnum=p\t2\t3\tSBJ\tOBJ\t_\t_\tA0
+2\tsleeps\tsleep\t_\tVBZ\t_\t_\t_\t0\t0\tROOT\tROOT\tY\tsleep.01\t_
+3\t.\t.\t.\t.\t.\t_\t_\t0\t2\tROOT\tP\t_\t_\t_
+
+1\tGo\tgo\tgo\tVB\tVB\t_\t_\t0\t0\tROOT\tROOT\t_\t_
+
+"""
+
+
+def test_the_formats_of_the_shared_tasks():
+    (of_x,) = parse_conllu(CONLL_X)
+    assert of_x.to_conllu() == CONLL_X and of_x.words[0][:5] == ("John", "john", "N", "NNP", "num=s")
+    of_2009, short = parse_conllu(CONLL_2009)
+    assert of_2009.arcs == of_x.arcs == [(2, "SBJ"), (0, "ROOT"), (0, "ROOT")] and short.heads == [0]
+    # A parser has the predicted columns at hand; where there are none, the others.
+    assert [word[:5] for word in of_2009.words] == [
+        ("John", "john", "NN", "_", "num=p"),
+        ("sleeps", "sleep", "VBZ", "_", "_"),
+        (".", ".", ".", "_", "_"),
+    ]
+    with pytest.raises(ConlluError, match="f:2: expected 14 or more columns between tabs, as in CoNLL-2009, got 10"):
+        parse_conllu(CONLL_2009.split("\n")[0] + "\n" + CONLL_X.split("\n")[1], "f")
+    with pytest.raises(ConlluError, match="f:2: expected 10 columns between tabs, got 15"):
+        parse_conllu(CONLL_X.split("\n")[0] + "\n" + CONLL_2009.split("\n")[1], "f")
+
+
+def test_one_root_of_several():
+    assert with_one_root([2, 0, 0, -1, 0]) == [2, 0, 2, -1, 2]
+    assert with_one_root([-1, 1]) == [-1, 1]

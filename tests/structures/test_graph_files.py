@@ -50,6 +50,38 @@ def test_what_networkx_writes(tmp_path):
     assert read_graphs(tmp_path / "d.graphml").is_directed
 
 
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_forms_of_networkx(is_directed, tmp_path):
+    graph = nx.DiGraph() if is_directed else nx.Graph()
+    for name, value, x in (("a", "P", 1.0), ("b", "Q", 2.0), ("c", "P", 0.5)):
+        graph.add_node(name, value=value, x=x)
+    graph.add_edge("a", "b", weight=2.0)
+    graph.add_edge("b", "c", weight=1.0)
+    nx.write_gml(graph, tmp_path / "g.gml")
+    forms = [lines(nx.node_link_data(graph)), lines(nx.adjacency_data(graph)), tmp_path / "g.gml"]
+    for found in (read_graphs(form, label="value") for form in forms):
+        nodes, edges, marks = found.X[0]
+        assert nodes == [{"x": 1.0}, {"x": 2.0}, {"x": 0.5}] and found.ids == [["a", "b", "c"]]
+        assert edges.tolist() == [[0, 1], [1, 2]] and marks.tolist() == [[2.0], [1.0]]
+        assert found.y == [["P", "Q", "P"]] and found.is_directed == is_directed
+
+
+def test_a_tree_of_networkx():
+    tree = {"id": "s", "label": "u", "children": [{"id": "a", "x": 1, "children": [{"id": "b"}]}, {"id": "c"}]}
+    found = read_graphs([json.dumps(tree)])
+    assert found.ids == [["s", "a", "b", "c"]] and found.y == [["u", None, None, None]]
+    assert found.X[0][1].tolist() == [[0, 1], [0, 3], [1, 2]] and found.X[0][0] == [{}, {"x": 1}, {}, {}]
+
+
+def test_labels_of_gml_are_names_if_they_differ():
+    node = 'node [ id {} label "{}" ]'.format
+    text = f"graph [ {node(1, 'A')} {node(2, 'B')} {node(3, 'A')} edge [ source 1 target 3 ] ]".replace(
+        " node", "\nnode"
+    )
+    found = read_graphs(["# made by hand", *text.replace("[", "[\n").replace("]", "\n]").split("\n")])
+    assert found.y == [["A", "B", "A"]] and found.ids == [[1, 2, 3]] and found.X[0][1].tolist() == [[0, 2]]
+
+
 def test_write(tmp_path):
     X = [(np.eye(2), [(0, 1)], np.array([[0.5]])), ([["a"], ["b", "c"]], np.zeros((0, 2), int))]
     write_graphs(tmp_path / "g", X, [np.array([1, 0]), ["u", None]])
@@ -112,6 +144,8 @@ def test_what_is_no_graph(graphs, message):
         "deep": (b"[" * 100_000, "nested too deeply"),
         "bytes": (b"\xff\xfe", "g"),
         "no XML": (b"<graphml", "no GraphML"),
+        "no GML": (b"graph [\n node", "no GML"),
+        "text": (b"a b\n", "begins with 'a b'; graphs are JSON, GML or GraphML"),
         "other XML": (b"<a></a>", "no GraphML"),
         "bytes of XML": (b"<graphml>\n\xff</graphml>", ":2: bytes that are not UTF-8"),
         "entities": (

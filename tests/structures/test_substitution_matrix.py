@@ -66,3 +66,17 @@ def test_biopython_reads_it(tmp_path):
 def test_texts_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
         SubstitutionMatrix.from_ncbi(text)
+
+
+def test_matrices_as_aligners_read_and_write_them(tmp_path):
+    """Whole numbers, rows without letters, comments behind numbers, and bytes that are no ASCII in comments."""
+    matrix, factor = SubstitutionMatrix("AR", [[0.5, -0.21], [-0.21, 1.0]]).to_integers(10)
+    text = matrix.to_ncbi(digits=0)
+    assert text == "   A  R\nA  5 -2\nR -2 10\n" and factor == 10.0
+    assert "-0" not in SubstitutionMatrix("AR", [[0.1, -0.1], [-0.1, 0.1]]).to_ncbi(digits=0)
+    assert SubstitutionMatrix("A", [[0.0]]).to_integers()[1] == 1.0
+    for form in (text, "# Müller\n A R # x\n 5 -2\n-2 10 # R\n"):
+        (tmp_path / "m").write_text(form, encoding="utf-8")
+        np.testing.assert_array_equal(SubstitutionMatrix.read(tmp_path / "m").values, [[5, -2], [-2, 10]])
+    with pytest.raises(ValueError, match="line 2: expected the row of 'A' with 2 numbers"):
+        SubstitutionMatrix.from_ncbi("A R\n1 2 3\n")

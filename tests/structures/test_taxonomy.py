@@ -1,11 +1,14 @@
 """Taxonomies against their definitions on random trees and DAGs."""
 
+import json
 import pickle
 import re
 from itertools import pairwise
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -206,3 +209,71 @@ def test_bytes_that_are_no_text_are_named(tmp_path):
 def test_names_may_end_with_nul():
     """NumPy's strings would lose it."""
     assert label_array(["a", "a\0"]).tolist() == ["a", "a\0"]
+
+
+# One taxonomy in the forms that others keep hierarchies in.
+GRAPH = nx.DiGraph(EDGES)
+FORMS = {
+    "graph": GRAPH,
+    "links": nx.node_link_data(GRAPH),
+    "neighbours": nx.adjacency_data(GRAPH),
+    "tree": nx.tree_data(GRAPH, "all"),
+    "lists of edges": [list(edge) for edge in EDGES],
+    "array of edges": np.array(EDGES),
+    "pandas": pd.DataFrame(EDGES),
+    "polars by name": pl.DataFrame({"child": [b for _, b in EDGES], "parent": [a for a, _ in EDGES]}),
+    "children": {"all": ["comp", "rec"], "comp": ["mac", "pc"], "rec": ["autos"]},
+    "sets": {"all": {"comp", "rec"}, "comp": {"mac", "pc"}, "rec": {"autos"}},
+    "parents": {"all": None, "comp": "all", "rec": "all", "mac": "comp", "pc": "comp", "autos": "rec"},
+    "nested": {"all": {"comp": {"mac": {}, "pc": None}, "rec": {"autos": []}}},
+    "nested lists": {"all": {"comp": ["mac", "pc"], "rec": ["autos"]}},
+    "names and dicts": {"all": [{"comp": ["mac", "pc"]}, {"rec": ["autos"]}]},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_hierarchies(form, tmp_path):
+    found = as_taxonomy(FORMS[form])
+    assert found == Taxonomy(EDGES) and all(type(name) is str for name in found.nodes)
+    if isinstance(FORMS[form], dict) and form != "sets":
+        (tmp_path / "t.json").write_text(json.dumps(FORMS[form], indent=1))
+        assert read_taxonomy(tmp_path / "t.json") == found
+
+
+def test_files_that_networkx_writes(tmp_path):
+    for name, write in (("t.gml", nx.write_gml), ("t.graphml", nx.write_graphml)):
+        write(GRAPH, tmp_path / name)
+        assert read_taxonomy(tmp_path / name) == Taxonomy(EDGES)
+    (tmp_path / "t.gml").write_text(re.sub("label.*", "", (tmp_path / "t.gml").read_text()))
+    assert read_taxonomy(tmp_path / "t.gml").leaves == ["3", "4", "5"]
+    (tmp_path / "pairs").write_text(json.dumps(EDGES))
+    assert read_taxonomy(tmp_path / "pairs") == Taxonomy(EDGES)
+    (tmp_path / "lines").write_text("{mac}\tgraph [\n")
+    assert read_taxonomy(tmp_path / "lines").leaves == ["{mac}"]
+
+
+def test_tops_of_dicts_have_a_root():
+    assert as_taxonomy({"comp": ["mac"], "rec": []}) == as_taxonomy([["comp", "mac"], ["rec"]])
+    assert as_taxonomy({"a": {"x": {}}, "b": {}}).root == "ROOT"
+    assert as_taxonomy({"r": ["a", "b"], "a": ["x"], "b": ["x"]}).parents("x") == ["a", "b"]  # no tree
+    assert as_taxonomy(np.array([["a", "x"], ["b", np.nan]], dtype=object)).leaves == ["b", "x"]
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({}, "needs at least one edge, and the dict is empty"),
+        ({"x": "a", "y": ["b"]}, r"a name for each node, got \['b'\] for 'y'"),
+        ({"a": {"x": 3}}, "the children of 'x' must be a dict or a list, got 3"),
+        ({"men": {"shoes": {}}, "women": {"shoes": {}}}, "'shoes' stands below both 'men' and 'women'"),
+        (nx.node_link_data(nx.Graph(EDGES)), 'it says "directed": false'),
+        ({"nodes": [{"id": 1}], "edges": [[0, 1]]}, 'objects with "source" and "target"'),
+        ({"nodes": [{"id": 1}], "adjacency": []}, "a list of neighbours for each of the 1 nodes"),
+        ({"nodes": [{"id": 1}], "adjacency": [[2]]}, 'neighbours of node 0 must be objects with an "id", got 2'),
+        ({"id": "a", "children": ["b"]}, "children of 'a' must be objects with"),
+        ([(b, a) for a, b in EDGES], "3 roots: .*edges go from parent to child"),
+    ],
+)
+def test_hierarchies_that_are_none(form, message):
+    with pytest.raises(ValueError, match=message):
+        as_taxonomy(form)

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from structsvm.structures.trees import (
     Tree,
     TreeFileError,
+    after_comments,
     clean_tree,
     merge_repeats,
     parse_tree,
+    parse_trees,
     read_trees,
     write_trees,
 )
@@ -167,3 +169,19 @@ def test_a_picture_for_notebooks():
     assert spots["DT"][0] < spots["NP"][0] < spots["NN"][0]
     (path,) = picture.iter(f"{name}path")
     assert path.get("d").count("L") == 8
+
+
+def test_comments_between_trees():
+    text = """# head
+%% of ( a ) treebank
+*x*x*x* text *x*
+
+(S (NP a)
+   (# #))
+  ; (S (NP no tree))
+( (S b)) (S c)
+# the end"""
+    assert [str(tree) for tree in parse_trees(text)] == ["(S (NP a) (# #))", "( (S b))", "(S c)"]
+    with pytest.raises(TreeFileError, match="<text>:2: '#' outside of brackets"):
+        list(parse_trees("# a comment\n(S a) # no comment\n"))
+    assert after_comments("# a\n\n% b\n(S c)\n# d\n") == "(S c)\n# d\n"

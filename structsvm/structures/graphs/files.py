@@ -1,4 +1,4 @@
-"""Files of graphs: JSON, one graph a line or a list of them, and GraphML.
+"""Files of graphs: JSON, one graph a line or a list of them, and GraphML and GML.
 
 A graph is an object with lists of nodes and of edges, as networkx's `node_link_data` has them::
 
@@ -7,15 +7,14 @@ A graph is an object with lists of nodes and of edges, as networkx's `node_link_
 
 Features of a node are numbers, names, or an object of both; without "features" they are what the node has beside "id"
 and "label". Edges name nodes by "id", or by their place where nodes have none. A label that is null or missing is not
-known. Of a GraphML file, which is one graph, the features are the attributes but "label"; edges have their "weight".
+known. Objects of networkx's `adjacency_data` and `tree_data` are read as well. A GraphML or GML file is one graph: the
+features are the attributes but "label", and edges have their "weight". Labels of GML are names if no two are equal.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO, NamedTuple
 
@@ -24,7 +23,15 @@ import numpy as np
 from structsvm.features.sources import load_bytes
 from structsvm.features.text.encodings import not_utf8
 from structsvm.new_file import new_file
-from structsvm.strict_json import parse_json
+from structsvm.structures.graphs.forms import (
+    by_links,
+    is_gml,
+    is_graph,
+    of_networkx,
+    parsed_gml,
+    parsed_graphml,
+    parsed_json,
+)
 
 __all__ = ["GraphLines", "read_graphs", "write_graphs"]
 
@@ -33,9 +40,6 @@ LABEL = "label"
 OF_NODES = ("id", "features")
 
 LARGEST = float(np.finfo(np.float64).max)
-
-# Declarations that XML may have in front, in which entities can be defined; GraphML needs none.
-_DECLARATION = re.compile(r"<!(DOCTYPE|ENTITY)")
 
 
 class GraphLines(NamedTuple):
@@ -96,10 +100,10 @@ def read_graphs(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, la
     ([{'red': 1}, {'blue': 1}], [[0, 1]])
     """
     content, name, _ = load_bytes(source)
-    if content[:1000].lstrip()[:1] == b"<":
-        found = [(name, _graphml(content, name))]
-    else:
+    if content[:1000].lstrip()[:1] in (b"{", b"[", b""):
         found = _documents(content, name)
+    else:
+        found = [(name, _marked_up(content, name))]
     lines = GraphLines([], [], [], [], any(value.get("directed", True) is not False for _, value in found))
     for place, value in found:
         x, y, ids = _graph(value, place, label)
@@ -120,7 +124,7 @@ def _documents(content: bytes, name: str) -> list[tuple[str, Any]]:
         return [(f"{name}, line {k}", _object(line, f"{name}, line {k}")) for k, line in lines]
     if not start:
         return []
-    value = _parsed(content, name)
+    value = parsed_json(content, name)
     if isinstance(value, list):
         places = [f"{name}, graph {i}" for i in range(len(value))]
         return [(place, _as_object(graph, place)) for place, graph in zip(places, value, strict=True)]
@@ -132,25 +136,14 @@ def _is_whole(line: bytes) -> bool:
     return line.rstrip().endswith(b"}") or line.count(b"{") == line.count(b"}")
 
 
-def _parsed(text: bytes, place: str) -> Any:
-    try:
-        return parse_json(text)
-    except RecursionError:
-        raise ValueError(f"{place}: nested too deeply") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{place}: {not_utf8(text)}") from None
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
-
-
 def _object(line: bytes, place: str) -> Any:
-    return _as_object(_parsed(line, place), place)
+    return _as_object(parsed_json(line, place), place)
 
 
 def _as_object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or not isinstance(value.get("nodes"), list):
+    if not is_graph(value):
         raise ValueError(f'{place}: not an object with a list of "nodes"')
-    return value
+    return by_links(value, place)
 
 
 def _graph(value: dict[str, Any], place: str, label: str) -> tuple[Any, list[Any], list[Any] | None]:
@@ -246,30 +239,31 @@ def _edges(edges: list[Any], index: Any, n_nodes: int, place: str) -> tuple[Any,
     return pairs, np.array(features, dtype=np.float64).reshape(len(edges), -1)
 
 
-def _graphml(content: bytes, name: str) -> dict[str, Any]:
-    """A GraphML file as an object."""
+def _marked_up(content: bytes, name: str) -> dict[str, Any]:
+    """A file of GraphML or GML as an object."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{name}:{line}: {not_utf8(content)}") from None
-    declared = _DECLARATION.search(text)
-    if declared is not None:
-        line = text.count("\n", 0, declared.start()) + 1
-        raise ValueError(f"{name}:{line}: a {declared[0][2:]} declaration, which GraphML needs none of, is not read")
-    import networkx as nx
+    if text.lstrip().startswith("<"):
+        return of_networkx(parsed_graphml(text, name), name)
+    if is_gml(text):
+        return _gml(text, name)
+    raise ValueError(f"{name}: begins with {text.strip()!r:.40}; graphs are JSON, GML or GraphML")
 
-    try:
-        graph = nx.read_graphml(io.BytesIO(text.encode("utf-8")))
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - what networkx and the parser of XML raise
-        raise ValueError(f"{name}: no GraphML: {type(error).__name__}: {error!s:.200}") from None
-    if graph.is_multigraph():
-        raise ValueError(f"{name}: several edges join the same nodes")
-    nodes = [{**own, "id": node} for node, own in graph.nodes(data=True)]
-    edges = [{"source": a, "target": b, **own} for a, b, own in graph.edges(data=True)]
-    return {"directed": graph.is_directed(), "nodes": nodes, "edges": edges}
+
+def _gml(text: str, name: str) -> dict[str, Any]:
+    """A GML file as an object. Its labels are names of nodes if no two are equal, as in files that networkx writes."""
+    graph = of_networkx(parsed_gml(text, name), name)
+    labels = [node.get(LABEL) for node in graph["nodes"]]
+    if None not in labels and len(set(labels)) == len(labels) > 1:
+        number = {node["id"]: node.pop(LABEL) for node in graph["nodes"]}
+        graph["nodes"] = [{**node, "id": number[node["id"]]} for node in graph["nodes"]]
+        graph["edges"] = [
+            {**edge, "source": number[edge["source"]], "target": number[edge["target"]]} for edge in graph["edges"]
+        ]
+    return graph
 
 
 def write_graphs(

@@ -60,7 +60,10 @@ def test_the_rule_for_letters():
         LetterEncoder("AC", classes=("HE?",)).encode(("A", "中"))
     for options, message in [
         ({"alphabet": "AAC"}, "The 'alphabet' parameter must hold each letter once"),
-        ({"alphabet": "acg"}, "The 'alphabet' parameter must be upper-case"),
+        ({"alphabet": "ac-"}, "The 'alphabet' parameter must be letters without - and ."),
+        ({"alphabet": "AA"}, "The 'alphabet' parameter must hold each letter once"),
+        ({"alphabet": "aA"}, "The 'alphabet' parameter must hold each letter once"),
+        ({"alphabet": "aß"}, "letters that have no upper case. Got 'aß', with 'ß'"),
         ({"classes": ("HH",)}, "The 'classes' parameter must hold each letter once"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -603,3 +606,26 @@ def test_proteins_that_are_not_there(tmp_path):
         DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .*its origin has it in another form"
     ):
         fetch_oxbench(tmp_path)
+
+
+@pytest.mark.parametrize("letters", ["αβγδ", "абвг", "abcd", "天地人和", "אבגד", "😀😁😂🤣"])
+def test_letters_of_any_script(letters, tmp_path):
+    """The same costs as of Latin letters in their places; what has a case is one letter in both."""
+    to_latin = str.maketrans(letters + letters.upper(), "ABCDABCD")
+    X, y = [(letters, letters[:2] + letters[3:]), (letters[1:], letters)] * 2, []
+    for x, z in X:
+        y.append((x, z[:2] + "-" + z[2:]) if len(x) == 4 else ("-" + x, z))
+    latin = [[tuple(text.translate(to_latin) for text in pair) for pair in pairs] for pairs in (X, y)]
+    settings = {"C": 0.1, "mode": "global", "random_state": 0}
+    model = SequenceAligner(alphabet=letters, **settings).fit(X, y)
+    other = SequenceAligner(alphabet="ABCD", **settings).fit(*latin)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    found = model.predict(X)
+    assert [tuple(row.translate(to_latin) for row in rows) for rows in found] == other.predict(latin[0])
+    assert found[0][0] == letters.upper() and model.score(X, y) == 1.0
+    model.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").predict(X) == found
+    with pytest.raises(ValueError, match="x of example 0: the letter 'Ж' at position 1 is not in the alphabet"):
+        model.predict([("ж", letters)])
+    with pytest.raises(ValueError, match=r"expected a string of letters, got \('the', 'cat'\); for words give each"):
+        model.predict([(["the", "cat"], ["the"])])

@@ -4,10 +4,13 @@ import gzip
 import io
 import sys
 
+import numpy as np
 import pytest
 
 from structsvm.datasets import make_alignment, write_alignments
+from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
+from structsvm.tasks.alignment.model import log_odds_matrix
 
 
 def read(text, tmp_path, name="pairs.fa"):
@@ -94,3 +97,60 @@ def test_simulations():
     assert a == b
     assert all(len(d) == len(z) for (_, z), decoys in zip(a.X, a.decoys, strict=True) for d in decoys)
     assert all(len(x) == 50 for x, _ in a.X)
+
+
+MANY = [("a", "MKV--LA"), ("b", "MKVxyLA"), ("c", "-KV--LA")]
+
+
+def fasta(rows):
+    return "".join(f">{name} about {name}\n{row}\n" for name, row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("m.a2m", fasta((name, row.replace("--L", "..L")) for name, row in MANY)),
+        ("m.a3m", fasta((name, row.replace("--L", "L")) for name, row in MANY)),
+        ("m.fa", fasta(MANY)),
+        ("m.sto", "# STOCKHOLM 1.0\n" + "".join(f"{name} {row}\n" for name, row in MANY) + "//\n"),
+        ("m.txt", "# STOCKHOLM 1.0\n" + "".join(f"{name} {row}\n" for name, row in MANY) + "//\n"),
+        ("m", "CLUSTAL W (1.83)\n\n" + "".join(f"{name}    {row}\n" for name, row in MANY) + "\n"),
+    ],
+)
+def test_alignments_of_many_rows(name, text, tmp_path):
+    """Every format that has them gives the same pairs: insertions in columns of their own."""
+    (tmp_path / name).write_text(text)
+    found = read_alignments(tmp_path / name)
+    assert found.names == ["a/b", "a/c", "b/c"]
+    assert [tuple(row.replace(".", "-") for row in rows) for rows in found.rows] == [
+        ("MKV--LA", "MKVxyLA"),
+        ("MKVLA", "-KVLA"),
+        ("MKVxyLA", "-KV--LA"),
+    ]
+    assert read_alignments(tmp_path / name, pairs="first").names == ["a/b", "a/c"]
+
+
+def test_pairs_stay_pairs(tmp_path):
+    """Equal first words, two records, and other lengths make no alignment of many."""
+    for rows in ([("a", "MK-"), ("a", "MKV"), ("b", "M-V"), ("b", "MKV")], [("a", "MK-"), ("b", "MKV")]):
+        (tmp_path / "p.a2m").write_text(fasta(rows))
+        assert read_alignments(tmp_path / "p.a2m").names == [name for name, _ in rows[::2]]
+    (tmp_path / "p.fa").write_text(fasta([("a", "MK-"), ("b", "MKV"), ("c", "M-VV"), ("d", "MKVV")]))
+    assert read_alignments(tmp_path / "p.fa").names == ["a", "c"]
+    (tmp_path / "p.a3m").write_text(fasta([("a", "MKV"), ("b", "MxKV"), ("c", "KV")]))
+    with pytest.raises(ValueError, match=r"p\.a3m, alignment 1: the row of 'c' has 2 columns that are no insertions"):
+        read_alignments(tmp_path / "p.a3m")
+
+
+def test_a_file_in_lower_case(tmp_path):
+    """All of it in lower case says nothing about insertions; a single upper-case letter does."""
+    (tmp_path / "p").write_text(fasta([("a", "mk-l"), ("a", "mkvl")]))
+    assert read_alignments(tmp_path / "p").rows == [("MK-L", "MKVL")]
+    (tmp_path / "p").write_text(fasta([("a", "mk-l"), ("a", "mkvL")]))
+    assert read_alignments(tmp_path / "p").rows == [("mk-l", "mkvL")]
+    X, y = [("MKVLA", "MKVLGA"), ("KVLA", "KVLGA")] * 2, [("MKVL-A", "MKVLGA"), ("KVL-A", "KVLGA")] * 2
+    lower = [tuple(map(str.lower, rows)) for rows in y]
+    one, other = (SequenceAligner(C=0.1, mode="global", random_state=0).fit(X, rows) for rows in (y, lower))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.score(X, y) == one.score(X, lower) == 1.0
+    assert log_odds_matrix(lower)["A", "A"] == log_odds_matrix(y)["A", "A"]

@@ -161,7 +161,7 @@ def test_files_of_alignments_of_many(tmp_path):
         ("", "stockholm", "has no alignments"),
         ("# STOCKHOLM 1.0\na AC\n#=GR a SS CCC\nb AC\n//\n", "stockholm", "not stockholm"),
         (">a\nA\n" * 800, "a2m", "alignment 1: 800 sequences have 319600 pairs, more than 262144; pairs='first'"),
-        (">a\nAC\n>b\nACG\n", "a2m", "alignment 1: the row of 'b' has 3 columns, that of 'a' 2"),
+        (">a\nAC\n>b\nACG\n", "a2m", "alignment 1: the row of 'b' has 3 columns that are no insertions, that of 'a' 2"),
         (">a\nAC\n", "a2m", "alignment 1: has 1 sequences"),
         (">a\nAC\n>b\n--\n", "a2m", "alignment 1: the row of 'b' has no letters"),
     ],

@@ -102,7 +102,8 @@ def test_what_a_sentence_may_be(parser):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (["the dog"], r"sentence 0: a sentence must be a list"),
+        ([b"the dog"], r"sentence 0: a sentence must be a list"),
+        (["the", "dog"], "X must be a list of sentences, and seems to be the words of one"),
         ([["a"], [3]], r"sentence 1: a word must be a str"),
         ([[("a", 1)]], r"sentence 0: a word's upos must be a str"),
         ([[""]], r"sentence 0: a word must have a form"),
@@ -128,11 +129,24 @@ def test_how_many_trees_are_wanted(order, k):
 
 @pytest.mark.parametrize(
     ("heads", "message"),
-    [((2, 1), "word 1 is below itself"), ((0, 0), "both have the root"), ((3, 0), "word 1 has head 3, of 2 words")],
+    [((2, 1), "word 1 is below itself"), ((0, 2), "word 2 is below itself"), ((3, 0), "word 1 has head 3, of 2 words")],
 )
 def test_score_needs_trees(heads, message):
     with pytest.raises(ValueError, match=f"sentence 0: .*{message}"):
         trained(TRAIN[:5]).score([["a", "b"]], [[(head, "x") for head in heads]])
+
+
+def test_several_roots(tmp_path):
+    """As treebanks of CoNLL-X have them: trained on below the first root, told, and wrong for whoever predicts one."""
+    X, y = [["a", "b", "c"]] * 3, [[(2, "x"), (0, "root"), (0, "punct")]] * 3
+    with pytest.warns(AdviceWarning, match=r"3 of 4 sentences have several words below the root \(sentence 1 is the"):
+        parser = DependencyParser(C=1.0, random_state=0).fit([["a"], *X], [[(0, "root")], *y])
+    one = [[(0, "root")], *[[(2, "x"), (0, "root"), (2, "punct")]] * 3]
+    same = DependencyParser(C=1.0, random_state=0).fit([["a"], *X], one)
+    np.testing.assert_array_equal(parser.coef_, same.coef_)
+    assert parser.predict(X[:1]) == one[1:2] and parser.score(X, y) == pytest.approx(2 / 3)
+    with pytest.warns(AdviceWarning, match="several words below the root"):
+        parser.calibrate(X, y)
 
 
 def test_score_needs_heads():
@@ -156,7 +170,6 @@ def test_score_needs_heads():
         ([["a", "b"]], [[(0, "root"), (3, "x")]], "sentence 0: word 2 has head 3, of 2 words"),
         ([["a", "b"]], [[(0, "root"), (2, "x")]], "sentence 0: word 2 has head 2, of 2 words"),
         ([["a", "b", "c"]], [[(2, "x"), (1, "x"), (0, "root")]], r"sentence 0: word \d is below itself"),
-        ([["a", "b"]], [[(0, "root"), (0, "root")]], "sentence 0: words 1 and 2 both have the root"),
         ([["a"], []], [[(0, "root")], []], "sentence 1 has no words"),
         ([["a"]], [[(0, None)]], "no arc has a label"),
     ],

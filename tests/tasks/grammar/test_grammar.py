@@ -197,8 +197,8 @@ def test_sentences_and_their_trees():
         ([["DT", "b"]], r"sentence 0: its token 1 is 'b', and its tree has \('b', 'NN'\) there"),
         ([["DT", ("c", "NN")]], "sentence 0: its token 1 is"),
         ([["DT", 3]], "sentence 0: its token 1 is 3"),
-        (["DT NN"], "sentence 0: a sentence must be a list of tokens"),
-        ([tree], "sentence 0: a sentence must be a list of tokens"),
+        (["DT"], "sentence 0: it has 1 tokens, and its tree 2 words"),
+        ([tree], "a sentence must be a list of words or text, and this seems to be a tree"),
     ):
         for call in (parser.fit, parser.partial_fit, parser.score):
             with pytest.raises(ValueError, match=message):

@@ -86,7 +86,7 @@ def test_the_optimum_is_that_of_an_independent_solver(solver, problem):
     assert result.dual <= best + here
     assert result.primal >= best - here
     beta = coefficients(model, len(y))
-    assert reference.primal(K, y, C * weight, beta, model.intercept_) == pytest.approx(result.primal, rel=1e-9)
+    assert reference.primal(K, y, C * weight, beta, model.model_.intercept) == pytest.approx(result.primal, rel=1e-9)
     alpha = np.array([-beta[k, i] for i, k in reference.arcs(y, len(beta))])
     assert reference.dual(K, alpha, y, len(beta)) == pytest.approx(result.dual, rel=1e-9, abs=1e-12)
     assert (alpha >= 0.0).all()

@@ -285,8 +285,9 @@ class TestRefusals:
 
     def test_inner_nodes(self, tmp_path):
         shards = DocumentShards.make([(np.eye(3), ["A", "A > x", "A > y"])], tmp_path / "new")
+        edges = [("A", "A > x"), ("A", "A > y"), ("root", "A")]
         with pytest.raises(ValueError, match="labels that are sorted and fully known"):
-            classifier().set_params(taxonomy=[("A", "A > x"), ("A", "A > y"), ("root", "A")]).fit(shards)
+            classifier().set_params(leaf_only=True, taxonomy=edges).fit(shards)
 
     @pytest.mark.parametrize(
         ("batches", "given", "error", "message"),

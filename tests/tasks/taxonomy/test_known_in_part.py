@@ -1,12 +1,13 @@
 """TaxonomyClassifier on documents at inner nodes, and on sets of nodes."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe, LaRank, LatentSVM
+from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank, LatentSVM
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
@@ -17,6 +18,9 @@ PATHS = [["comp", "mac"], ["comp", "pc"], ["rec", "autos"], ["rec", "motor"], ["
 NAMES = [path[-1] for path in PATHS]
 TAXONOMY = Taxonomy.from_paths(PATHS)
 INNER = {name: TAXONOMY.path(name)[0] for name in NAMES}
+
+# Inner nodes mean unknown leaves below.
+in_part = partial(TaxonomyClassifier, taxonomy=PATHS, leaf_only=True)
 
 
 def data(n=120, noise=0.5, seed=0):
@@ -52,13 +56,13 @@ def sets_of(labels, sets):
 def test_forms(form):
     """The same documents, known in the same way."""
     names, hidden = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    model = in_part(C=1.0, random_state=0).fit(X, names)
     below = {inner: {name for name in NAMES if INNER[name] == inner} for inner in set(INNER.values())}
     if form == "sets of nodes":
         names = sets_of(names, [{name} if h else None for name, h in zip(names, hidden, strict=True)])
     elif form in ("sets of leaves", "list"):
         names = sets_of(names, [below[name] if h else None for name, h in zip(names, hidden, strict=True)])
-    other = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, list(names) if form == "list" else names)
+    other = in_part(C=1.0, random_state=0).fit(X, list(names) if form == "list" else names)
     np.testing.assert_array_equal(model.predict(X), other.predict(X))
     np.testing.assert_array_equal(model.coef_, other.coef_)
     assert model.result_.n_rounds > 1
@@ -70,16 +74,15 @@ def test_half_of_the_documents_at_inner_nodes_are_worth_more_than_none():
     X_test, y_test = data(2000, noise=1.0, seed=4)
     names, hidden = at_inner_nodes(y, 0.8)
     part, alone = (
-        TaxonomyClassifier(PATHS, C=0.3, random_state=0).fit(rows, labels)
-        for rows, labels in ((X, names), (X[~hidden], y[~hidden]))
+        in_part(C=0.3, random_state=0).fit(rows, labels) for rows, labels in ((X, names), (X[~hidden], y[~hidden]))
     )
     assert part.score(X_test, y_test) > alone.score(X_test, y_test)
 
 
 def test_what_is_known_whole_is_trained_on_as_ever():
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, y)
+    model = in_part(C=1.0, random_state=0).fit(X, y)
     for labels in ([{name} for name in y], [{name} if k % 2 else name for k, name in enumerate(y)]):
-        other = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, as_objects(labels))
+        other = in_part(C=1.0, random_state=0).fit(X, as_objects(labels))
         np.testing.assert_array_equal(model.coef_, other.coef_)
         assert other.result_.n_rounds == 0
         assert (other.C_, other.temperature_) == (model.C_, model.temperature_)
@@ -90,14 +93,17 @@ def test_an_inner_node_above_one_label_is_that_label():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(40, 3)), rng.choice(["a1", "b1"], 40)
     upper = np.where(rng.random(40) < 0.5, [label[0] for label in labels], labels)
-    model, other = (TaxonomyClassifier(taxonomy, C=1.0, random_state=0).fit(rows, names) for names in (labels, upper))
+    model, other = (
+        TaxonomyClassifier(taxonomy, leaf_only=True, C=1.0, random_state=0).fit(rows, names)
+        for names in (labels, upper)
+    )
     np.testing.assert_array_equal(model.coef_, other.coef_)
     assert other.classes_.tolist() == ["a1", "b1"]
 
 
 def test_the_root_says_nothing():
     names = as_objects([*y[:60], *["ROOT"] * 60])
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    model = in_part(C=1.0, random_state=0).fit(X, names)
     assert set(model.classes_) == set(y[:60])
     assert model.score(X[60:], y[60:]) > 0.8
 
@@ -129,17 +135,17 @@ def test_with_any_node_sets_alone_are_open():
 def test_auto_chooses_c_on_what_is_known_whole(dense):
     names, hidden = at_inner_nodes(y, 0.5)
     rows = X if dense else __import__("scipy.sparse").sparse.csr_array(X)
-    model = TaxonomyClassifier(PATHS, standardize=False, random_state=0).fit(rows, names)
-    alone = TaxonomyClassifier(PATHS, standardize=False, random_state=0).fit(rows[~hidden], names[~hidden])
+    model = in_part(standardize=False, random_state=0).fit(rows, names)
+    alone = in_part(standardize=False, random_state=0).fit(rows[~hidden], names[~hidden])
     assert model.C_ == alone.C_
     assert model.validation_["n_held_out"] == alone.validation_["n_held_out"]
-    few = TaxonomyClassifier(PATHS, random_state=0).fit(X, at_inner_nodes(y, 0.9)[0])
+    few = in_part(random_state=0).fit(X, at_inner_nodes(y, 0.9)[0])
     assert few.C_ == 1.0
 
 
 def test_probabilities_are_fitted_to_what_is_known():
     names, _ = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    model = in_part(C=1.0, random_state=0).fit(X, names)
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert -np.log(proba[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean() < np.log(5)
@@ -161,7 +167,7 @@ SOLVERS = [
 def test_solvers(solver):
     names, _ = at_inner_nodes(y, 0.5)
     params = {"C": 1.0, "random_state": 0} if isinstance(solver, str) else {"C": None}
-    model = TaxonomyClassifier(PATHS, solver=solver, **params).fit(X, names)
+    model = in_part(solver=solver, **params).fit(X, names)
     assert model.result_.n_rounds > 1
     assert model.score(X, y) > 0.55  # passive-aggressive steps go over the documents once a round
     assert model.get_params()["solver"] is solver
@@ -169,24 +175,26 @@ def test_solvers(solver):
 
 def test_the_log_loss():
     names, _ = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, loss="log", C=1.0, random_state=0).fit(X, names)
+    model = in_part(loss="log", C=1.0, random_state=0).fit(X, names)
     assert model.result_.n_rounds > 1
     assert model.score(X, y) > 0.8
-    model = TaxonomyClassifier(PATHS, loss="log", solver=LatentSVM(ConditionalLikelihood(random_state=0)), C=None)
+    model = TaxonomyClassifier(
+        PATHS, leaf_only=True, loss="log", solver=LatentSVM(ConditionalLikelihood(random_state=0)), C=None
+    )
     with pytest.raises(ValueError, match="has a solver of its own"):
         model.fit(X, names)
 
 
 def test_files_and_warm_starts(tmp_path):
     names, _ = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0, warm_start=True).fit(X, names)
+    model = in_part(C=1.0, random_state=0, warm_start=True).fit(X, names)
     model.save(tmp_path / "m")
     before = model.result_.primal
     for other in (structsvm.load(tmp_path / "m"), pickle.loads(pickle.dumps(model)), model):
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
         assert other.fit(X, names).result_.primal <= before * (1.0 + 1e-9)
     solver = LatentSVM(LaRank(C=0.5, random_state=0), rounds=6, start="random")
-    TaxonomyClassifier(PATHS, C=None, solver=solver).fit(X, names).save(tmp_path / "s")
+    in_part(C=None, solver=solver).fit(X, names).save(tmp_path / "s")
     loaded = structsvm.load(tmp_path / "s").solver
     assert repr(loaded) == repr(solver)
     # With other data training goes on around the weights.
@@ -198,7 +206,7 @@ def test_files_and_warm_starts(tmp_path):
 def test_a_warm_start_around_other_weights(loss):
     """In a problem around weights w0 every round's objective is around them, whether it is resumed or not."""
     names, _ = at_inner_nodes(y, 0.6)
-    model = TaxonomyClassifier(PATHS, loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
+    model = in_part(loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
     first = model.coef_.copy(), model.intercept_.copy()
     for _ in range(3):
         model.fit(X[40:], names[40:])
@@ -206,13 +214,13 @@ def test_a_warm_start_around_other_weights(loss):
         assert model.result_.primal >= norm * (1.0 - 1e-6)
         assert model.result_.n_rounds > 0
         assert "base" in model.model_.state
-    again = TaxonomyClassifier(PATHS, loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
+    again = in_part(loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
     assert model.result_.primal <= again.fit(X[40:], names[40:]).result_.primal * (1.0 + 1e-9)
 
 
 def test_a_stream():
     names, _ = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, random_state=0)
+    model = in_part(random_state=0)
     for start in range(0, 120, 30):
         model.partial_fit(X[start : start + 30], names[start : start + 30], classes=sorted(NAMES))
     assert model.n_iter_ == 1
@@ -221,26 +229,26 @@ def test_a_stream():
 
 def test_a_checkpoint(tmp_path):
     names, _ = at_inner_nodes(y, 0.5)
-    whole = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    whole = in_part(C=1.0, random_state=0).fit(X, names)
     path = tmp_path / "run"
-    found = TaxonomyClassifier(PATHS, C=1.0, random_state=0, checkpoint=path).fit(X, names)
+    found = in_part(C=1.0, random_state=0, checkpoint=path).fit(X, names)
     np.testing.assert_array_equal(found.coef_, whole.coef_)
     assert path.exists()
-    again = TaxonomyClassifier(PATHS, C=1.0, random_state=0, checkpoint=path).fit(X, names)
+    again = in_part(C=1.0, random_state=0, checkpoint=path).fit(X, names)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 
 def test_few_weights():
     names, _ = at_inner_nodes(y, 0.5)
     rows = (X > 0.0).astype(float)
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0, max_weights=30).fit(rows, names)
+    model = in_part(C=1.0, random_state=0, max_weights=30).fit(rows, names)
     assert hasattr(model.coef_, "indptr")
     assert model.score(rows, y) > 0.5
 
 
 def test_jobs_make_no_difference():
     names, _ = at_inner_nodes(y, 0.5)
-    one, two = (TaxonomyClassifier(PATHS, C=1.0, random_state=0, n_jobs=n).fit(X, names) for n in (1, 2))
+    one, two = (in_part(C=1.0, random_state=0, n_jobs=n).fit(X, names) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
@@ -260,14 +268,16 @@ def test_jobs_make_no_difference():
     ],
 )
 def test_bad_input(labels, params, message):
-    model = TaxonomyClassifier(PATHS, random_state=0, **({} if "solver" in params else {"C": 1.0}) | params)
+    model = TaxonomyClassifier(
+        PATHS, leaf_only=True, random_state=0, **({} if "solver" in params else {"C": 1.0}) | params
+    )
     with pytest.raises(ValueError, match=message):
         model.fit(X, as_objects(list(labels)))
     assert not hasattr(model, "model_")
 
 
 def test_labels_of_a_stream_are_settled():
-    model = TaxonomyClassifier(PATHS, random_state=0).partial_fit(X, np.where(y == "hockey", "pc", y))
+    model = in_part(random_state=0).partial_fit(X, np.where(y == "hockey", "pc", y))
     with pytest.raises(ValueError, match="y has the inner node 'sport', and none of the leaves below"):
         model.partial_fit(X[:2], np.array(["sport", "mac"]))
     flat = TaxonomyClassifier(random_state=0).partial_fit(X, y)
@@ -277,7 +287,7 @@ def test_labels_of_a_stream_are_settled():
 
 def test_a_solver_of_whole_outputs_is_refused():
     names, _ = at_inner_nodes(y, 0.5)
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names).model_
+    model = in_part(C=1.0, random_state=0).fit(X, names).model_
     problem = model.oracle.bind(model.encode(X.astype(np.float32)), [{0, 1} if k % 2 else 0 for k in range(len(X))])
     with pytest.raises(ValueError, match="does not offer constraints; its outputs are known in part, which LatentSVM"):
         LaRank().solve(problem)
@@ -299,22 +309,22 @@ def test_votes():
     ]
     X_test, y_test = data(1000, noise=1.0, seed=1)
     model, other = (
-        TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X, as_objects(known)).score(X_test, y_test)
+        in_part(C=0.3, loss="log", random_state=0).fit(X, as_objects(known)).score(X_test, y_test)
         for known in (votes, [{name for name, n in vote.items() if n} for vote in votes])
     )
     assert model > other + 0.02
     equal, same = (
-        TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X[:40], as_objects([*y[:39], known])).coef_
+        in_part(C=0.3, loss="log", random_state=0).fit(X[:40], as_objects([*y[:39], known])).coef_
         for known in ({"mac": 2.0, "pc": 2.0}, {"mac", "pc"})
     )
     np.testing.assert_array_equal(equal, same)
     # A vote for an inner node is shared by the leaves below it.
     for known in ({"comp": 2.0, "autos": 1.5}, {"mac": 1.0, "pc": 1.0, "autos": 1.5}):
-        model = TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0)
+        model = in_part(C=0.3, loss="log", random_state=0)
         examples = model._prepare(X[:40], as_objects([*y[:39], known]), None, None)[1]
         assert examples.sets[0] == {0: 1.5} | examples.sets[0]
     with pytest.raises(ValueError, match="weights of candidates need the log loss"):
-        TaxonomyClassifier(PATHS, C=1.0).fit(X, as_objects(votes))
+        in_part(C=1.0).fit(X, as_objects(votes))
 
 
 @pytest.mark.parametrize("unknown", [None, -1])
@@ -347,13 +357,19 @@ def test_labels_that_are_not_known(unknown):
 )
 def test_bad_votes(labels, message):
     with pytest.raises(ValueError, match=message):
-        TaxonomyClassifier(PATHS, loss="log", C=1.0).fit(X, as_objects(list(labels)))
+        in_part(loss="log", C=1.0).fit(X, as_objects(list(labels)))
 
 
 def test_score_is_of_what_is_known():
-    model = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, y)
+    model = in_part(C=1.0, random_state=0).fit(X, y)
     found, above = model.predict(X), [INNER[name] for name in y]
-    assert model.score(X, above) == np.mean([INNER[a] == b for a, b in zip(found, above, strict=True)]) > 0.9
+    with pytest.raises(ValueError, match=r"120 of 120 documents are at inner nodes.*nothing is left to score"):
+        model.score(X, above)
+    some = [b if k % 3 else a for k, (a, b) in enumerate(zip(y, above, strict=True))]
+    with pytest.warns(AdviceWarning, match=r"80 of 120 documents are at inner nodes.*score leaves them out"):
+        assert model.score(X, some) == np.mean((found == y)[::3])
+    by_default = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, y)
+    assert by_default.score(X, above) == 0.0  # labels other than those predicted
     sets = [{name, "hockey"} for name in y]
     assert model.score(X, sets) == np.mean([a in some for a, some in zip(found, sets, strict=True)])
     half = as_objects([None if k % 2 else name for k, name in enumerate(y.tolist())])

@@ -1,6 +1,9 @@
 """Labels that are paths: strings with a separator, rows of levels."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -15,7 +18,7 @@ from structsvm.metrics import (
     tree_loss,
     tree_loss_scorer,
 )
-from structsvm.structures.taxonomy import Taxonomy, joined_levels
+from structsvm.structures.taxonomy import Taxonomy, joined_levels, rows_of_levels
 from structsvm.tasks import TaxonomyClassifier
 
 TEXTS = ["a king and a rook", "five dice", "ball and goal", "ball and basket", "a novel", "king of dice"] * 5
@@ -85,10 +88,65 @@ def test_streams_of_paths():
 
 def test_inner_nodes_and_sets():
     y = np.array([*PATHS[:-2], "Toys", None], dtype=object)
-    found = classifier(taxonomy=" > ").fit(TEXTS, y)
+    found = classifier(taxonomy=" > ", leaf_only=True).fit(TEXTS, y)
     assert set(found.classes_) == set(PATHS)
     y[0] = {"Toys > Games > Chess", "Books"}
-    assert set(classifier(taxonomy=" > ").fit(TEXTS, y).classes_) == set(PATHS)
+    assert set(classifier(taxonomy=" > ", leaf_only=True).fit(TEXTS, y).classes_) == set(PATHS)
+
+
+# A row that ends early, in the forms that rows of levels come in: all but the first three without padding.
+ENDS_EARLY = [["Toys"] if k % 6 == 5 else path.split(" > ") for k, path in enumerate(PATHS)]
+BEARS = ["plush bear" if k % 6 == 5 else text for k, text in enumerate(TEXTS)]
+PADDED = [[*row, "", ""][:3] for row in ENDS_EARLY]
+
+
+def objects(rows):
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    return array
+
+
+ROWS = {
+    "array": lambda: np.array(PADDED),
+    "data frame": lambda: pd.DataFrame(PADDED).replace("", None),
+    "polars frame": lambda: pl.DataFrame(PADDED, orient="row"),
+    "lists": lambda: ENDS_EARLY,
+    "tuples": lambda: [tuple(row) for row in ENDS_EARLY],
+    "array of lists": lambda: objects(ENDS_EARLY),
+    "array of arrays": lambda: objects([np.array(row) for row in ENDS_EARLY]),
+    "series": lambda: pd.Series(ENDS_EARLY, index=range(5, 5 + len(PATHS))),
+    "one column": lambda: pd.DataFrame({"label": ENDS_EARLY}),
+    "polars series": lambda: pl.Series(ENDS_EARLY),
+    "arrow": lambda: pa.array(ENDS_EARLY),
+}
+
+
+@pytest.mark.parametrize("form", ROWS)
+def test_rows_that_end_early_are_labels(form):
+    """As HiClass reads them: the label is the inner node, predicted as such."""
+    rows = ROWS[form]()
+    found = classifier().fit(BEARS, rows)
+    same = classifier(taxonomy=" > ").fit(BEARS, [" > ".join(row) for row in ENDS_EARLY])
+    np.testing.assert_array_equal(found.predict(BEARS), same.predict(BEARS))
+    assert found.predict(["plush bear"]).tolist() == ["Toys"]
+    assert found.score(BEARS, rows) == hierarchical_scores(rows, found.predict(BEARS), found.taxonomy_).f1 == 1.0
+    assert found.predict_levels(["plush bear"]).tolist() == [["Toys", "", ""]]
+
+
+def test_a_row_that_is_none_says_nothing():
+    found = classifier().fit(TEXTS, [None, *ENDS_EARLY[1:]])
+    assert found.score(TEXTS, [None, *ENDS_EARLY[1:]]) == found.score(TEXTS[1:], ENDS_EARLY[1:])
+    assert rows_of_levels(objects([("A", "x"), ("A", "y")])) is None  # tuples are names there
+    assert rows_of_levels(["A > x", None]) is None
+
+
+def test_inner_nodes_where_labels_have_been_leaves():
+    found = classifier(taxonomy=" > ").partial_fit(TEXTS, PATHS)
+    with pytest.raises(ValueError, match="1 documents at inner nodes such as 'Toys', and the first call"):
+        found.partial_fit(TEXTS, [*PATHS[:-1], "Toys"])
+    assert found.score(TEXTS, ["Toys"] * len(TEXTS)) == 0.0
+    named = classifier(taxonomy=" > ").partial_fit(TEXTS, PATHS, classes=[*PATHS, "Toys"])
+    assert "Toys" in named.partial_fit(TEXTS, [*PATHS[:-1], "Toys"]).classes_
 
 
 @pytest.mark.parametrize(
@@ -143,7 +201,7 @@ def test_whole_numbers_and_missing_ones():
         __hash__ = object.__hash__
 
     levels = [[1.0, 2.0], [1.0, 3.0], [4.0, np.nan], [4.0, Nothing()], [np.float32(1.5), None]]
-    assert joined_levels(levels, ">") == ["1>2", "1>3", "4", "4", "1.5"]
+    assert joined_levels(rows_of_levels(levels), ">") == ["1>2", "1>3", "4", "4", "1.5"]
 
 
 def test_a_separator_that_stands_nowhere(tmp_path):

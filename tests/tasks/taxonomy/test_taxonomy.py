@@ -465,7 +465,7 @@ def test_leaves_without_documents_are_not_predicted():
 def test_labels_may_be_inner_nodes():
     rng = np.random.default_rng(0)
     names = np.where(rng.random(len(y)) < 0.3, [Taxonomy.from_paths(PATHS).path(name)[0] for name in y], y)
-    leaves_alone = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    leaves_alone = TaxonomyClassifier(PATHS, leaf_only=True, C=1.0, random_state=0).fit(X, names)
     assert set(leaves_alone.classes_) == set(Taxonomy.from_paths(PATHS).leaves)
     assert leaves_alone.result_.n_rounds > 0
     model = TaxonomyClassifier(PATHS, leaf_only=False, C=1.0, random_state=0).fit(X, names)
@@ -941,3 +941,26 @@ def test_threads_resume_what_one_has_begun(tmp_path, first):
     for resumed in (from_file, model.set_params(solver=classifier(not first, **ended).solver).fit(X, y)):
         assert resumed.result_.n_iter > 2 and resumed.result_.status == "converged"
         assert resumed.result_.dual == pytest.approx(optimum, rel=1e-3)
+
+
+@pytest.mark.parametrize("attributes", ["ancestors", "flat"])
+def test_a_linear_kernel_has_weights(attributes):
+    model = TaxonomyClassifier(PATHS, kernel="linear", attributes=attributes, C=1.0, random_state=0).fit(X, y)
+    rows = model._documents(model.model_, X)
+    scores = rows @ model.coef_.T + model.intercept_
+    found = scores if attributes == "flat" else model.node_scores(X)[:, 1:]
+    wanted = model.decision_function(X) if attributes == "flat" else scores @ _below(model).T
+    np.testing.assert_allclose(wanted, found, atol=1e-3)
+    assert not hasattr(TaxonomyClassifier(PATHS, kernel="rbf", C=1.0, random_state=0).fit(X, y), "coef_")
+
+
+def _below(model):
+    """Whether each node is, or is above, each other: rows and columns are the nodes below the root."""
+    nodes = model.nodes_.tolist()[1:]
+    return np.array([[other in model.taxonomy_.ancestors(node) for other in nodes] for node in nodes], dtype=float)
+
+
+def test_rows_whose_label_is_missing():
+    labels = np.array([np.nan if k % 4 == 1 else name for k, name in enumerate(y)], dtype=object)
+    with pytest.raises(ValueError, match=r"y has no label .* row 1 the first: None says that a label is not known"):
+        TaxonomyClassifier(C=1.0).fit(X, labels)
