@@ -73,6 +73,8 @@ class FeatureEncoder:
     kind : {"columns", "attributes", "numeric"} or None
         The kind of data that it was fitted on.
     n_features : int
+    numbers : ndarray of int
+        Indices of the attributes that had numbers other than 1 in the data that it was fitted on; no file has them.
     n_bigrams : int
         Number of attributes that are conjoined with pairs of labels.
     template_bigram : bool
@@ -91,8 +93,9 @@ class FeatureEncoder:
         An iterable of sequences (a generator is consumed lazily); a sequence is a list
         of tokens, a token a list, tuple or set of strings, or a dict as in
         python-crfsuite: a string v under key k is the feature ``"k:v"`` of value 1,
-        a number or bool is the value of feature ``"k"``, and a dict, list or set under k
-        is expanded with the prefix ``"k:"``. Zeros are dropped, repetitions added up.
+        a number or bool is the value of feature ``"k"``, and a dict, or a list or set of strings, under k
+        is expanded with the prefix ``"k:"``; the numbers of a list or array are features
+        ``"k[0]"``, ``"k[1]"``, ... Zeros are dropped, repetitions added up.
         Without `templates` a tuple ``("dog", "NN")`` is the attributes "dog" and "NN"
         of its token; for features of its columns and neighbours, give ``templates="rich"``.
     numeric
@@ -139,6 +142,7 @@ class FeatureEncoder:
         self.templates = template_source(templates)
         self.kind: str | None = None
         self.n_features = self.n_bigrams = 0
+        self.numbers = np.zeros(0, dtype=np.intp)
         self._layout: TemplateLayout | None = None
         self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
@@ -296,9 +300,11 @@ class FeatureEncoder:
     def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
         self._become("attributes", fit)
         if self.hash_bits is not None:
-            return hash_attributes(sequences, self.hash_bits)
+            tokens, numbers = hash_attributes(sequences, self.hash_bits)
+            self.numbers = numbers if fit else self.numbers
+            return tokens
         if fit:
-            self._vocabulary, tokens = AttributeVocabulary.fit(sequences, self.min_count)
+            self._vocabulary, tokens, self.numbers = AttributeVocabulary.fit(sequences, self.min_count)
             return self._conjoin(tokens, self._vocabulary.names if self.bigrams else None)
         return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences))
 
