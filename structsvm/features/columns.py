@@ -225,6 +225,13 @@ class Columns:
             vocabularies.append(vocabulary.take(used))
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many tokens have each string of a column, by the name of the column: "column 1", ..."""
+        return {
+            f"column {j}": dict(zip(strings.tolist(), np.bincount(ids, minlength=len(strings)).tolist(), strict=True))
+            for j, (strings, ids) in enumerate(zip(self.vocabularies, self.ids.T, strict=True), start=1)
+        }
+
     def with_column(self, ids: NDArray[np.int32], strings: Vocabulary) -> Columns:
         """The same with one more column, behind the others."""
         return Columns(self.offsets, np.column_stack([self.ids, ids]), (*self.vocabularies, strings), self.name)

@@ -19,13 +19,12 @@ from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
+from structsvm.features.seen_columns import SeenColumns, sampled_names
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
-from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, checked_arrays
-
-__all__ = ["FeatureEncoder"]
+from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
 
 __all__ = ["FeatureEncoder"]
 
@@ -41,6 +40,7 @@ ENCODER = Record({
     "n_bigrams": Count(),
     "template_text": Text(of="_layout.text", needed=False),
     "n_columns": Count(of="_layout.n_columns", needed=False),
+    "seen": Value(SeenColumns.from_json, SeenColumns.to_json, needed=False),
     "vocabularies": Group(bare=True, of="named_arrays"),
 })  # fmt: skip
 
@@ -143,6 +143,7 @@ class FeatureEncoder:
         self.kind: str | None = None
         self.n_features = self.n_bigrams = 0
         self.numbers = np.zeros(0, dtype=np.intp)
+        self.seen: SeenColumns | None = None
         self._layout: TemplateLayout | None = None
         self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
@@ -211,7 +212,14 @@ class FeatureEncoder:
         return self
 
     def transform(self, X: Any, lengths: Any = None) -> Tokens:
-        """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty."""
+        """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty.
+
+        Raises
+        ------
+        ValueError
+            For another kind of data, or another number of columns; for a column, or a key of feature dicts, that all
+            tokens had in the data that it was fitted on and none has here; for columns in another order.
+        """
         if self.kind is None:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
@@ -271,6 +279,7 @@ class FeatureEncoder:
             return self._encode_numeric(sequences, fit)
         if self._wants_columns(fit) or (fit and _is_of_words(first)):
             return self._encode_columns(_columns_of(sequences, fit), fit)
+        self._look_at(X, fit)
         return self._encode_attributes(sequences, fit)
 
     def _wants_columns(self, fit: bool) -> bool:
@@ -289,6 +298,15 @@ class FeatureEncoder:
         none = np.zeros(0, dtype=np.int32)
         bigrams = Tokens(zero, zero, none, None, self.n_bigrams) if self.n_bigrams else None
         return Tokens(zero, zero, none, None, self.n_features, bigrams)
+
+    def _look_at(self, X: Any, fit: bool) -> None:
+        """Learn which columns all tokens have, named features; or check that the tokens of X have them."""
+        counts, n = sampled_names(X) if fit or self.seen is not None else ({}, 0)
+        if fit:
+            self.seen = SeenColumns.named(counts, n) if n else None
+        elif self.seen is not None:
+            self.seen.check({name: {name: count} for name, count in counts.items()}, n)
+            self.seen.warn_of_more([name for name, count in counts.items() if count == n and name.endswith((":", "="))])
 
     # ----------------------------------------------------------------- three kinds
 
@@ -340,6 +358,10 @@ class FeatureEncoder:
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
+        if fit:
+            self.seen = SeenColumns.of(X.counts(), X.n_tokens)
+        elif self.seen is not None:
+            self.seen.check(X.counts(), X.n_tokens)
         self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
         if self._bigram_layout is None:
             return tokens
@@ -394,7 +416,7 @@ class FeatureEncoder:
             raise ValueError("not a feature encoder: templates must be text or built in, not a path")
         self, kind = cls(None, stored.min_count, stored.hash_bits, stored.bigrams), stored.kind
         self.templates, self.kind = stored.templates, kind
-        self.n_features, self.n_bigrams = stored.n_features, stored.n_bigrams
+        self.n_features, self.n_bigrams, self.seen = stored.n_features, stored.n_bigrams, stored.seen
         hashed = self.hash_bits is not None and kind in ("attributes", "columns")
         if hashed and self.n_features != 2 ** (self.hash_bits or 0):
             raise ValueError("not a feature encoder: n_features does not fit hash_bits")

@@ -197,6 +197,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         ------
         ValueError
             For an invalid sentence, or one longer than `max_length`; the message names its index.
+            For words without a column (tags, say) that the words of training had, or with the values of another one.
         """
         return self._fitted().predict(X, n_jobs=self._threads)
 
