@@ -247,6 +247,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         X = in_shards.of(SequenceShards, templates=settings.templates, **given)
     else:
         X, y = labelled(read_columns(out.source(path)), path)
+        job.read = X
         known = known_columns(y) if is_partial else y
     model, examples = prepare(settings, X, known, before)
     tokens = examples.tokens

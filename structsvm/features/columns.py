@@ -107,6 +107,8 @@ class Columns:
         One per column.
     name : str
         Their source, for messages.
+    is_whole : bool
+        Whether they have all sequences of the file `name`, in its order.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Columns:
     ids: NDArray[np.int32]
     vocabularies: tuple[Vocabulary, ...]
     name: str = "<columns>"
+    is_whole: bool = False
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != len(self.vocabularies):
@@ -168,7 +171,22 @@ class Columns:
         step = slice(chosen[0], chosen[-1] + 1) if chosen else slice(0, 0)
         is_run = chosen == list(range(self.n_columns))[step]
         ids = self.ids[:, step] if is_run else self.ids[:, chosen]
-        return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name)
+        return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name, self.is_whole)
+
+    def place_of(self, sequence: int, token: int) -> str | None:
+        """File and line of a token; None if they are not those of a file, or it no longer has them."""
+        if not self.is_whole or not os.path.isfile(self.name):
+            return None
+        wanted, found, was_blank = self[sequence][token], -1, True
+        for number, line in enumerate(load_bytes(self.name)[0].decode("utf-8", "replace").split("\n"), 1):
+            strings = line.removeprefix("\ufeff").split()
+            found += bool(strings) and was_blank
+            was_blank = not strings
+            if found == sequence and strings and token == 0:
+                there = {wanted} if isinstance(wanted, str) else {*wanted}
+                return f"{self.name}:{number}" if there <= {*strings} else None
+            token -= found == sequence and bool(strings)
+        return None
 
     def drop_last(self) -> Columns:
         """All columns except the last one, which by convention is the label."""
@@ -374,7 +392,7 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
             line = data.count(b"\n", 0, start) + 1
             raise ColumnFileError(f"{name}:{line}: bytes that are not {encoding}") from None
     data = data.removeprefix(BOM)
-    columns = _parsed(data, name, is_text=lines)
+    columns = replace(_parsed(data, name, is_text=lines), is_whole=not lines)
     if not columns.n_tokens:
         raise no_tokens(name, is_blank=bool(data))
     return columns

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,9 +20,10 @@ from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
+from structsvm.features.places import in_files
 from structsvm.features.seen_columns import SeenColumns, sampled_names
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
-from structsvm.features.templates import TemplateLayout, is_template_text, template_source
+from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
@@ -140,6 +142,7 @@ class FeatureEncoder:
         self.min_count = int(min_count)
         self.hash_bits = None if hash_bits is None else int(hash_bits)
         self.templates = template_source(templates)
+        self._file = None if is_template_text(templates) or templates is None else os.fspath(templates)
         self.kind: str | None = None
         self.n_features = self.n_bigrams = 0
         self.numbers = np.zeros(0, dtype=np.intp)
@@ -179,7 +182,7 @@ class FeatureEncoder:
             For a token or feature of an unsupported type.
         """
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
-        fresh.templates = self.templates
+        fresh.templates, fresh._file = self.templates, self._file
         tokens = fresh._encode(X, lengths, True)
         if len(tokens) == 0:
             raise ValueError("X contains no sequences")
@@ -198,7 +201,7 @@ class FeatureEncoder:
             For templates of pairs of labels with attributes: these need all tokens at once.
         """
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
-        fresh.templates, fresh.kind = self.templates, "columns"
+        fresh.templates, fresh._file, fresh.kind = self.templates, self._file, "columns"
         fresh._settle_layout(n_columns)
         if fresh._bigram_layout is not None:
             raise ValueError("templates: lines that begin with B and name an attribute need all tokens in memory")
@@ -358,11 +361,11 @@ class FeatureEncoder:
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
+        self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
         if fit:
             self.seen = SeenColumns.of(X.counts(), X.n_tokens)
         elif self.seen is not None:
             self.seen.check(X.counts(), X.n_tokens)
-        self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
         if self._bigram_layout is None:
             return tokens
         self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
@@ -371,8 +374,14 @@ class FeatureEncoder:
     def _settle_layout(self, n_columns: int) -> None:
         if self.bigrams is not None:
             raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
-        self._layout = TemplateLayout.resolve(self.templates, n_columns)
-        self._bigram_layout = self._layout.for_bigrams("templates")
+        try:
+            self._layout = TemplateLayout.resolve(self.templates, n_columns)
+            self._bigram_layout = self._layout.for_bigrams("templates")
+        except TemplateError:
+            if self._file is None or not os.path.isfile(self._file):
+                raise
+            with in_files({self._file: Path(self._file).read_text("utf-8-sig")}, r"templates:\d+: "):
+                raise
         self._hash_templates()
 
     def _expand(self, layout: TemplateLayout, vocabulary: Any, X: Columns, fit: bool) -> tuple[Any, Tokens]:

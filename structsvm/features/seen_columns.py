@@ -154,7 +154,7 @@ class SeenColumns:
         return known == 0.0 and bool(counts)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: [seen.share, seen.known, sorted(seen.values)] for name, seen in self.columns.items()}  # type: ignore[type-var]
+        return {name: [seen.share, seen.known, sorted(seen.values)] for name, seen in self.columns.items()}
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
