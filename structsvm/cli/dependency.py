@@ -12,7 +12,7 @@ import click
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
-from structsvm.features.places import in_files, located
+from structsvm.features.inputs.places import in_files, located
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare

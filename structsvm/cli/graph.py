@@ -13,7 +13,7 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, training
-from structsvm.features.places import PlacedList
+from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
 from structsvm.metrics._counts import has_unlabelled

@@ -18,7 +18,7 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.checkpoint import Checkpoint
-from structsvm.features.places import located, place_of
+from structsvm.features.inputs.places import located, place_of
 from structsvm.parameters import FLAG, MAX_COUNT, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
@@ -260,7 +260,7 @@ class Training:
         return time.perf_counter() - self.begin
 
     def place_of(self, i: int, number: int) -> str | None:
-        """File and line of an example, see `structsvm.features.places`."""
+        """File and line of an example, see `structsvm.features.inputs.places`."""
         return place_of(self.read, i, number)
 
     def say(self, text: str) -> None:

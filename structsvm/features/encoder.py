@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
+from structsvm.features.inputs.places import in_files
+from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
-from structsvm.features.places import in_files
-from structsvm.features.seen_columns import SeenColumns, sampled_names
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
 from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens

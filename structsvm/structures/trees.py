@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, BinaryIO
 
-from structsvm.features.places import PlacedList
+from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import DamagedFileError, load_text
 from structsvm.new_file import new_file
 

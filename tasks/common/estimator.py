@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
-from structsvm.features.places import located
+from structsvm.features.inputs.places import located
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.features.places import located
+from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator

@@ -7,7 +7,7 @@ import pytest
 
 from structsvm.features.columns import read_columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.places import PlacedList, located, place_of
+from structsvm.features.inputs.places import PlacedList, located, place_of
 from structsvm.features.templates import TemplateError
 from structsvm.structures.dependencies import parse_conllu, read_conllu
 from structsvm.structures.trees import read_trees

@@ -1,6 +1,7 @@
 """Inputs of predictions have the columns that training had, or an error or a warning says what they lack."""
 
 import json
+import warnings
 import zlib
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import structsvm
 from structsvm import AdviceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
-from structsvm.features.seen_columns import SeenColumns
+from structsvm.features.inputs.seen_columns import SeenColumns
+from structsvm.model_file import read_model, write_model
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, GraphLabeler, SequenceLabeler, TokenFeatures
 
@@ -193,3 +195,21 @@ def test_json_gives_the_same_columns():
     seen = SeenColumns.of({"a": dict.fromkeys("xyz", 40), "b": {7: 90}}, 120)
     again = SeenColumns.from_json(json.loads(json.dumps(seen.to_json())))
     assert again.columns == seen.columns and seen.columns["b"].share == 0.75
+
+
+def test_a_file_of_version_0_2_is_not_checked(tmp_path):
+    path = tmp_path / "model"
+    for kind, model, X in (
+        ("dependency", of_trees(TREES), WORDS_ONLY),
+        ("sequence", of_sequences(as_dict), each(lambda w, t: {"w": w})),
+        ("grammar", of_brackets("words"), each(lambda w, t: t, LEAVES)),
+    ):
+        model.save(path)
+        file = read_model(path, kind=kind)
+        header = {name: value for name, value in file.meta.items() if name != "seen"}
+        if kind == "sequence":
+            header["encoder"] = {name: value for name, value in header["encoder"].items() if name != "seen"}
+        write_model(path, kind, header, file.arrays)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdviceWarning)
+            assert len(structsvm.load(path).predict(X)) == len(X)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, Self
 
-from structsvm._warnings import AdviceWarning, warn
+from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 
 LEAST_TOKENS = 50  # tokens of training that shares of values need
 KEPT = 100  # values of a column that are kept, the most frequent ones
@@ -139,7 +139,7 @@ class SeenColumns:
             warn(f"{share:.0%} of the tokens of X have {name!r:.40}, and {had:.0%} had it in training", AdviceWarning)
 
     def _is_strange(self, name: str, counts: Mapping[Any, int], n_tokens: int) -> bool:
-        """Whether no value is a frequent one of training; ValueError if they are those of another column."""
+        """Whether none of many values is a frequent one of training; ValueError if they are those of another column."""
         seen = self.columns[name]
         known = seen.known_among(counts) / max(n_tokens, 1)
         if known > FEW * seen.known or not _is_no_chance(known, seen.known, n_tokens):
@@ -151,7 +151,7 @@ class SeenColumns:
                     f"the values of {name!r} in X are those that {other!r} had in training ({share:.0%} of them are "
                     f"known as {other!r}, {known:.0%} as {name!r}): give what training had, in its order"
                 )
-        return known == 0.0 and bool(counts)
+        return known == 0.0 and bool(counts) and n_tokens >= LEAST_INPUTS
 
     def to_json(self) -> dict[str, Any]:
         return {name: [seen.share, seen.known, sorted(seen.values)] for name, seen in self.columns.items()}
