@@ -12,6 +12,7 @@ import click
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
+from structsvm.features.inputs.places import in_files, located
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
@@ -42,10 +43,8 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """UAS, LAS and CLAS; the picture is of the first sentence with a wrong arc."""
     trees = read_conllu(out.source(path))
-    try:
+    with located(trees):
         known_arcs_of(trees, None)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
     scores = dependency_scores(trees, predicted)
     names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
@@ -116,10 +115,11 @@ of_parser, of_features = partial(option_of, DependencyParserParameters), partial
 @of_parser("max_length", "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a file of CoNLL-U, CoNLL-X or CoNLL-2009."""
+    texts: dict[str, str] = {}
     for name in ("arcs", "labels", "pairs"):
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:
-                text = file.read()
+                texts[params[name]] = text = file.read()
             if not lines(text):
                 raise ValueError(f"{params[name]}: contains no templates")
             params[name] = text
@@ -131,8 +131,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         settings.projective = "auto"
     solver = make_dependency_solver(settings)
     solver.validate()
-    with out.brief_warnings(job.quiet):
-        model, examples = prepare(settings, read_conllu(out.source(path)), None, before)
+    job.read = read_conllu(out.source(path))
+    with out.brief_warnings(job.quiet), in_files(texts, "template "):
+        model, examples = prepare(settings, job.read, None, before)
     job.announce(
         f"{len(examples)} sentences, {len(examples.codes)} words, {len(model.labels)} labels, "
         f"{model.oracle.n_features} weights, {crossing(model)}"

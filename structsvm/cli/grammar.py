@@ -230,7 +230,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     )
     set_formulation(settings, given)
     solver = make_solver(settings, GRAMMAR_C)
-    known = as_trees(read_trees(out.source(path)), clean=True)
+    job.read = read_trees(out.source(path))
+    known = as_trees(job.read, clean=True)
     if not is_partial:
         check_whole(known, "training with --pcfg" if is_pcfg else "training without --partial")
     if is_pcfg:

@@ -13,6 +13,7 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, training
+from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
 from structsvm.metrics._counts import has_unlabelled
@@ -164,6 +165,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     solver = make_solver(settings)
     solver.validate()
     lines = read(path, name or (LABEL if before is None else before.label))
+    job.read = PlacedList(lines.X, lines.places)
     if before is None and settings.interactions == "auto" and not lines.is_directed and settings.method != "cut":
         settings.interactions = "symmetric"
     constraints = None if rules is None else read_rules(rules, lines.ids)

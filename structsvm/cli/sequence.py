@@ -261,6 +261,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     else:
         columns, form = read_form(out.source(path), reading)
         X, y = labelled(columns, path)
+        job.read = X
         known = known_columns(y) if is_partial else y
         if text := form.describe():
             job.say(text)

@@ -18,6 +18,7 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.checkpoint import Checkpoint
+from structsvm.features.inputs.places import located, place_of
 from structsvm.parameters import FLAG, MAX_COUNT, Interval, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
@@ -228,7 +229,7 @@ def training(
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
-                with out.naming(train_file), out.brief_warnings(quiet):
+                with out.naming(train_file), out.brief_warnings(quiet), located(job):
                     sys.exit(function(job, train_file, given))
             except KeyboardInterrupt:
                 if not job.is_saved:
@@ -263,12 +264,17 @@ class Training:
     plot: str | None
     quiet: bool
     checkpoint: str | None
+    read: Any = None  # the examples as they were read, whose places errors name
     is_saved: bool = False
     begin: float = field(default_factory=time.perf_counter)
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.begin
+
+    def place_of(self, i: int, number: int) -> str | None:
+        """File and line of an example, see `structsvm.features.inputs.places`."""
+        return place_of(self.read, i, number)
 
     def say(self, text: str) -> None:
         if not self.quiet:

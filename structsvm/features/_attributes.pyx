@@ -42,7 +42,8 @@ cdef class AttributeBuffer(TokenBuffer):
     hash_bits : int
         0: vocabulary. k: 2**k buckets.
     """
-    cdef dict names, pairs
+    cdef dict names, pairs, places
+    cdef readonly set numbers       # features that have had a number other than 1
     cdef bint grow
     cdef int hash_bits
     cdef int64_t *counts
@@ -59,6 +60,8 @@ cdef class AttributeBuffer(TokenBuffer):
             self.counts[n] = 0
         self.names = names
         self.pairs = pairs
+        self.places = {}
+        self.numbers = set()
         self.grow = grow
         self.hash_bits = hash_bits
 
@@ -167,7 +170,7 @@ cdef class AttributeBuffer(TokenBuffer):
         except TypeError:
             raise TypeError(
                 f"{self.where()}: feature {name!r} has a value of type {type(value).__name__}; "
-                "wanted a string, a number, or a dict, list or set of them") from None
+                "wanted a string, a number, a dict of them, a list or array of either, or a set of strings") from None
         except OverflowError:
             raise not_finite(self.n_sequences, self.token, name, "too large") from None
         narrow = <float>x
@@ -178,6 +181,7 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int add_item(self, object prefix, object key, object value, int depth) except -1:
         """One key and value of a dict; prefix None at the top."""
         cdef float number
+        cdef int64_t id_
         if not PyUnicode_CheckExact(key):
             key = self.text(key)
         if prefix is not None:
@@ -190,10 +194,15 @@ cdef class AttributeBuffer(TokenBuffer):
             return self.add_pair(key, self.text(value))
         elif isinstance(value, (dict, list, tuple, set, frozenset)):
             return self.add_nested(key, value, depth + 1)
+        elif getattr(value, "shape", ()) != () and hasattr(value, "tolist"):
+            return self.add_nested(key, value.tolist(), depth + 1)
         else:
             number = self.number(key, value)
         if number != 0.0:
-            self.record(self.find(key), number)
+            id_ = self.find(key)
+            self.record(id_, number)
+            if number != 1.0 and id_ >= 0 and (self.grow or self.hash_bits):
+                self.numbers.add(id_)
         return 0
 
     cdef int add_nested(self, object prefix, object value, int depth) except -1:
@@ -202,10 +211,23 @@ cdef class AttributeBuffer(TokenBuffer):
         if isinstance(value, dict):
             for key, inner in (<dict>value).items():
                 self.add_item(prefix, key, inner, depth)
+        elif isinstance(value, (list, tuple)):
+            for place, inner in enumerate(value):
+                if isinstance(inner, (str, bytes)):
+                    self.add_pair(prefix, self.text(inner))
+                else:
+                    self.add_item(None, self.name_of_place(prefix, place), inner, depth)
         else:
             for key in self.in_order(value):
                 self.add_pair(prefix, self.text(key))
         return 0
+
+    cdef str name_of_place(self, str key, Py_ssize_t place):
+        """The name of a number in a list: "key[place]"."""
+        cdef list names = self.places.setdefault(key, [])
+        while len(names) <= place:
+            names.append(f"{key}[{len(names)}]")
+        return names[place]
 
     cdef object in_order(self, object names):
         """A collection of names; sets sorted, so that feature indices do not depend on the hash seed."""

@@ -36,14 +36,18 @@ class AttributeVocabulary:
         return list(self._names)
 
     @classmethod
-    def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens]:
-        """Assign indices to the features that occur `min_count` times or more, and encode them."""
+    def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens, NDArray[np.intp]]:
+        """Assign indices to the features that occur `min_count` times or more, and encode them.
+
+        Returns the vocabulary, the tokens, and the indices of features that are numbers.
+        """
         by_arrival: dict[str, int] = {}
         buffer = AttributeBuffer(by_arrival, {}, True)
         _gather(buffer, sequences)
         kept, index_of = number_features(buffer.counted(), min_count)
-        names = list(by_arrival)
-        return cls([names[i] for i in kept.tolist()]), Tokens(*buffer.finish(index_of), len(kept))
+        names, numbers = list(by_arrival), np.array(sorted(buffer.numbers), dtype=np.intp)
+        tokens = Tokens(*buffer.finish(index_of), len(kept))
+        return cls([names[i] for i in kept.tolist()]), tokens, np.flatnonzero(np.isin(kept, numbers))
 
     def transform(self, sequences: Iterable[Any]) -> Tokens:
         """Encode sequences; unknown features are dropped."""
@@ -70,11 +74,11 @@ class AttributeVocabulary:
         return cls(names)
 
 
-def hash_attributes(sequences: Iterable[Any], bits: int) -> Tokens:
-    """Encode sequences with names of features hashed to 2**bits indices."""
+def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArray[np.intp]]:
+    """Encode sequences with names of features hashed to 2**bits indices; and the indices of those that are numbers."""
     buffer = AttributeBuffer({}, {}, False, bits)
     _gather(buffer, sequences)
-    return Tokens(*buffer.finish(), 2**bits)
+    return Tokens(*buffer.finish(), 2**bits), np.array(sorted(buffer.numbers), dtype=np.intp)
 
 
 def _gather(buffer: AttributeBuffer, sequences: Iterable[Any]) -> None:

@@ -106,6 +106,8 @@ class Columns:
         One per column.
     name : str
         Their source, for messages.
+    is_whole : bool
+        Whether they have all sequences of the file `name`, in its order.
 
     Examples
     --------
@@ -119,6 +121,7 @@ class Columns:
     ids: NDArray[np.int32]
     vocabularies: tuple[Vocabulary, ...]
     name: str = "<columns>"
+    is_whole: bool = False
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != len(self.vocabularies):
@@ -167,7 +170,22 @@ class Columns:
         step = slice(chosen[0], chosen[-1] + 1) if chosen else slice(0, 0)
         is_run = chosen == list(range(self.n_columns))[step]
         ids = self.ids[:, step] if is_run else self.ids[:, chosen]
-        return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name)
+        return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name, self.is_whole)
+
+    def place_of(self, sequence: int, token: int) -> str | None:
+        """File and line of a token; None if they are not those of a file, or it no longer has them."""
+        if not self.is_whole or not os.path.isfile(self.name):
+            return None
+        wanted, found, was_blank = self[sequence][token], -1, True
+        for number, line in enumerate(load_bytes(self.name)[0].decode("utf-8", "replace").split("\n"), 1):
+            strings = line.removeprefix("\ufeff").split()
+            found += bool(strings) and was_blank
+            was_blank = not strings
+            if found == sequence and strings and token == 0:
+                there = {wanted} if isinstance(wanted, str) else {*wanted}
+                return f"{self.name}:{number}" if there <= {*strings} else None
+            token -= found == sequence and bool(strings)
+        return None
 
     def drop_last(self) -> Columns:
         """All columns except the last one, which by convention is the label."""
@@ -223,6 +241,13 @@ class Columns:
                 raise ValueError(f"{self.name}: column {j} has an id outside its vocabulary")
             vocabularies.append(vocabulary.take(used))
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many tokens have each string of a column, by the name of the column: "column 1", ..."""
+        return {
+            f"column {j}": dict(zip(strings.tolist(), np.bincount(ids, minlength=len(strings)).tolist(), strict=True))
+            for j, (strings, ids) in enumerate(zip(self.vocabularies, self.ids.T, strict=True), start=1)
+        }
 
     def with_column(self, ids: NDArray[np.int32], strings: Vocabulary) -> Columns:
         """The same with one more column, behind the others."""
@@ -395,7 +420,7 @@ def read_form(source: Any, reading: Reading, n_features: int | None = None) -> t
     except NotTextError as error:
         raise ColumnFileError(str(error)) from error
     form = Form(data, name, reading, n_features)
-    columns = _as_columns(form, data, is_text=is_text)
+    columns = replace(_as_columns(form, data, is_text=is_text), is_whole=not is_text)
     if not columns.n_tokens:
         raise no_tokens(name, is_blank=bool(data))
     return columns, form

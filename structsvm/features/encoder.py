@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
+from structsvm.features.inputs.places import in_files
+from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
-from structsvm.features.templates import TemplateLayout, is_template_text, template_source
+from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
-from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, checked_arrays
-
-__all__ = ["FeatureEncoder"]
+from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
 
 __all__ = ["FeatureEncoder"]
 
@@ -41,6 +42,7 @@ ENCODER = Record({
     "n_bigrams": Count(),
     "template_text": Text(of="_layout.text", needed=False),
     "n_columns": Count(of="_layout.n_columns", needed=False),
+    "seen": Value(SeenColumns.from_json, SeenColumns.to_json, needed=False),
     "vocabularies": Group(bare=True, of="named_arrays"),
 })  # fmt: skip
 
@@ -73,6 +75,8 @@ class FeatureEncoder:
     kind : {"columns", "attributes", "numeric"} or None
         The kind of data that it was fitted on.
     n_features : int
+    numbers : ndarray of int
+        Indices of the attributes that had numbers other than 1 in the data that it was fitted on; no file has them.
     n_bigrams : int
         Number of attributes that are conjoined with pairs of labels.
     template_bigram : bool
@@ -91,8 +95,9 @@ class FeatureEncoder:
         An iterable of sequences (a generator is consumed lazily); a sequence is a list
         of tokens, a token a list, tuple or set of strings, or a dict as in
         python-crfsuite: a string v under key k is the feature ``"k:v"`` of value 1,
-        a number or bool is the value of feature ``"k"``, and a dict, list or set under k
-        is expanded with the prefix ``"k:"``. Zeros are dropped, repetitions added up.
+        a number or bool is the value of feature ``"k"``, and a dict, or a list or set of strings, under k
+        is expanded with the prefix ``"k:"``; the numbers of a list or array are features
+        ``"k[0]"``, ``"k[1]"``, ... Zeros are dropped, repetitions added up.
         Without `templates` a tuple ``("dog", "NN")`` is the attributes "dog" and "NN"
         of its token; for features of its columns and neighbours, give ``templates="rich"``.
     numeric
@@ -137,8 +142,11 @@ class FeatureEncoder:
         self.min_count = int(min_count)
         self.hash_bits = None if hash_bits is None else int(hash_bits)
         self.templates = template_source(templates)
+        self._file = None if is_template_text(templates) or templates is None else os.fspath(templates)
         self.kind: str | None = None
         self.n_features = self.n_bigrams = 0
+        self.numbers = np.zeros(0, dtype=np.intp)
+        self.seen: SeenColumns | None = None
         self._layout: TemplateLayout | None = None
         self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
@@ -174,7 +182,7 @@ class FeatureEncoder:
             For a token or feature of an unsupported type.
         """
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
-        fresh.templates = self.templates
+        fresh.templates, fresh._file = self.templates, self._file
         tokens = fresh._encode(X, lengths, True)
         if len(tokens) == 0:
             raise ValueError("X contains no sequences")
@@ -193,7 +201,7 @@ class FeatureEncoder:
             For templates of pairs of labels with attributes: these need all tokens at once.
         """
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
-        fresh.templates, fresh.kind = self.templates, "columns"
+        fresh.templates, fresh._file, fresh.kind = self.templates, self._file, "columns"
         fresh._settle_layout(n_columns)
         if fresh._bigram_layout is not None:
             raise ValueError("templates: lines that begin with B and name an attribute need all tokens in memory")
@@ -207,7 +215,14 @@ class FeatureEncoder:
         return self
 
     def transform(self, X: Any, lengths: Any = None) -> Tokens:
-        """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty."""
+        """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty.
+
+        Raises
+        ------
+        ValueError
+            For another kind of data, or another number of columns; for a column, or a key of feature dicts, that all
+            tokens had in the data that it was fitted on and none has here; for columns in another order.
+        """
         if self.kind is None:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
@@ -267,6 +282,7 @@ class FeatureEncoder:
             return self._encode_numeric(sequences, fit)
         if self._wants_columns(fit) or (fit and _is_of_words(first)):
             return self._encode_columns(_columns_of(sequences, fit), fit)
+        self._look_at(X, fit)
         return self._encode_attributes(sequences, fit)
 
     def _wants_columns(self, fit: bool) -> bool:
@@ -286,6 +302,15 @@ class FeatureEncoder:
         bigrams = Tokens(zero, zero, none, None, self.n_bigrams) if self.n_bigrams else None
         return Tokens(zero, zero, none, None, self.n_features, bigrams)
 
+    def _look_at(self, X: Any, fit: bool) -> None:
+        """Learn which columns all tokens have, named features; or check that the tokens of X have them."""
+        counts, n = sampled_names(X) if fit or self.seen is not None else ({}, 0)
+        if fit:
+            self.seen = SeenColumns.named(counts, n) if n else None
+        elif self.seen is not None:
+            self.seen.check({name: {name: count} for name, count in counts.items()}, n)
+            self.seen.warn_of_more([name for name, count in counts.items() if count == n and name.endswith((":", "="))])
+
     # ----------------------------------------------------------------- three kinds
 
     def _encode_numeric(self, sequences: Iterable[Any], fit: bool) -> Tokens:
@@ -296,9 +321,11 @@ class FeatureEncoder:
     def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
         self._become("attributes", fit)
         if self.hash_bits is not None:
-            return hash_attributes(sequences, self.hash_bits)
+            tokens, numbers = hash_attributes(sequences, self.hash_bits)
+            self.numbers = numbers if fit else self.numbers
+            return tokens
         if fit:
-            self._vocabulary, tokens = AttributeVocabulary.fit(sequences, self.min_count)
+            self._vocabulary, tokens, self.numbers = AttributeVocabulary.fit(sequences, self.min_count)
             return self._conjoin(tokens, self._vocabulary.names if self.bigrams else None)
         return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences))
 
@@ -335,6 +362,10 @@ class FeatureEncoder:
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
         self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
+        if fit:
+            self.seen = SeenColumns.of(X.counts(), X.n_tokens)
+        elif self.seen is not None:
+            self.seen.check(X.counts(), X.n_tokens)
         if self._bigram_layout is None:
             return tokens
         self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
@@ -343,8 +374,14 @@ class FeatureEncoder:
     def _settle_layout(self, n_columns: int) -> None:
         if self.bigrams is not None:
             raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
-        self._layout = TemplateLayout.resolve(self.templates, n_columns)
-        self._bigram_layout = self._layout.for_bigrams("templates")
+        try:
+            self._layout = TemplateLayout.resolve(self.templates, n_columns)
+            self._bigram_layout = self._layout.for_bigrams("templates")
+        except TemplateError:
+            if self._file is None or not os.path.isfile(self._file):
+                raise
+            with in_files({self._file: Path(self._file).read_text("utf-8-sig")}, r"templates:\d+: "):
+                raise
         self._hash_templates()
 
     def _expand(self, layout: TemplateLayout, vocabulary: Any, X: Columns, fit: bool) -> tuple[Any, Tokens]:
@@ -388,7 +425,7 @@ class FeatureEncoder:
             raise ValueError("not a feature encoder: templates must be text or built in, not a path")
         self, kind = cls(None, stored.min_count, stored.hash_bits, stored.bigrams), stored.kind
         self.templates, self.kind = stored.templates, kind
-        self.n_features, self.n_bigrams = stored.n_features, stored.n_bigrams
+        self.n_features, self.n_bigrams, self.seen = stored.n_features, stored.n_bigrams, stored.seen
         hashed = self.hash_bits is not None and kind in ("attributes", "columns")
         if hashed and self.n_features != 2 ** (self.hash_bits or 0):
             raise ValueError("not a feature encoder: n_features does not fit hash_bits")

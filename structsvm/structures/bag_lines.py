@@ -53,7 +53,7 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
         file and line.
     """
     content, name, _ = load_bytes(source)
-    utterances = utterances_of(content.removeprefix(codecs.BOM_UTF8), name)
+    utterances = utterances_of(content, name)
     if utterances is not None:
         if not utterances:
             raise ValueError(f"{name}: contains no sentences")

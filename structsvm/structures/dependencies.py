@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate
 from typing import BinaryIO, NamedTuple
@@ -35,6 +35,7 @@ N_COLUMNS = 10
 # CoNLL-2009: its fewest columns, and those of form, lemma, tag, features, head and relation; predicted ones follow.
 N_OF_2009 = 14
 FORM, LEMMA, TAG, FEATS, HEAD, RELATION = 1, 2, 4, 6, 8, 10
+SENT_ID = re.compile(r"#\s*sent_id\s*=")
 UNKNOWN = -1  # a head that is not known
 _NUMBER = r"0|[1-9][0-9]{0,8}"
 _OTHER_ID = re.compile(rf"({_NUMBER})([-.])({_NUMBER})")
@@ -93,6 +94,8 @@ class DependencyTree:
     others : tuple of (int, str)
         Lines of multiword tokens (id ``3-4``) and of empty nodes (id ``3.1``), as they were, each with the number of
         words before it. They take no part in the tree.
+    source : (str, int), optional
+        Name of the file that it was read from, and the line of its first word, for messages.
 
     Examples
     --------
@@ -105,12 +108,22 @@ class DependencyTree:
     words: tuple[Word, ...]
     comments: tuple[str, ...] = ()
     others: tuple[tuple[int, str], ...] = ()
+    source: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __str__(self) -> str:
         return " ".join(f"{word.form}" for word in self.words)
+
+    def place_of(self, word: int) -> str | None:
+        """File and line of a word, by its index, with the sentence's id; None if it was not read from a file."""
+        if self.source is None:
+            return None
+        name, first = self.source
+        found = next((line.partition("=")[2].strip() for line in self.comments if SENT_ID.match(line)), None)
+        line = first + word + sum(before <= word for before, _ in self.others)
+        return f"{name}:{line}" + (f" (sent_id {found:.80})" if found else "")
 
     @property
     def arcs(self) -> list[tuple[int, str]]:
@@ -331,7 +344,7 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 if _last_word(other) > len(words):
                     at = first + before + k
                     raise ConlluError(f"{name}:{at}: {_id(other)!r:.40} ends after the last of {len(words)} words")
-            trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others)))
+            trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others), (name, first)))
         elif others:
             raise ConlluError(f"{name}:{first}: a sentence without words")
         else:

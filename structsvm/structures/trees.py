@@ -16,6 +16,7 @@ from itertools import accumulate, dropwhile
 from operator import is_
 from typing import Any, BinaryIO
 
+from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
@@ -440,10 +441,14 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
         text, name = load_text(source, TreeFileError)
     except NotTextError as error:
         raise TreeFileError(str(error)) from error
-    trees = list(parse_trees(text, name))
+    trees, places, line, end = [], [], 1, 0
+    for position, tree in _parsed(text, name):
+        line, end = line + text.count("\n", end, position), position
+        trees.append(tree)
+        places.append(f"{name}:{line}")
     if not trees:
         raise TreeFileError(f"{name}: no trees ({'only blank lines' if text else 'the file is empty'})")
-    return trees
+    return PlacedList(trees, places)
 
 
 def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
@@ -474,6 +479,11 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
     >>> [str(tree) for tree in parse_trees("(NP ice) (NP dogs)")]
     ['(NP ice)', '(NP dogs)']
     """
+    return (tree for _, tree in _parsed(text, name))
+
+
+def _parsed(text: str, name: str) -> Iterator[tuple[int, Tree]]:
+    """Yield each tree with the position of its first bracket."""
 
     def fail(position: int, what: str) -> TreeFileError:
         return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
@@ -510,7 +520,7 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
             if positions:
                 parts.append(node)
             else:
-                yield node
+                yield position, node
         elif after_bracket:
             labels[-1] = piece
         else:

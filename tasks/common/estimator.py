@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
+from structsvm.features.inputs.places import located
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors
@@ -106,7 +107,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _train(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
         """Train on X and y, and store the model; arguments are those of `_trained`."""
-        model, run = self._trained(X, y, sample_weight, **options)
+        with located(y), located(X):
+            model, run = self._trained(X, y, sample_weight, **options)
         self._adopt(model)
         raise_if_interrupted(run)
         return self
@@ -158,7 +160,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def _calibrated(self, *data: object, **options: object) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
         model = self._fitted().copy()
-        model.calibrate(*data, **options)
+        with located(data[0]):
+            model.calibrate(*data, **options)
         self._adopt(model)
         return self
 

@@ -13,8 +13,11 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, Generic
 
+import numpy as np
+
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
+from structsvm.features.dense import column_moments
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
@@ -267,7 +270,7 @@ def solve(job: Job, monitor: Monitor) -> None:
         passes=job.passes,
     )
     if job.passes is None and job.run.warns_of_gap and job.run.status == "max_iter":
-        warn_of_gap(job.run, job.solver)
+        warn_of_gap(job)
 
 
 def store(job: Job) -> None:
@@ -299,7 +302,7 @@ def add(job: Job) -> None:
         solver.set_params(C=chosen.losses[margin.loss][0], checkpoint=None)
         if run.status == "stopped":  # by a callback, which sees the first training alone
             solver.set_params(max_iter=model.result.n_iter)
-        other = Job(margin.copy(), job.examples, solver, resume=job.resume)
+        other = Job(margin.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
         start(other)
         solve(other, Monitor())
         store(other)
@@ -333,16 +336,34 @@ def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     return weights
 
 
-# A relative gap at which a training has hardly begun.
-WIDE_GAP = 0.5
+# A relative gap at which a training has hardly begun; and a ratio of sizes of columns that is worth a word.
+WIDE_GAP, UNEVEN = 0.5, 100.0
 
 
-def warn_of_gap(run: Run, solver: Solver) -> None:
-    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
+def warn_of_gap(job: Job) -> None:
+    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum, at a C that was given."""
+    run, solver = job.run, job.solver
     gap = relative_gap(run.primal, run.dual)
-    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
+    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None and not job.choose:
+        cure = "; features of very different sizes, as here, slow training down: bring them to one size"
         warn(
             f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
-            "or tol for more of them; features of very different sizes slow training down, as does a large C",
+            f"or tol for more of them, or give a smaller C than {solver.inner.get_params().get('C')}"
+            f"{cure * are_uneven(job.examples.inputs)}",
             ConvergenceWarning,
         )
+
+
+def are_uneven(inputs: Any) -> bool:
+    """Whether the columns of tokens or rows are of very different sizes; False for other inputs."""
+    values = getattr(inputs, "values", None)
+    if not isinstance(values, np.ndarray) or not values.size:
+        return False
+    if values.ndim == 2:
+        mean, variance = column_moments(values)
+        squares = variance + mean**2
+    else:
+        n = np.bincount(inputs.indices)
+        squares = np.bincount(inputs.indices, weights=values.astype(np.float64) ** 2) / np.maximum(n, 1)
+    there = squares[squares > 0.0]
+    return bool(len(there) and there.max() > UNEVEN**2 * there.min())

@@ -6,18 +6,20 @@ drowned, and means far from 0 cost passes. A model with `Units` learns weights o
 
 Rows of numbers are standardised. Those of a sequence also weigh as much as the previous label: the mean square of
 their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and attributes (one column
-per word, say) each weigh as much as a label.
+per word, say) each weigh as much as a label. Named features are such columns as soon as one of them is a number; a few
+huge values among its others are cut off.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import pieces, repeated
@@ -28,6 +30,7 @@ from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
     from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
@@ -38,6 +41,7 @@ UNITS = Record(
     {
         "scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
         "centre": Array("f4 f8", ("n_columns",), needed=False),
+        "limit": Array("f4", ("n_columns",), within=(TINY, None), needed=False),
     },
     needed=False,
 )
@@ -47,6 +51,10 @@ CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
 LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
+# A named number so many times the one below which 9 of 10 are is an outlier; and so many times the others' size, it is
+# large.
+OUTLIER, USUAL, LARGE = 1000.0, 0.9, 1000.0
+MOST_NAMED = 3  # features in a warning
 # Rows so many that copies among them hardly move a mean, and take long to find.
 MOST_COMPARED = 1 << 17
 
@@ -59,10 +67,13 @@ class Units(NamedTuple):
     scale : ndarray of shape (n_columns,)
     centre : ndarray of shape (n_columns,), or None
         None: zeros stay zeros.
+    limit : ndarray of shape (n_columns,), or None
+        Values beyond it, of either sign, are taken as it; None: there are no named numbers.
     """
 
     scale: Floats
     centre: Floats | None = None
+    limit: Floats | None = None
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
@@ -86,8 +97,9 @@ class Units(NamedTuple):
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
     @classmethod
-    def of_tokens(cls, tokens: Tokens) -> Self:
+    def of_tokens(cls, tokens: Tokens, limit: Floats | None = None) -> Self:
         """Return the units of the tokens of sequences: with many zeros, the size of the nonzeros."""
+        tokens = cut_off(tokens, limit)
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
         if tokens.n_entries > FILLED * n * d:
             mean, size = moments(table(tokens))
@@ -101,13 +113,19 @@ class Units(NamedTuple):
             size = np.sqrt(squares / np.maximum(counts, 1))
             length = 1.0 if tokens.n_entries < ATTRIBUTES * n * d else math.sqrt(tokens.n_entries / n)
         scale = np.clip(np.where(size > 0.0, size, 1.0) * length, TINY, HUGE)
-        return cls(scale.astype(np.float32), centre)
+        return cls(scale.astype(np.float32), centre, limit)
+
+    @classmethod
+    def of_named(cls, tokens: Tokens, encoder: FeatureEncoder) -> Self:
+        """Return the units of tokens with named features; warns of numbers that are outliers, or large."""
+        return cls.of_tokens(tokens, limits_of(tokens, encoder) if len(encoder.numbers) else None)
 
     def applied(self, rows: Any) -> Any:
         """`DenseRows` in these units; or `Tokens`, with an intercept behind the columns (bigrams stay as they are)."""
         if isinstance(rows, DenseRows):
             kind, centre = rows.values.dtype, np.zeros(1) if self.centre is None else self.centre
             return replace(rows, values=(rows.values - centre.astype(kind)) * (1.0 / self.scale).astype(kind))
+        rows = cut_off(rows, self.limit)
         n, d = rows.n_tokens, rows.n_features
         if self.centre is None:
             values = np.empty(rows.n_entries, dtype=np.float32)
@@ -195,6 +213,62 @@ def moments(values: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     size = np.sqrt(variance)
     least = CONSTANT[values.dtype.itemsize] * np.abs(mean)
     return mean, np.where(size > np.maximum(least, SMALLEST), size, 0.0)
+
+
+def cut_off(tokens: Tokens, limit: Floats | None) -> Tokens:
+    """The tokens without values beyond the limits of their columns, which they become."""
+    if limit is None or tokens.values is None:
+        return tokens
+    values = np.empty_like(tokens.values)
+    for piece in pieces(tokens.n_entries):
+        own = limit[tokens.indices[piece]]
+        np.clip(tokens.values[piece], -own, own, out=values[piece])
+    return replace(tokens, values=values)
+
+
+def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> NDArray[np.float32]:
+    """The limit of each named feature, beyond which values are cut off: for numbers `OUTLIER` times their usual size.
+
+    If there are some beyond it, the largest of the others. Warns of these, and of features that are large.
+    """
+    limit = np.full(tokens.n_features, HUGE, dtype=np.float32)
+    chosen = np.isin(tokens.indices, encoder.numbers)
+    columns, values = tokens.indices[chosen], np.abs(cast("Floats", tokens.values)[chosen])
+    order = np.lexsort((values, columns))
+    columns, values = columns[order], values[order]
+    found, starts = np.unique(columns, return_index=True)
+    ends = np.append(starts[1:], len(columns))
+    usual = values[starts + (USUAL * (ends - starts - 1)).astype(np.intp)]
+    beyond = values > OUTLIER * usual.astype(np.float64).repeat(ends - starts)
+    n_beyond = np.add.reduceat(beyond, starts, dtype=np.intp) if len(starts) else starts
+    largest = np.where(n_beyond > 0, values[ends - 1 - n_beyond], OUTLIER * usual.astype(np.float64))
+    limit[found] = np.clip(largest, TINY, HUGE)
+    others = np.bincount(tokens.indices, minlength=tokens.n_features) > 0
+    others[found] = False
+    size = float(np.median(np.concatenate([usual, np.ones(np.count_nonzero(others))]))) if len(found) else 1.0
+    _warn_of_numbers(encoder.feature_names, found, n_beyond, values[ends - 1], usual > LARGE * size, usual)
+    return limit
+
+
+def _warn_of_numbers(
+    names: list[str], columns: Integers, n_beyond: Integers, largest: Floats, is_large: Any, usual: Floats
+) -> None:
+    """Warn of outliers among named numbers, and of large ones."""
+    for k in np.flatnonzero(n_beyond)[:MOST_NAMED].tolist():
+        warn(
+            f"feature {names[columns[k]]!r:.80} has {n_beyond[k]} values of up to {largest[k]:.3g}, where most are at "
+            f"most {usual[k]:.3g}: they are taken as the largest of the others. Correct them, or give the logarithm",
+            AdviceWarning,
+        )
+    large = np.flatnonzero(is_large)
+    if len(large):
+        listed = ", ".join(f"{names[columns[k]]!r:.80} ({usual[k]:.3g})" for k in large[:MOST_NAMED].tolist())
+        warn(
+            f"numbers a thousand times the size of other features, which are divided by their size: {listed}"
+            f"{', and others' * (len(large) > MOST_NAMED)}. If it is their differences that matter, as of dates and "
+            "identifiers, subtract the mean; what names something is better given as a string",
+            AdviceWarning,
+        )
 
 
 def table(tokens: Tokens) -> NDArray[np.float32]:

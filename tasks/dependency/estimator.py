@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
@@ -199,6 +200,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         ------
         ValueError
             For an invalid sentence, or one longer than `max_length`; the message names its index.
+            For words without a column (tags, say) that the words of training had, or with the values of another one.
         """
         return self._fitted().predict(X, n_jobs=self._threads)
 
@@ -222,7 +224,8 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
 
     def score(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> float:
         """Return the unlabelled attachment score of predictions: the share of words with the right head."""
-        arcs = known_arcs_of(X, y)
+        with located(X):
+            arcs = known_arcs_of(X, y)
         return dependency_scores(arcs, self.predict([words_of(sentence) for sentence in X])).uas
 
     # ---- views ---------------------------------------------------------------------------------

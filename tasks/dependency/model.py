@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
+from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
-from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text
+from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text, Value
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree, with_one_root
 from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import are_sentences
@@ -47,7 +48,7 @@ from structsvm.tasks.dependency.parameters import (
     make_pair_templates,
     make_templates,
 )
-from structsvm.tasks.dependency.words import COLUMNS, encoded, words_of
+from structsvm.tasks.dependency.words import COLUMNS, GIVEN, encoded, is_given, stand_in, values_given, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -77,6 +78,7 @@ RECORD = Record({
     }),
     **OWN,
     "coarse": Flag(),
+    "seen": Value(SeenColumns.from_json, SeenColumns.to_json, needed=False),
     "weights": Array("f4", ("n_features",)),
     "pairs": PAIRS,
     "weights of pairs": PAIR_WEIGHTS,
@@ -114,6 +116,8 @@ class DependencyModel(TaskModel[ParsedSentences]):
         Whether UPOS replaces XPOS.
     own : OwnColumns
         The user's columns of words.
+    seen : SeenColumns or None
+        Which columns the words of training had; None: a file of an older version does not say.
     weights : ndarray of shape (oracle.n_features,), float32
     pairs : SecondStage or None
         The second stage.
@@ -145,13 +149,14 @@ class DependencyModel(TaskModel[ParsedSentences]):
         n_crossing: int = 0,
         coarse: bool = False,
         own: OwnColumns | None = None,
+        seen: SeenColumns | None = None,
         weights: NDArray[np.float32] | None = None,
         pairs: SecondStage | None = None,
     ) -> None:
         super().__init__()
         self.own = OwnColumns() if own is None else own
         self.labels, self.oracle, self.subtypes, self.max_length = labels, oracle, subtypes, max_length
-        self.n_crossing, self.coarse = n_crossing, coarse
+        self.n_crossing, self.coarse, self.seen = n_crossing, coarse, seen
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
         self.pairs = pairs
@@ -218,7 +223,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     def calibrate(self, X: Collection[SentenceLike], arcs: Sequence[Arcs]) -> None:
         """Fit the temperature to sentences that the model was not trained on."""
-        codes, offsets = self.with_tags(*encoded(X, self.own))
+        codes, offsets = self.as_trained(*encoded(X, self.own))
         examples = ParsedSentences(codes, offsets, outputs_of(arcs, offsets, self.labels, self.subtypes))
         open_ones = np.setdiff1d(np.arange(len(examples)), examples.whole)
         if len(open_ones):
@@ -242,17 +247,45 @@ class DependencyModel(TaskModel[ParsedSentences]):
     def encode(self, X: Collection[SentenceLike]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return ``(codes, offsets)`` of sentences; ValueError for what is not a sentence or is too long."""
         check_sentences(X)
-        codes, offsets = self.with_tags(*encoded(X, self.own))
+        codes, offsets = encoded(X, self.own)
         check_lengths(offsets, self.max_length)
-        return codes, offsets
+        return self.as_trained(codes, offsets)
 
-    def with_tags(
+    def as_trained(
         self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The codes of words with the tags that it goes by: with UPOS in place of XPOS, where that is too fine."""
+        """The codes of words as training had them: without columns that it did not have, and with UPOS in place of
+        XPOS, where that is too fine.
+
+        Raises
+        ------
+        ValueError
+            For a column that the words of training had and these have not, if a template sees it.
+        """
+        if self.seen is not None:
+            names = self._seen_by_templates()
+            wanted = SeenColumns({name: self.seen.columns[name] for name in names})
+            remedy = ". Words are dicts of their columns, or those of read_conllu; TaggedParser finds tags"
+            wanted.check(values_given(codes, names), len(codes), remedy)
+            absent = [name for name in GIVEN if not self.seen.columns[name].share]
+            more = [name for name in absent if is_given(codes, name).any()]
+            if more:
+                for name in absent:
+                    codes[:, COLUMNS.index(name)] = stand_in(codes, name)
+                warn(f"X has {', '.join(more)}, which the words of training had not: left out", AdviceWarning)
         if self.coarse:
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets
+
+    def _seen_by_templates(self) -> list[str]:
+        """The columns that users give and a template sees; XPOS in the form of UPOS, if that replaces it."""
+        templates = self.oracle.templates
+        texts = " ".join([*templates.arcs, *templates.labels])
+        if self.pairs is not None:
+            texts += " " + " ".join(self.pairs.oracle.templates.texts)
+        names = {part.partition(".")[2] for part in texts.split()}
+        names |= {"upos"} if self.coarse and "xpos" in names else set()
+        return [name for name in GIVEN if name in names and not (self.coarse and name == "xpos")]
 
     def parse(self, codes: NDArray[np.int32], offsets: NDArray[np.int64], *, n_jobs: int = 1) -> NDArray[np.int32]:
         """Heads and label ids of all words, int32 (n_words, 2)."""
@@ -349,7 +382,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         oracle = kind(len(labels), templates, **about)
         weights, of_pairs = stored.arrays(n_features=oracle.n_features).values()
         pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, of_pairs, oracle)
-        about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse")}
+        about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse", "seen")}
         return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
 
 
@@ -511,7 +544,7 @@ def prepare(
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
         check_classes(cut_labels(classes, params), before.labels)
-        codes, offsets = before.with_tags(codes, offsets)
+        codes, offsets = before.as_trained(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
         outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
@@ -550,11 +583,12 @@ def prepare(
         n_crossing=n_crossing,
         coarse=len(np.unique(codes[:, XPOS])) > MOST_TAGS,
         own=own,
+        seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
     )
     model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and n_crossing > 0
     weight = checked_sample_weight(weight, len(arcs))
-    return model, ParsedSentences(*model.with_tags(codes, offsets), outputs, weight=weight)
+    return model, ParsedSentences(*model.as_trained(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # UPOS), the morphology, the first four and the last three letters, and the shape.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix", "suffix", "shape")
 NOTHING = "_"
+# The columns that users give, those after them come from the form; and what stands in for one that is not there.
+GIVEN = COLUMNS[:5]
+INSTEAD = {"lemma": "form", "xpos": "upos"}
 FIELDS = frozenset(Word._fields)
 KEPT = 1 << 16  # strings whose codes are kept at hand
 
@@ -71,6 +74,26 @@ def words_of(sentence: SentenceLike) -> tuple[Word, ...]:
     if isinstance(words, (bytes, Mapping)) or not hasattr(words, "__len__"):
         raise ValueError(f"a sentence must be a list of words or a DependencyTree, got {sentence!r:.80}")
     return tuple(map(as_word, words))
+
+
+def values_given(codes: NDArray[np.int32], names: Iterable[str]) -> dict[str, dict[int, int]]:
+    """Per column how many words have each code, but for words that do not have the column."""
+    found = {}
+    for name in names:
+        own = codes[:, COLUMNS.index(name)]
+        found[name] = dict(zip(*(part.tolist() for part in np.unique(own[is_given(codes, name)], return_counts=True))))
+    return found
+
+
+def is_given(codes: NDArray[np.int32], name: str) -> NDArray[np.bool_]:
+    """Whether words have a column, and not only what stands in for it."""
+    return codes[:, COLUMNS.index(name)] != stand_in(codes, name)
+
+
+def stand_in(codes: NDArray[np.int32], name: str) -> Any:
+    """The codes of words that do not have a column: the form for the lemma, UPOS for XPOS."""
+    instead = INSTEAD.get(name)
+    return code(NOTHING) if instead is None else codes[:, COLUMNS.index(instead)]
 
 
 def encoded(sentences: Iterable[SentenceLike], own: OwnColumns) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
+from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text
+from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text, Value
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
@@ -97,6 +99,7 @@ RECORD = Record({
         **OWN,
     }),
     "v": Count(1),
+    "seen": Value(SeenColumns.from_json, SeenColumns.to_json, needed=False),
     "grammar": Record(
         {
             "nodes": Names(),
@@ -194,8 +197,17 @@ class GrammarModel(TaskModel[Trees]):
     most_examples = 2 * TRAINED
     sums_over_known = True
 
-    def __init__(self, terminals: Terminals, oracle: CKYOracle, v: int, *, weights: Floats | None = None) -> None:
+    def __init__(
+        self,
+        terminals: Terminals,
+        oracle: CKYOracle,
+        v: int,
+        *,
+        weights: Floats | None = None,
+        seen: SeenColumns | None = None,
+    ) -> None:
         super().__init__()
+        self.seen = seen
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
         self.temperature = temperature_of_loss(oracle)
@@ -211,7 +223,7 @@ class GrammarModel(TaskModel[Trees]):
         """A new model whose training starts from these weights: those of rules come first, spans may be new."""
         weights = np.zeros(oracle.n_features)
         weights[: len(self.weights)] = self.weights
-        return GrammarModel(self.terminals, oracle, self.v, weights=weights)
+        return GrammarModel(self.terminals, oracle, self.v, weights=weights, seen=self.seen)
 
     def prior(self, examples: Trees) -> Floats | None:
         if self.weights.any():
@@ -332,6 +344,7 @@ class GrammarModel(TaskModel[Trees]):
         decode None: that of the parameters with which the model was trained.
         """
         sentences = list(sentences)
+        self.check_words(sentences)
         decoding = self._decoding(decode)
 
         def part(begin: int, end: int) -> list[Tree | None]:
@@ -381,7 +394,8 @@ class GrammarModel(TaskModel[Trees]):
         probabilities: bool = False,
     ) -> Iterator[list[tuple[Any, float]]]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
-        weights = ranking_weights(self, probabilities=probabilities)
+        weights, sentences = ranking_weights(self, probabilities=probabilities), list(sentences)
+        self.check_words(sentences)
         parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
@@ -400,6 +414,14 @@ class GrammarModel(TaskModel[Trees]):
     def _plain(self, tree: Tree) -> Tree:
         """The tree without ancestors in its labels."""
         return plain(tree) if self.v > 1 else tree
+
+    def check_words(self, sentences: Iterable[SentenceLike]) -> None:
+        """Raise ValueError if what should be words are training's tags; a parser that goes by tags says so itself."""
+        if self.seen is None:
+            return
+        tokens = chain.from_iterable(sentence for sentence in sentences if isinstance(sentence, (list, tuple)))
+        words = [str(token if isinstance(token, str) or not token else token[0]) for token in tokens]
+        self.seen.check({"word": Counter(words)}, len(words))
 
     def _encoded(self, sentence: SentenceLike) -> tuple[list[str], list[str | Tree]]:
         sentence = split_text(sentence)
@@ -472,6 +494,7 @@ class GrammarModel(TaskModel[Trees]):
         return are_sentences(x)
 
     def explain(self, x: SentenceLike) -> Explanation:
+        self.check_words([x])
         terminals, words = self._encoded(x)
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
         alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
@@ -512,7 +535,8 @@ class GrammarModel(TaskModel[Trees]):
             span_bits=stored.spans.bits,
             **stored.oracle,
         )
-        return cls(terminals, oracle, stored.v, weights=stored.arrays(**sizes, n_features=oracle.n_features)["weights"])
+        weights = stored.arrays(**sizes, n_features=oracle.n_features)["weights"]
+        return cls(terminals, oracle, stored.v, weights=weights, seen=stored.seen)
 
 
 def is_unary(node: Tree | str, label: str) -> TypeGuard[Tree]:
@@ -587,8 +611,19 @@ def prepare(
     )
     if settings.v == 1:
         check_categories(grammar)
-    model = GrammarModel(terminals, _oracle(params, terminals, grammar, encoded), settings.v)
+    oracle = _oracle(params, terminals, grammar, encoded)
+    model = GrammarModel(terminals, oracle, settings.v, seen=seen_words(params, trees))
     return model, Trees(encoded, weight=weight)
+
+
+def seen_words(params: Params, trees: Iterable[Tree]) -> SeenColumns | None:
+    """The frequent words of trees, and tags in place of which they may be given; None for parsers that go by tags."""
+    if params.terminals != "words":
+        return None
+    tokens = [token for tree in trees for token in tree.tokens()]
+    words, tags = (Counter(token[k] for token in tokens if token[k]) for k in (0, 1))
+    found = SeenColumns.of({"word": words, "tag": tags}, len(tokens)).columns
+    return SeenColumns({"word": found["word"], "tag": found["tag"]._replace(share=0.0)})
 
 
 def pcfg(params: Params, trees: Sequence[Tree], smoothing: float) -> tuple[GrammarModel, Trees]:

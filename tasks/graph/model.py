@@ -506,7 +506,7 @@ def _prepared(
     tokens = by_graph(encoder.fit_transform, inputs.rows)
     if not encoder.n_features:
         raise ValueError("the nodes have no features at all")
-    units = Units.of_tokens(tokens)
+    units = Units.of_named(tokens, encoder)
     if units.centre is not None:
         warn_of_few_digits(table(tokens), encoder.feature_names.__getitem__)
     contrast, m = None, inputs.n_edge_features

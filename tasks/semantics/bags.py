@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structsvm._warnings import warn_of_unknown
 from structsvm.features.sources import load_text
 from structsvm.stored_values import Array, Field, Flag, Record, Value
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
@@ -117,11 +118,23 @@ class BagModel(TaskModel[MeaningBags]):
     def tokens_of(
         self, sentences: Sequence[SentenceLike], places: Sequence[str] | None = None, *, allow_empty: bool = True
     ) -> list[Tokens]:
-        """Words of sentences, checked; `places` as for `read`."""
+        """Words of sentences, checked; `places` as for `read`.
+
+        Without `allow_empty` they are to be learnt; otherwise a warning says if most have no known word.
+        """
         places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
         pairs = zip(sentences, places, strict=True)
         options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
-        return [split_sentence(sentence, place, **options) for sentence, place in pairs]
+        tokens = [split_sentence(sentence, place, **options) for sentence, place in pairs]
+        if allow_empty:
+            warn_of_unknown(
+                sum(not self.knows([token[0] for token in words]) for words in tokens), len(tokens), "sentences"
+            )
+        return tokens
+
+    @abstractmethod
+    def knows(self, words: Sequence[str]) -> bool:
+        """Whether one of the words, or none, was in a training sentence."""
 
     def trees_of(self, bag: BagLike, place: str) -> list[Meaning]:
         """The distinct trees of a bag; a single meaning is a bag of one."""

@@ -305,6 +305,9 @@ class HybridModel(BagModel, method=Hybrid.name):
     def holds_several(self, x: object) -> bool:
         return are_sentences(x)
 
+    def knows(self, words: Sequence[str]) -> bool:
+        return not words or any(f"w:{word}" in self.hybrid.attributes for word in words)
+
     def explain(self, x: SentenceLike) -> Explanation:
         words = [token[0] for token in self.tokens_of([x])[0]]
         check_lengths([words])

@@ -175,6 +175,11 @@ class SemanticModel(BagModel, method=Ospas.name):
         attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
         return self.symbols.encoder.encode(attributes, grow=grow)
 
+    def knows(self, words: Sequence[str]) -> bool:
+        is_alone = self.settings.window == 0 and self.settings.ngrams == 1
+        names = words if is_alone else [f"0:0:{word}" for word in words]
+        return not words or any(name in self.symbols.encoder.index for name in names)
+
     def register(self, bags: Iterable[Sequence[Meaning]]) -> None:
         """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
         for trees in bags:

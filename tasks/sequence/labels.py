@@ -62,7 +62,15 @@ def encode_known(
         raise ValueError(f"sequence {i} has {tokens.lengths[i]} tokens but {lengths[i]} labels")
     if labels is None:
         labels = sort_labels(used)
-    id_of = ids_by_label(labels, used)
+    try:
+        id_of = ids_by_label(labels, used)
+    except ValueError as error:
+        every, known = chain.from_iterable(y) if isinstance(y, Columns) else flat, {*labels, None}
+        at = next((k for k, label in enumerate(every) if is_hashable(label) and label not in known), None)
+        if at is None:
+            raise
+        i = int(np.searchsorted(tokens.offsets, at, side="right")) - 1
+        raise ValueError(f"sequence {i}, token {at - tokens.offsets[i]}: {error}") from None
     if found:
         return labels, *_encoded_sets(flat, found, id_of, tokens.offsets)
     if isinstance(y, Columns):

@@ -145,7 +145,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     temperature : float or None
         Divisor of the scores for probabilities; None: not known.
     units : Units or None
-        Those of rows of numbers; None: tokens are taken as they are.
+        Those of rows of numbers, and of named features with numbers; None: tokens are taken as they are.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
     """
@@ -631,7 +631,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             sources, max_length = stored.segments.sources, stored.segments.max_length
             segments = Segments(stored.segments.form, Phrases.from_arrays(sources, stored.phrases, max_length))
         oracle = oracle_of(stored.oracle, labels, segments)
-        units = units_of(stored.units, encoder.n_features) if encoder.kind == "numeric" else None
+        units = None if encoder.kind == "columns" else units_of(stored.units, encoder.n_features)
         for what, ours, its in [
             ("features", encoder.n_features + (units is not None), oracle.n_token_features),
             ("bigrams", encoder.n_bigrams, 0 if segments is not None else oracle.n_bigrams),
@@ -702,7 +702,7 @@ def prepare(
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
-    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)])
+    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], units=units)
     model = SequenceModel(encoder, labels, oracle, units=units)
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
@@ -745,9 +745,9 @@ def prepare_shards(
 
 
 def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
-    """The units of columns of numbers; None for named features."""
+    """The units of columns of numbers; None for named features unless some are numbers."""
     if encoder.kind != "numeric":
-        return None
+        return Units.of_named(tokens, encoder) if len(encoder.numbers) else None
     units = Units.of_tokens(tokens)
     if units.centre is not None:
         warn_of_few_digits(table(tokens), str)
@@ -799,7 +799,7 @@ def prepare_segments(
     labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
-    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments)
+    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 

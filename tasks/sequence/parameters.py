@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from structsvm.oracles.chain import LabelChain
     from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.units import Units
     from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.segments import Segments
@@ -153,10 +154,11 @@ def make_oracle(
     label_ids: Integers,
     before: SequenceModel | None = None,
     segments: Segments | None = None,
+    units: Units | None = None,
 ) -> LabelChain:
-    """The oracle that parameters ask for."""
+    """The oracle that parameters ask for; where features have units, there is an intercept."""
     loss = loss_of(params, before)
-    n_features = encoder.n_features + (encoder.kind == "numeric")  # the intercept
+    n_features = encoder.n_features + (units is not None)
     if encoder.n_features == 0:
         raise ValueError(
             f"no features are left: none occurs min_count={encoder.min_count} times"

@@ -91,10 +91,12 @@ def test_bad_files(work):
     for args in (("train", "dependency", "bad", "-m", "x"), ("predict", "m", "bad"), ("evaluate", "m", "bad")):
         assert "bad:1: expected 10 columns" in run(work, *args, status=1)[1]
     (work / "raw").write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
-    assert "raw: sentence 0: word 1 has no head" in run(work, "evaluate", "m", "raw", status=1)[1]
+    assert "raw:1: sentence 0: word 1 has no head" in run(work, "evaluate", "m", "raw", status=1)[1]
     (work / "circle").write_text("".join(f"{m}\ta\t_\t_\t_\t_\t{3 - m}\t_\t_\t_\n" for m in (1, 2)) + "\n")
-    assert "circle: sentence 0: word 1 is below itself" in run(work, "evaluate", "m", "circle", status=1)[1]
-    assert "\t0\troot\t" in run(work, "predict", "m", "raw")[0]
+    assert "circle:1: sentence 0: word 1 is below itself" in run(work, "evaluate", "m", "circle", status=1)[1]
+    assert "missing: 'upos', 'xpos'" in run(work, "predict", "m", "raw", status=1)[1]  # its words have no tags
+    (work / "tagged").write_text("1\ta\t_\tX\tx\t_\t_\t_\t_\t_\n\n")
+    assert "\t0\troot\t" in run(work, "predict", "m", "tagged")[0]
 
 
 @pytest.mark.filterwarnings("always::structsvm.AdviceWarning")

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from cases import CLASSES, ROWS, TABLE, taking_part
+from cases import CASES, CLASSES, ROWS, TABLE, taking_part
 from python_oracles import Multiclass
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
@@ -16,19 +17,42 @@ from structsvm.tasks.common.training import Job
 
 def test_a_wide_gap_after_all_passes_is_a_warning():
     rows, y = np.random.default_rng(0).normal(loc=100.0, size=(60, 2)), np.arange(60) % 2
-    with pytest.warns(structsvm.ConvergenceWarning, match="LaRank stopped after 20 passes at a relative gap of"):
+    message = r"LaRank stopped after 20 passes at a relative gap of .* a smaller C than 1\.0$"
+    with pytest.warns(structsvm.ConvergenceWarning, match=message):
         model = TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(rows, y)
     assert model.result_.status == "max_iter" and model.result_.relative_gap > 0.5
     TaxonomyClassifier(C=1.0, standardize=False, max_iter=20, random_state=0).fit(rows, y)  # as many as were asked for
+
+
+def test_a_wide_gap_names_uneven_features():
+    rows, y = np.random.default_rng(0).normal(loc=100.0, size=(60, 2)) * [1.0, 1e4], np.arange(60) % 2
+    for X in (rows, csr_array(rows)):
+        with pytest.warns(structsvm.ConvergenceWarning, match="features of very different sizes, as here"):
+            TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(X, y)
+
+
+def test_a_wide_gap_at_a_chosen_C_is_no_warning():
+    rows, y = np.random.default_rng(0).normal(loc=100.0, size=(60, 2)), np.arange(60) % 2
+    model = TaxonomyClassifier(standardize=False, random_state=0).fit(rows, y)
+    assert model.result_.status == "max_iter" and model.result_.relative_gap > 0.5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_default_trainings_and_predictions_warn_of_nothing(name):
+    """Warnings are errors in the suite."""
+    case = CASES[name]
+    params = {key: value for key, value in case.params.items() if key not in ("C", "max_iter", "solver", "gamma")}
+    model = case.kind(**params, **({"solver": case.params["solver"]} if case.kind is structsvm.StructuredSVM else {}))
+    model.fit(case.X, case.y).predict(case.questions)
 
 
 def test_inputs_without_known_features_are_a_warning():
     X, y = [[{"w": "a"}, {"w": "b"}]] * 6, [["A", "B"]] * 6
     model = SequenceLabeler(random_state=0).fit(X, y)
     with pytest.warns(structsvm.AdviceWarning, match="7 of 12 tokens have no feature that the model knows"):
-        model.predict([[{"w": "a"}] * 5 + [{"v": "a"}] * 7])
-    model.predict([[{"w": "a"}] * 6 + [{"v": "a"}] * 6])
-    model.predict([[{"v": "a"}] * 9])  # too few to tell
+        model.predict([[{"w": "a"}] * 5 + [{"w": "z"}] * 7])
+    model.predict([[{"w": "a"}] * 6 + [{"w": "z"}] * 6])
+    model.predict([[{"w": "z"}] * 9])  # too few to tell
     texts = ["red wine", "white wine", "red car", "white car"] * 3
     model = TaxonomyClassifier(vectorizer=CountVectorizer(), random_state=0).fit(
         texts, ["wine", "wine", "car", "car"] * 3

@@ -90,10 +90,11 @@ def test_what_a_sentence_may_be(parser):
     pairs = [(word.form, word.upos) for word in tree.words]
     assert tags.predict([pairs]) == tags.predict([[Word(form, upos=tag) for form, tag in pairs]])
     assert parser.predict([]) == []
-    assert parser.predict([[], ["word"], []])[1] == [(0, "root")]
-    assert [len(found) for found in parser.predict_kbest([[], ["word"]], 3)] == [0, 1]
-    assert [p.shape for p in parser.predict_proba([[], ["word"]])] == [(0, 1), (1, 2)]
-    mixed = parser.predict([["Привет", "ミ", "\U0001f600", "a" * 1000, "٣"]])
+    one = [TRAIN[0].words[0]]
+    assert parser.predict([[], one, []])[1] == [(0, "root")]
+    assert [len(found) for found in parser.predict_kbest([[], one], 3)] == [0, 1]
+    assert [p.shape for p in parser.predict_proba([[], one])] == [(0, 1), (1, 2)]
+    mixed = parser.predict([[one[0]._replace(form=form) for form in ("Привет", "ミ", "\U0001f600", "a" * 1000, "٣")]])
     assert len(mixed[0]) == 5
     parser.set_params(n_jobs=2)
     assert parser.predict([[], *TEST]) == [[], *parser.set_params(n_jobs=None).predict(TEST)]
@@ -189,7 +190,7 @@ def test_ten_thousand_labels_an_unknown_one_and_a_long_sentence(parser):
     assert {label for arcs in many.predict(X) for _, label in arcs} <= set(labels)
     with pytest.raises(ValueError, match="sentence 0: word 1 has the label 'new', which the model does not know"):
         many.partial_fit([["a"]], [[(0, "new")]])
-    (arcs,) = parser.predict([["word"] * 500])
+    (arcs,) = parser.predict([[TRAIN[0].words[0]] * 500])
     assert len(arcs) == 500 and [head for head, _ in arcs].count(0) == 1
 
 
@@ -233,7 +234,7 @@ def test_templates_and_subtypes(tmp_path):
 
 
 def test_all_trees_of_two_stages():
-    X = [["a", "b", "c"]]
+    X = [TRAIN[0].words[:3]]
     trees, found = (trained(TRAIN, order=order).predict_kbest(X, None)[0] for order in (1, 2))
     assert sorted(arcs for arcs, _ in found) == sorted(arcs for arcs, _ in trees)
     for k in (10**30, True):

@@ -613,3 +613,13 @@ def test_twenty_words_become_a_relation_in_turn():
     best = SemanticModel._parse_changed(model, None, scores, [0, 0, 0, 0], SimpleNamespace(value=3.0))
     assert tried == [[0, 0, k, 0] for k in range(1, 21)]
     assert best.value == 19.0
+
+
+@pytest.mark.parametrize("method", [Hybrid(), Ospas()], ids=["hybrid", "ospas"])
+def test_sentences_of_unknown_words_are_a_warning(method):
+    house = make_ambig_house(20, 1, random_state=0)
+    parser = SemanticParser(method=method, max_iter=2, random_state=0).fit(house.sentences, house.bags)
+    parser.predict(house.sentences)
+    with pytest.warns(structsvm.AdviceWarning, match="12 of 20 sentences have no feature that the model knows"):
+        parser.predict(["unseen words"] * 12 + house.sentences[:8])
+    parser.predict(["unseen words"] * 9)  # too few to tell

@@ -950,7 +950,8 @@ def test_labels_and_features_never_seen_in_training():
     unseen = [["B-NEVER"] * len(s) for s in X_test]
     assert model.score(names(X_test), unseen) == 0.0
     assert chunk_f1(unseen, model.predict(names(X_test))) == 0.0
-    assert [len(s) for s in model.predict([[["new"], []], [["newer"]]])] == [2, 1]
+    new = ["w=new", "t=new"]
+    assert [len(s) for s in model.predict([[new, []], [new]])] == [2, 1]
 
 
 def test_unicode_and_very_long_tokens():

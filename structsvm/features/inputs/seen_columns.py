@@ -1,0 +1,216 @@
+"""The columns that tokens of training had, and the check that those of a prediction have them too.
+
+A model whose inputs lack a column, or have another one in its place, predicts something all the same. Columns are those
+of a file, keys of feature dicts, or the form and the tag of a word.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, Self
+
+from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
+
+LEAST_TOKENS = 50  # tokens of training that shares of values need
+KEPT = 100  # values of a column that are kept, the most frequent ones
+# An event of a smaller probability by the shares of training is no chance.
+CHANCE = math.log(1e-6)
+FEW = 0.25  # a column with fewer known values than this part of training's share is another one
+LEAST_KNOWN = 0.2  # share of values that must be those of another column
+MOST_LOST = 0.5  # fewer tokens with a column than this part of training's share are worth a warning
+MOST_NAMED = 6  # columns in a message
+MOST_COLUMNS = 256
+
+
+class SeenColumn(NamedTuple):
+    """One column of the training tokens.
+
+    Attributes
+    ----------
+    share : float
+        Share of the tokens that had a value.
+    known : float
+        Share of the tokens that had one of `values`.
+    values : frozenset
+        Its most frequent values, str or int.
+    """
+
+    share: float
+    known: float = 0.0
+    values: frozenset[Hashable] = frozenset()
+
+    def known_among(self, counts: Mapping[Any, int]) -> int:
+        """The tokens whose value is one of these, by the counts of values."""
+        return sum(counts.get(value, 0) for value in self.values)
+
+
+# Per column, how many tokens have each value. One that is only there or not has any value.
+Found = Mapping[str, Mapping[Any, int]]
+
+
+class SeenColumns:
+    """The columns of training tokens, by name.
+
+    Parameters
+    ----------
+    columns : dict of str to SeenColumn
+    """
+
+    def __init__(self, columns: Mapping[str, SeenColumn]) -> None:
+        self.columns = dict(columns)
+
+    @classmethod
+    def of(cls, found: Found, n_tokens: int) -> Self:
+        """Return the columns of so many training tokens."""
+        columns = {}
+        for name, counts in list(found.items())[:MOST_COLUMNS]:
+            frequent = dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:KEPT])
+            if n_tokens < LEAST_TOKENS:
+                frequent = {}
+            share = sum(counts.values()) / max(n_tokens, 1)
+            columns[name] = SeenColumn(share, sum(frequent.values()) / (n_tokens + 1), frozenset(frequent))
+        return cls(columns)
+
+    @classmethod
+    def named(cls, counts: Mapping[str, int], n_tokens: int) -> Self:
+        """Return columns of named features, whatever their values: those that every token had are needed, others may be
+        missing.
+        """
+        order = sorted(counts, key=lambda name: (-counts[name], name))
+        return cls({name: SeenColumn(float(counts[name] == n_tokens)) for name in order[:MOST_COLUMNS]})
+
+    def check(self, found: Found, n_tokens: int, remedy: str = "") -> None:
+        """Compare the tokens of a prediction with those of training.
+
+        Parameters
+        ----------
+        found : dict of str to dict
+            Per column the values and how many tokens have each.
+        n_tokens : int
+        remedy : str
+            What to do about a column that is missing, the end of the message.
+
+        Raises
+        ------
+        ValueError
+            A column that the training tokens had is missing, or its values are those of another column.
+
+        Warns
+        -----
+        AdviceWarning
+            None of many values of a column is among the frequent ones of training.
+        """
+        missing = [
+            name
+            for name, seen in self.columns.items()
+            if not any(found.get(name, {}).values()) and _is_no_chance(0.0, seen.share, n_tokens)
+        ]
+        if missing:
+            had = [name for name, seen in self.columns.items() if seen.share > 0.0]
+            have = [name for name, counts in found.items() if any(counts.values())]
+            raise ValueError(
+                f"training had {_listed(had)}, and X has {_listed(have) or 'none of these'}; missing: "
+                f"{_listed(missing)}{remedy}"
+            )
+        both = [(name, counts) for name, counts in found.items() if name in self.columns]
+        strange = [name for name, counts in both if self._is_strange(name, counts, n_tokens)]
+        for name, counts in both:
+            self._warn_of_few(name, counts, n_tokens)
+        for name in strange:
+            warn(
+                f"none of the values of {name!r} in X is among the frequent ones of training, which "
+                f"{self.columns[name].known:.0%} of the tokens had: is {name!r} what it was there?",
+                AdviceWarning,
+            )
+
+    def warn_of_more(self, names: list[str]) -> None:
+        """Warn of columns that the training tokens did not have, which are left out."""
+        more = [name for name in names if name not in self.columns]
+        if more and len(self.columns) < MOST_COLUMNS:
+            warn(f"X has {_listed(more)}, which training had not: left out", AdviceWarning)
+
+    def _warn_of_few(self, name: str, counts: Mapping[Any, int], n_tokens: int) -> None:
+        """Warn of a column that far fewer tokens have than in training."""
+        share, had = sum(counts.values()) / max(n_tokens, 1), self.columns[name].share
+        if 0.0 < share < MOST_LOST * had and _is_no_chance(share, had, n_tokens):
+            warn(f"{share:.0%} of the tokens of X have {name!r:.40}, and {had:.0%} had it in training", AdviceWarning)
+
+    def _is_strange(self, name: str, counts: Mapping[Any, int], n_tokens: int) -> bool:
+        """Whether none of many values is a frequent one of training; ValueError if they are those of another column."""
+        seen = self.columns[name]
+        known = seen.known_among(counts) / max(n_tokens, 1)
+        if known > FEW * seen.known or not _is_no_chance(known, seen.known, n_tokens):
+            return False
+        for other, its in self.columns.items():
+            share = its.known_among(counts) / n_tokens
+            if other != name and 2.0 * share > its.known and share > max(4.0 * known, LEAST_KNOWN):
+                raise ValueError(
+                    f"the values of {name!r} in X are those that {other!r} had in training ({share:.0%} of them are "
+                    f"known as {other!r}, {known:.0%} as {name!r}): give what training had, in its order"
+                )
+        return known == 0.0 and bool(counts) and n_tokens >= LEAST_INPUTS
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: [seen.share, seen.known, sorted(seen.values)] for name, seen in self.columns.items()}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """The inverse of `to_json`; ValueError for what it cannot have returned."""
+        columns = {}
+        if not isinstance(value, dict) or not all(isinstance(one, list) and len(one) == 3 for one in value.values()):
+            raise ValueError(f"columns that were seen must be an object of lists of three, got {value!r:.80}")
+        for name, (share, known, values) in value.items():
+            is_one = all(type(part) is float and 0.0 <= part <= 1.0 for part in (share, known))
+            if not is_one or not isinstance(values, list) or not all(type(one) in (str, int) for one in values):
+                raise ValueError(f"column {name!r:.80} is not one that was seen: {[share, known, values]!r:.80}")
+            columns[name] = SeenColumn(share, known, frozenset(values))
+        return cls(columns)
+
+
+def _is_no_chance(found: float, expected: float, n: int) -> bool:
+    """Whether a share of n tokens, less than the one expected, is no chance (by Chernoff's bound)."""
+    if expected >= 1.0:
+        return n > 0 and found < 1.0
+    distance = (1.0 - found) * math.log((1.0 - found) / (1.0 - expected)) if found < 1.0 else 0.0
+    if found > 0.0:
+        distance += found * math.log(found / expected) if expected > 0.0 else math.inf
+    return -n * distance < CHANCE
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"{name!r:.40}" for name in names[:MOST_NAMED])
+    return shown + f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
+
+
+# ---- tokens with named features -----------------------------------------------------------------
+
+SAMPLED = 1000  # tokens that are looked at
+PREFIX = re.compile(r"[^:=]+[:=]")
+
+
+def names_in(token: Any) -> list[str]:
+    """The columns of a token: keys of a dict, those of strings with a colon; or attributes up to ':' or '='."""
+    if hasattr(token, "items"):
+        return [f"{key}:" if isinstance(value, str) else str(key) for key, value in token.items()]
+    if isinstance(token, (list, tuple, set, frozenset)):
+        begin = (PREFIX.match(one) for one in token if isinstance(one, str))
+        return sorted({found[0] for found in begin if found})
+    return []
+
+
+def sampled_names(sequences: Any) -> tuple[Counter[str], int]:
+    """Return ``(counts, n)``: how many of n tokens of sequences have each column; n is 0 where they are read once."""
+    counts, n = Counter[str](), 0
+    if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, (list, tuple)) for one in sequences):
+        return counts, n
+    step = -(-max(sum(map(len, sequences)), 1) // SAMPLED)
+    k = 0
+    for sequence in sequences:
+        for t in range(-k % step, len(sequence), step):
+            counts.update(names_in(sequence[t]))
+            n += 1
+        k += len(sequence)
+    return counts, n

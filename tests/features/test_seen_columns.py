@@ -1,0 +1,215 @@
+"""Inputs of predictions have the columns that training had, or an error or a warning says what they lack."""
+
+import json
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm import AdviceWarning
+from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
+from structsvm.features.inputs.seen_columns import SeenColumns
+from structsvm.model_file import read_model, write_model
+from structsvm.structures.trees import parse_tree
+from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, GraphLabeler, SequenceLabeler, TokenFeatures
+
+WORDS, LABELS = make_sequences(60, n_labels=4, n_words=80, mean_length=8.0, random_state=0)
+TOKENS = [[(str(word), f"T{zlib.crc32(str(word).encode()) % 7}") for word in words] for words in WORDS]
+TREES = make_dependency_trees(60, max_length=8, random_state=0)
+BRACKETS = [str(tree) for tree in make_treebank(60, max_length=8, random_state=0)]
+
+
+def each(form, tokens=TOKENS):
+    return [[form(*token) for token in sentence] for sentence in tokens]
+
+
+def paths(X):
+    return [(x, [(i, i + 1) for i in range(len(x) - 1)]) for x in X]
+
+
+def of_sequences(form, **params):
+    X = each(form)
+    return SequenceLabeler(C=1.0, loss="hamming", random_state=0, **params).fit(X, LABELS)
+
+
+def of_hashes(form):
+    return of_sequences(form, features=TokenFeatures(hash_bits=14))
+
+
+def of_columns(_):
+    return SequenceLabeler(C=1.0, loss="hamming", templates="rich", random_state=0).fit(TOKENS, LABELS)
+
+
+def of_graphs(form):
+    return GraphLabeler(C=1.0, random_state=0).fit(paths(each(form)), LABELS)
+
+
+def of_trees(X):
+    return DependencyParser(C=0.1, order=1, max_iter=1, random_state=0).fit(X, [tree.arcs for tree in TREES])
+
+
+def of_brackets(terminals):
+    return GrammarParser(C=1.0, max_iter=1, terminals=terminals, random_state=0).fit(BRACKETS)
+
+
+def as_dict(word, tag):
+    return {"w": word, "tag": tag}
+
+
+def as_strings(word, tag):
+    return [f"w={word}", f"tag={tag}"]
+
+
+def with_number(word, tag):
+    return {"w": word, "size": float(len(word) - 3)}
+
+
+FORMS = [[(word.form, word.upos) for word in tree.words] for tree in TREES]
+SWAPPED = each(lambda w, t: (t, w))
+WORDS_ONLY = [[form for form, _ in sentence] for sentence in FORMS]
+LEAVES = [parse_tree(tree).tokens() for tree in BRACKETS]
+
+# How a model is made, of what, inputs that training did not have, and what the error says of them.
+ERRORS = {
+    "a key is missing": (of_sequences, as_dict, each(lambda w, t: {"w": w}), "missing: 'tag:'"),
+    "a token without a key": (of_sequences, as_dict, [[{"w": "a"}]], "missing: 'tag:'"),
+    "other keys": (of_sequences, as_dict, each(lambda w, t: {"word": w, "pos": t}), "X has 'word:', 'pos:'; missing"),
+    "another separator": (of_sequences, as_dict, each(as_strings), "missing: 'tag:', 'w:'"),
+    "strings for dicts": (of_sequences, as_strings, each(as_dict), "missing: 'tag=', 'w='"),
+    "a number is missing": (of_sequences, with_number, each(lambda w, t: {"w": w}), "missing: 'size'"),
+    "rows for dicts": (of_sequences, as_dict, [np.eye(3)], "fitted on attributes, X contains numeric"),
+    "hashed": (of_hashes, as_dict, each(lambda w, t: {"w": w}), "missing: 'tag:'"),
+    "columns in another order": (of_columns, None, SWAPPED, "those that 'column 2' had in training"),
+    "a column too few": (of_columns, None, each(lambda w, t: (w,)), "expected 2 columns without the label, found 1"),
+    "a column too many": (of_columns, None, each(lambda w, t: (w, t, t)), "expected 2 columns without the label"),
+    "nodes without a key": (of_graphs, as_dict, paths(each(lambda w, t: {"w": w})), "missing: 'tag:'"),
+    "nodes with other keys": (of_graphs, as_dict, paths(each(lambda w, t: {"v": w, "t": t})), "missing: 'tag:', 'w:'"),
+    "words without tags": (of_trees, TREES, WORDS_ONLY, "training had 'form', 'upos', 'xpos', and X has 'form'"),
+    "a word without a tag": (of_trees, TREES, [["a"]], "missing: 'upos', 'xpos'"),
+    "one of two tags": (of_trees, TREES, FORMS, "missing: 'xpos'"),
+    "words for pairs": (of_trees, FORMS, WORDS_ONLY, "missing: 'upos'"),
+    "tag and word": (of_trees, FORMS, each(lambda w, t: (t, w), FORMS), "those that 'form' had in training"),
+    "tags for words": (of_brackets, "words", each(lambda w, t: t, LEAVES), "those that 'tag' had in training"),
+    "words for tags": (of_brackets, "tags", each(lambda w, t: w, LEAVES), "Are they words"),
+    "words for both": (of_brackets, "both", each(lambda w, t: w, LEAVES), "must be a pair"),
+}
+WARNINGS = {
+    "more keys": (of_sequences, as_dict, each(lambda w, t: {"w": w, "tag": t, "lemma": w}), "X has 'lemma:', which"),
+    "half of the tokens": (
+        of_sequences,
+        as_dict,
+        each(lambda w, t: {"w": w} if t < "T5" else {"w": w, "tag": t}),
+        "of the tokens of X have 'tag:', and 100% had it",
+    ),
+    "unknown words": (
+        of_columns,
+        None,
+        each(lambda w, t: (w[::-1] + "zz", t)),
+        "'column 1' in X is among the frequent",
+    ),
+    "more columns of words": (of_trees, WORDS_ONLY, TREES, "X has upos, xpos, which the words of training had not"),
+    "other tags": (of_trees, FORMS, each(lambda w, t: (w, "zz" + t), FORMS), "none of the values of 'upos' in X"),
+    "unknown words of trees": (
+        of_brackets,
+        "words",
+        each(lambda w, t: "zz" + w, LEAVES),
+        "none of the values of 'word'",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Models by how they are made, as they are and as their files have them."""
+    known = {}
+
+    def get(make, of, folder):
+        key = make, str(of)
+        if key not in known:
+            model = make(of)
+            model.save(folder / "model")
+            known[key] = model, structsvm.load(folder / "model")
+        return known[key]
+
+    return get
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_is_missing_is_an_error(name, made, tmp_path):
+    make, of, X, message = ERRORS[name]
+    for model in made(make, of, tmp_path):
+        with pytest.raises(ValueError, match=message):
+            model.predict(X)
+        with pytest.raises(ValueError, match=message):
+            model.explain(X[0]) if make is not of_brackets else model.predict_kbest(X, 2)
+
+
+@pytest.mark.filterwarnings("ignore:the grammar has no tree")
+@pytest.mark.parametrize("name", WARNINGS)
+def test_what_is_left_out_is_a_warning(name, made, tmp_path):
+    make, of, X, message = WARNINGS[name]
+    for model in made(make, of, tmp_path):
+        with pytest.warns(AdviceWarning, match=message):
+            model.predict(X)
+
+
+def test_columns_that_training_had_not_make_no_difference(made, tmp_path):
+    model, _ = made(of_trees, WORDS_ONLY, tmp_path)
+    expected = model.predict(WORDS_ONLY)
+    for X in (TREES, FORMS):
+        with pytest.warns(AdviceWarning, match="left out"):
+            assert model.predict(X) == expected
+
+
+def test_batches_are_checked(made, tmp_path):
+    with pytest.raises(ValueError, match="missing: 'tag:'"):
+        of_sequences(as_dict).partial_fit(each(lambda w, t: {"w": w}), LABELS)
+    with pytest.raises(ValueError, match="missing: 'upos', 'xpos'"):
+        of_trees(TREES).partial_fit(WORDS_ONLY, [tree.arcs for tree in TREES])
+    with pytest.raises(ValueError, match="missing: 'tag:'"):
+        of_graphs(as_dict).partial_fit(paths(each(lambda w, t: {"w": w})), LABELS)
+
+
+def test_a_zero_is_no_missing_number(made, tmp_path):
+    model, _ = made(of_sequences, with_number, tmp_path)
+    model.predict([[{"w": TOKENS[0][0][0], "size": 0.0}]])
+
+
+def test_columns_that_no_template_sees_may_be_missing():
+    features = ArcFeatures(arcs=["h.form m.form", "h.upos m.upos dist"], labels=["m.upos"], pairs=[])
+    parser = DependencyParser(C=0.1, order=1, max_iter=1, features=features, random_state=0).fit(TREES)
+    assert len(parser.predict(FORMS)) == len(FORMS)
+
+
+@pytest.mark.parametrize(
+    "wrong", [3, [], {"a": 1}, {"a": [0.5, 0.5]}, {"a": [2.0, 0.0, []]}, {"a": [1.0, 0.0, [None]]}]
+)
+def test_what_no_file_has(wrong):
+    with pytest.raises(ValueError, match="seen"):
+        SeenColumns.from_json(wrong)
+
+
+def test_json_gives_the_same_columns():
+    seen = SeenColumns.of({"a": dict.fromkeys("xyz", 40), "b": {7: 90}}, 120)
+    again = SeenColumns.from_json(json.loads(json.dumps(seen.to_json())))
+    assert again.columns == seen.columns and seen.columns["b"].share == 0.75
+
+
+def test_a_file_of_version_0_2_is_not_checked(tmp_path):
+    path = tmp_path / "model"
+    for kind, model, X in (
+        ("dependency", of_trees(TREES), WORDS_ONLY),
+        ("sequence", of_sequences(as_dict), each(lambda w, t: {"w": w})),
+        ("grammar", of_brackets("words"), each(lambda w, t: t, LEAVES)),
+    ):
+        model.save(path)
+        file = read_model(path, kind=kind)
+        header = {name: value for name, value in file.meta.items() if name != "seen"}
+        if kind == "sequence":
+            header["encoder"] = {name: value for name, value in header["encoder"].items() if name != "seen"}
+        write_model(path, kind, header, file.arrays)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdviceWarning)
+            assert len(structsvm.load(path).predict(X)) == len(X)
