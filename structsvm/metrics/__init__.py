@@ -35,6 +35,7 @@ from structsvm.metrics._rankings import (
     precision_at_k,
     ranking_scores,
 )
+from structsvm.metrics._schemes import Scheme, scheme_of
 from structsvm.metrics._scorers import (
     SCORERS,
     Scorer,
@@ -81,6 +82,7 @@ __all__ = [
     "MatchingScores",
     "MeaningScores",
     "RankingScores",
+    "Scheme",
     "Scorer",
     "alignment_error",
     "alignment_error_rate_scorer",
@@ -129,6 +131,7 @@ __all__ = [
     "q_score",
     "q_scorer",
     "ranking_scores",
+    "scheme_of",
     "token_accuracy",
     "token_accuracy_scorer",
     "total_column",
