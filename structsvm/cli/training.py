@@ -93,6 +93,8 @@ def option_of(of: Any, name: str, text: str | None = None, option: str | None = 
 def type_of(constraint: Any, default: Any) -> Any:
     """The type of an option whose values a constraint accepts; of a few values, the default comes first."""
     if isinstance(constraint, Options):
+        if constraint.others is not None:
+            return out.OtherNames(filter(None, constraint.values), constraint.others)
         return out.NameChoice(sorted(filter(None, constraint.values), key=lambda value: value != default))
     high = None if constraint.high is None or constraint.high >= MAX_COUNT else constraint.high
     if constraint.plain is int:

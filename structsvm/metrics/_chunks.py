@@ -36,7 +36,7 @@ class ChunkScores:
     n_tokens, n_true, n_predicted, n_correct : int
         Numbers of tokens, of chunks in ``y_true``, in ``y_pred``, and in both.
     scheme : str
-        The scheme and the form of its labels that chunks were read by, such as "bio B-X".
+        The scheme that chunks were read by, and the form of its labels unless it is ``B-X``: "bio", "bilou X_B".
 
     Examples
     --------
@@ -101,7 +101,7 @@ class _Table(NamedTuple):
             for before, after in map(tuple, pairs.split()):
                 at = (slice(None) if tag == "*" else tags.index(tag) for tag in (before, after))
                 into[tuple(at)] = True
-        return cls(tags, *found, np.array([tag not in outside for tag in tags]))
+        return cls(tags, found[0], found[1], np.array([tag not in outside for tag in tags]))
 
     def id_of(self, tag: str) -> int:
         """The index of a tag."""
@@ -186,12 +186,10 @@ def _marks(
     """Encode two labellings: the scheme and the names of types; then of each labelling types and where chunks start;
     and where correct chunks end.
     """
-    if scheme == CONLLEVAL:
-        table, part = _CONLLEVAL, _conlleval_part
-    else:
+    table, encoder = _CONLLEVAL, _Encoder(_conlleval_part)
+    if scheme != CONLLEVAL:
         scheme = scheme_for(chain.from_iterable(chain(y_true, y_pred)), scheme)
-        table, part = _ROLES, scheme.part
-    encoder = _Encoder(part)
+        table, encoder = _ROLES, _Encoder(scheme.part)
     codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
     names = sorted({kind for _, kind in encoder.pairs})
     kind_ids = {name: k for k, name in enumerate(names)}

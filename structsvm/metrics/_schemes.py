@@ -171,13 +171,13 @@ class Scheme:
         return ("B" if self.name == "bio" or (self.name == "iob1" and is_after) else "I") + "I" * (n - 1)
 
     def __str__(self) -> str:
-        shown = ("X", "B") if self.is_suffix else ("B", "X")
-        return f"{self.name} {self.separator.join(shown)}"
+        shown = self.separator.join(("X", "B") if self.is_suffix else ("B", "X"))
+        return self.name if shown == "B-X" else f"{self.name} {shown}"
 
 
-BIO, BIOES = Scheme("bio"), Scheme("bioes")
 # ``(is_suffix, separator)``, in the order in which they are tried.
 FORMS = tuple(product((False, True), "-_"))
+BIO, BIOES = Scheme("bio"), Scheme("bioes")
 
 
 def _split(label: str, separator: str, *, is_suffix: bool) -> tuple[str, str] | None:
@@ -272,11 +272,16 @@ def scheme_for(labels: Iterable[object], name: str | Scheme | None = None) -> Sc
 
 def why_none(labels: Iterable[object]) -> str:
     """The reason why labels have no scheme, which names one of them."""
+    label, fitting = odd_one(labels)
+    reason = f"{label!r:.80} has no tag of one, or of another one than the rest"
+    if fitting is not None:
+        reason = f"{label!r:.80} could be one of {fitting.name.upper()}, but no type has a second tag"
+    return f"the labels have no scheme of chunks (tags as in BIO, BIOES, BILOU or BMES): {reason}"
+
+
+def odd_one(labels: Iterable[object]) -> tuple[str, Scheme | None]:
+    """The label because of which labels have no scheme, and the scheme that all would fit, if there is one."""
     named = sorted({str(label) for label in labels} - {"O"})
     every = [Scheme(name, separator, is_suffix) for (is_suffix, separator), name in product(FORMS, READ)]
-    fitting = next((scheme for scheme in every if not scheme.outside(named)), None)
-    alien = next((label for label in named if all(scheme.part(label) is None for scheme in every)), named[0])
-    reason = f"{alien!r:.80} is none, or not beside the others, of {len(named)}"
-    if fitting is not None:
-        reason = f"{named[0]!r:.80} could be one of {fitting.name.upper()}, but no type has a second tag"
-    return f"the labels have no scheme of chunks (tags as in BIO, BIOES, BILOU or BMES): {reason}"
+    alien = (label for label in named if all(scheme.part(label) is None for scheme in every))
+    return next(alien, named[0]), next((scheme for scheme in every if not scheme.outside(named)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
 from structsvm.metrics._dependencies import dependency_scores
 from structsvm.metrics._graphs import mean_jaccard, node_accuracy
-from structsvm.metrics._labels import token_accuracy
+from structsvm.metrics._labels import check_sequences, token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
 from structsvm.metrics._meanings import meaning_scores
 from structsvm.metrics._rankings import break_even_point, ranking_scores
+from structsvm.metrics._schemes import scheme_of
 from structsvm.metrics._taxonomies import hierarchical_scores, path_loss, tree_loss
 from structsvm.metrics._trees import bracket_scores
 
@@ -61,8 +63,8 @@ class Scorer:
             raise TypeError(f"{self!r} takes no {name!r}")
         about = {name: value for name, value in about.items() if value is not None}
         predicted = self.predicted(estimator, X, **{name: about.pop(name) for name in self.of_predict if name in about})
-        own = [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
-        value = self.metric(self.true(estimator, y), predicted, *own, **about)
+        true = self.true(estimator, y)
+        value = self.metric(true, predicted, *self.more(estimator, true, predicted), **about)
         value = float(getattr(value, self.part) if self.part else value)
         return self.sign * value
 
@@ -73,6 +75,10 @@ class Scorer:
     def true(self, estimator: Any, y: Any) -> Any:
         """The outputs to compare with."""
         return y
+
+    def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
+        """The third argument of the metric, if it has one."""
+        return [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
 
     def get_metadata_routing(self) -> Any:
         """The keywords that scikit-learn's metadata routing passes."""
@@ -97,6 +103,14 @@ class FoundScorer(Scorer):
         return np.asarray(y) == last(estimator).classes_[1]
 
 
+class ChunkScorer(Scorer):
+    """For scores of chunks, whose scheme is that of all labels of the estimator, where a fold has few of them."""
+
+    def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
+        found = set(chain.from_iterable(chain(*check_sequences(true, predicted))))
+        return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
+
+
 def last(estimator: Any) -> Any:
     """The last step of a pipeline; another estimator itself."""
     return estimator[-1] if hasattr(estimator, "steps") else estimator
@@ -106,9 +120,9 @@ LENGTHS, QUERIES = ("lengths",), ("group", "qid")
 
 # Sequences of labels.
 token_accuracy_scorer = Scorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
-chunk_f1_scorer = Scorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
-chunk_precision_scorer = Scorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
-chunk_recall_scorer = Scorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
+chunk_f1_scorer = ChunkScorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
+chunk_precision_scorer = ChunkScorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
+chunk_recall_scorer = ChunkScorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
 # Trees, bracketed and of dependencies.
 bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
 uas_scorer = Scorer("uas", dependency_scores, "uas")

@@ -57,19 +57,20 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
-    constraints : {"bio", "bioes"} or tuple of bool arrays, optional
-        Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
-        first (K,), last (K,))`` in the order of `classes_`.
+    constraints : str or tuple of bool arrays, optional
+        Labellings that may be predicted: those of the scheme "bio", "bioes", "bilou", "bmes", "bmewo", "iob1", "ioe1",
+        "ioe2" or "io", also by other names such as "IOBES" (see `structsvm.metrics.Scheme`); or masks ``(transitions
+        (K, K), first (K,), last (K,))`` in the order of `classes_`.
     broken : {"refuse", "repair", "predict"}, default="refuse"
-        What to do with training labels that violate the constraints: raise an error; with "bio" and "bioes", replace
-        them by valid labels for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or
+        What to do with training labels that violate the constraints: raise an error; with a scheme, replace them by
+        valid labels for the chunks that are read in them (with "bio" I-X where no chunk is open becomes B-X); or
         train on them unchanged, and constrain only predictions.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
-        beside those of tokens. y contains labels in BIO or BIOES, or per sequence a list of spans ``(start, stop,
-        label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each type. Exact inference of
-        order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or the like, or the first
-        column; its part of speech the feature "pos", "tag" or the like, or the second column.
+        beside those of tokens. y contains labels in a scheme, which `constraints` may name, or per sequence a list of
+        spans ``(start, stop, label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each
+        type. Exact inference of order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or
+        the like, or the first column; its part of speech the feature "pos", "tag" or the like, or the second column.
         An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,
         which are found as well, share one. True: the length that nearly all training segments do not exceed, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"

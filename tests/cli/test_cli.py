@@ -186,6 +186,27 @@ def test_labels_never_seen_count_as_errors(work):
     assert "NEVER: precision:   0.00%; recall:   0.00%; FB1:   0.00" in report
 
 
+def test_evaluate_counts_chunks_by_the_scheme_of_the_labels(work, tmp_path):
+    text = "\n".join(f"{word} {label}" if word else "" for word, label in [("a", "S_X"), ("a", "S_X"), ("", "")] * 20)
+    (tmp_path / "bioes").write_text(text)
+    run(tmp_path, "train", "sequence", "bioes", "-m", "m", "-C", "1", "-q", "--constraints", "IOBES")
+    report, _ = run(tmp_path, "evaluate", "m", "bioes")
+    assert report.startswith("processed 40 tokens with 40 phrases; found: 40 phrases; correct: 40.")
+    odd, _ = run(tmp_path, "evaluate", "m", "-", text=text.replace("S_X", "odd", 1))
+    assert odd.startswith("processed 40 tokens with 39 phrases; found: 40 phrases; correct: 39.\naccuracy:  97.50%")
+
+
+@pytest.mark.parametrize("labels", [("NN", "VB"), ("B", "O"), ("B-1", "I-95")])
+def test_labels_without_a_scheme_have_no_chunk_scores(tmp_path, labels):
+    text = "\n".join(f"{word} {label}" if word else "" for word, label in [*zip("ab", labels), ("", "")] * 20)
+    (tmp_path / "tags").write_text(text)
+    run(tmp_path, "train", "sequence", "tags", "-m", "m", "-C", "1", "-q")
+    report, _ = run(tmp_path, "evaluate", "m", "tags")
+    assert report.startswith("accuracy: 100.00%\nno chunk scores: the labels have no scheme of chunks")
+    scores = json.loads(run(tmp_path, "evaluate", "m", "tags", "--json")[0])
+    assert scores == {"accuracy": 1.0, "n_sequences": 20, "n_tokens": 40}
+
+
 def test_inspect(work):
     out, _ = run(work, "inspect", "chunk.model", "--top", "2")
     assert "exact inference of order 1" in out and "parameters: defaults" in out and "primal" in out

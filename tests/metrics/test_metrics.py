@@ -226,7 +226,7 @@ def test_schemes(labels, n_chunks, by_conlleval):
 def test_true_and_predicted_labels_decide_together():
     scores = chunk_scores([["S-P", "S-P"], ["O"]], [["B-P", "E-P"], ["O"]])
     assert counts(scores) == (0, 2, 1)
-    assert scores.scheme == "bioes B-X"
+    assert scores.scheme == "bioes"
 
 
 @pytest.mark.parametrize("labels", [["NN", "VB"], ["B", "O"], ["B-1", "I-95"], ["B-X", "B_X"], ["B-X", "X-B"], ["b-X"]])
