@@ -284,7 +284,9 @@ class Training:
 
     def run(self, model: Any, examples: Any, solver: Any, params: dict[str, Any], **options: Any) -> int:
         """Train a model, with a bar on terminals; returns the exit status of `end`."""
-        model.params = params
+        model.params, model.n_unknown = params, examples.n_unknown
+        if model.n_unknown:
+            self.say(f"{model.n_unknown} labels are not known")
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
         with out.brief_warnings(self.quiet):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.metrics._labels import LabelScore, LabelSequences, check_sequences, label_score
+from structsvm.metrics._labels import LabelScore, LabelSequences, known_tokens, label_score
 from structsvm.metrics._schemes import Part, Scheme, scheme_for
 
 
@@ -203,7 +203,7 @@ def chunk_counts(
     y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None
 ) -> NDArray[np.intp]:
     """Numbers of true, predicted and correct chunks of each sequence: array (3, n_sequences); see `chunk_scores`."""
-    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
+    true_sequences, pred_sequences = known_tokens(y_true, y_pred)
     _, _, _, start, right = _marks(true_sequences, pred_sequences, scheme)
     # The sequence of each token of the stream, whose first one belongs to none.
     owner = np.append(0, np.repeat(np.arange(len(true_sequences)), [len(s) + 1 for s in true_sequences]))
@@ -221,7 +221,7 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     Parameters
     ----------
     y_true, y_pred : list of (list or array of shape (length,)) of str
-        Label sequences.
+        Label sequences. Tokens whose true label is None, -100 or -1 are left out.
     scheme : str or Scheme, optional
         The name of a scheme, such as "bio", "bioes", "bilou", "bmes". "conlleval": the rules of that script for any
         labels; it has none for ``S-``, nor for ``B-`` after ``E-``, and so merges such chunks. None: read off all
@@ -251,7 +251,7 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     >>> chunk_scores([["S-NP", "S-NP"]], [["B-NP", "E-NP"]]).f1
     0.0
     """
-    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
+    true_sequences, pred_sequences = known_tokens(y_true, y_pred)
     name, names, kinds, start, ends = _marks(true_sequences, pred_sequences, scheme)
 
     def count(of_kinds: NDArray[np.intp]) -> list[int]:

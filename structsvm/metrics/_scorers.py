@@ -11,6 +11,7 @@ import numpy as np
 
 from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
+from structsvm.metrics._counts import AUTO, is_unknown
 from structsvm.metrics._dependencies import dependency_scores
 from structsvm.metrics._graphs import mean_jaccard, node_accuracy
 from structsvm.metrics._labels import check_sequences, token_accuracy
@@ -77,7 +78,7 @@ class Scorer:
         return y
 
     def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
-        """The third argument of the metric, if it has one."""
+        """Further arguments of the metric."""
         return [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
 
     def get_metadata_routing(self) -> Any:
@@ -103,11 +104,19 @@ class FoundScorer(Scorer):
         return np.asarray(y) == last(estimator).classes_[1]
 
 
+class LabelScorer(Scorer):
+    """For labels of nodes or tokens: the estimator's mark of unknown ones is the metric's too."""
+
+    def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
+        return [*super().more(estimator, true, predicted), getattr(last(estimator), "unknown", AUTO)]
+
+
 class ChunkScorer(Scorer):
     """For scores of chunks, whose scheme is that of all labels of the estimator, where a fold has few of them."""
 
     def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
-        found = set(chain.from_iterable(chain(*check_sequences(true, predicted))))
+        known = chain.from_iterable(chain(*check_sequences(true, predicted)))
+        found = {label for label in known if not is_unknown(label)}
         return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
 
 
@@ -119,7 +128,7 @@ def last(estimator: Any) -> Any:
 LENGTHS, QUERIES = ("lengths",), ("group", "qid")
 
 # Sequences of labels.
-token_accuracy_scorer = Scorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
+token_accuracy_scorer = LabelScorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
 chunk_f1_scorer = ChunkScorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
 chunk_precision_scorer = ChunkScorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
 chunk_recall_scorer = ChunkScorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
@@ -137,8 +146,8 @@ hierarchical_recall_scorer = Scorer("hierarchical_recall", hierarchical_scores, 
 tree_loss_scorer = Scorer("tree_loss", tree_loss, of_estimator="taxonomy_", sign=-1.0)
 path_loss_scorer = Scorer("path_loss", path_loss, of_estimator="taxonomy_", sign=-1.0)
 # Nodes of graphs.
-node_accuracy_scorer = Scorer("node_accuracy", node_accuracy, of_estimator="classes_")
-mean_jaccard_scorer = Scorer("mean_jaccard", mean_jaccard, of_estimator="classes_")
+node_accuracy_scorer = LabelScorer("node_accuracy", node_accuracy, of_estimator="classes_")
+mean_jaccard_scorer = LabelScorer("mean_jaccard", mean_jaccard, of_estimator="classes_")
 # Meaning representations.
 meaning_f1_scorer = Scorer("meaning_f1", meaning_scores, "f1")
 # Matchings.

@@ -16,7 +16,7 @@ from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
 from structsvm.tasks.common.examples import LabeledRows, checked_sample_weight
-from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
+from structsvm.tasks.common.labels import check_known, check_targets, label_ids_of, settled_labels
 from structsvm.tasks.common.solver import is_auto
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         *,
         classes: Iterable[Hashable] | None = None,
     ) -> tuple[Any, LabeledRows]:
+        check_known(y)
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_targets(y)
         labels = self._labels_of(y, classes, before)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from structsvm.metrics._counts import IGNORED, is_unknown, say_unknown
 from structsvm.stored_values import Field
 
 K = TypeVar("K", bound=Hashable)
@@ -34,7 +35,7 @@ def is_hashable(label: object) -> bool:
 
 
 def agreement(
-    y: Any, predicted: Iterable[object], nothing: int | None, collections: tuple[type, ...], allows: Any = operator.eq
+    y: Any, predicted: Iterable[object], unknown: object, collections: tuple[type, ...], allows: Any = operator.eq
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each prediction agrees with y, and whether y labels the example: two bool arrays.
 
@@ -43,8 +44,8 @@ def agreement(
     y : iterable
         Per example a label, a collection of possible labels, or None: any label.
     predicted : iterable of labels
-    nothing : int or None
-        Another value that means any label.
+    unknown : object
+        The mark of unknown labels (`is_unknown`).
     collections : tuple of type
         Types of collections of labels: their objects are no labels themselves.
     allows : callable
@@ -64,9 +65,10 @@ def agreement(
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
 
-    says = np.array([known is not None and (nothing is None or known != nothing) for known in y], dtype=bool)
+    says = np.array([not is_unknown(known, unknown) for known in y], dtype=bool)
     if not says.any():
         raise ValueError("y tells nothing of any example")
+    say_unknown(y, unknown, None, "examples that the score leaves out")
     right = [agrees(known, label) for known, label in zip(y, predicted, strict=True)]
     return np.array(right, dtype=bool), says
 
@@ -231,6 +233,26 @@ def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
         raise ValueError(
             f"{name} holds labels that have no order among them (strings and numbers, say): {labels!r:.200}"
         ) from None
+
+
+def check_known(y: object) -> None:
+    """Raise ValueError, naming row and remedy, where a label is None or -100, as few estimators learn from such y."""
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not (y.dtype.kind in "if" and (y == IGNORED).any()):
+        return
+    unknown = (i for i, label in enumerate(listed_labels(y)) if is_unknown(label, None))
+    i = next(unknown, None)
+    if i is not None:
+        n = 1 + sum(1 for _ in unknown)
+        raise ValueError(
+            f"y[{i}] is {listed_labels(y)[i]!r}, which means a label that is not known ({n} rows have such), and this "
+            "estimator does not learn from those: leave these rows out; or AmbiguousClassifier takes them (-1 is a "
+            "class here; if -100 is one, name it by a string)"
+        )
+
+
+def listed_labels(y: Any) -> list[Any]:
+    """The labels of rows as a list; [] for what is none."""
+    return list(y.tolist() if hasattr(y, "tolist") else y) if hasattr(y, "__iter__") else []
 
 
 def check_targets(y: object) -> None:

@@ -112,6 +112,8 @@ class TaskModel(ABC, Generic[E]):
     margin : TaskModel or None
         The part of a sum of losses that was trained on a margin; `result` and `state` are then those of the log loss's
         part. None: there is one part.
+    n_unknown : int or None
+        The number of labels of which the last training knew nothing; None: not trained here.
     """
 
     kind: ClassVar[str]
@@ -138,6 +140,7 @@ class TaskModel(ABC, Generic[E]):
     C: float | None = None
     choice: Choice | None = None
     margin: Any = None
+    n_unknown: int | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params

@@ -71,6 +71,10 @@ class LabeledGraphs(Examples):
     def has_unknown(self) -> bool:
         return bool((self.label_ids < 0).any())
 
+    @property
+    def n_unknown(self) -> int:
+        return int(np.count_nonzero(self.label_ids == -1))
+
     def fully_known(self) -> Self:
         """The parts of graphs between nodes that are known; of few graphs, several of each."""
         n = len(self)

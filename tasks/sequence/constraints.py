@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import OUTSIDE, Scheme, scheme_for
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
@@ -81,7 +81,7 @@ def repair(
     return labels, np.array([id_of[name] for name in names], dtype=np.int32)
 
 
-def allowed_masks(allowed: AllowedLike | None, labels: Sequence[Hashable]) -> Masks | None:
+def allowed_masks(allowed: AllowedLike | None, labels: Sequence[Hashable], unknown: object = AUTO) -> Masks | None:
     """Boolean arrays (length, n_labels) of partly known labels; None for a sequence about which nothing is known.
 
     Parameters
@@ -90,11 +90,13 @@ def allowed_masks(allowed: AllowedLike | None, labels: Sequence[Hashable]) -> Ma
         Per sequence None, or a list with, per token, None, a label, or a collection of the labels that it may have.
     labels : list
         The model's labels.
+    unknown : object
+        The mark that stands for None (`is_unknown`).
     """
     if allowed is None:
         return None
     id_of = {label: k for k, label in enumerate(labels)}
-    takes_any = has_unlabelled([-1], labels)
+    unknown = mark_for(unknown, labels)
     masks: list[NDArray[np.bool_] | None] = []
     for i, sequence in enumerate(allowed):
         if sequence is None:
@@ -102,7 +104,7 @@ def allowed_masks(allowed: AllowedLike | None, labels: Sequence[Hashable]) -> Ma
             continue
         mask = np.ones((len(sequence), len(id_of)), dtype=bool)
         for t, some in enumerate(sequence):
-            if some is not None and not (takes_any and is_hashable(some) and some == -1):
+            if not is_unknown(some, unknown):
                 mask[t] = False
                 mask[t, _ids_of(some, id_of, f"sequence {i}, token {t}")] = True
         masks.append(mask)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import declared
 from structsvm.shards.sequences import SequenceShards
@@ -84,6 +84,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         that are removed from the trained dual (exact inference and solvers with a dual; the log loss needs none).
     class_weight : dict or "balanced", optional
         Cost of a wrong label, by the true label (default 1).
+    unknown : object, default="auto"
+        The mark of tokens whose label is not known, in y; "auto": -1, and training says how many there are. None: there
+        is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -169,8 +172,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             With shards, which contain the labels too, without y; `loss` "auto" is then "hamming", and C is chosen on as
             many sequences as one shard may have.
         y : list of label lists
-            In place of a label, None (any label), or a set or list of labels that contains the token's; -1
-            means None if there are two or more labels, all integers from 0 on. With ``loss="log"``, which "auto" then
+            In place of a label, None (any label; so are -100 and the mark `unknown`), or a set or list of labels that
+            contains the token's. With ``loss="log"``, which "auto" then
             chooses if possible, training maximises the likelihood of what is known, C is chosen by the known tokens
             of held-out sequences, and a dict from labels to weights (such as votes of annotators) is accepted; with a
             margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the
@@ -250,7 +253,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """The allowed labels, as boolean arrays."""
         model = self._fitted()
         allowed = None if allowed is None else [unwrapped(some) for some in unwrapped(allowed)]
-        return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
+        if model.segments is not None:
+            allowed = model.segments.allowed(allowed, self.unknown)
+        return allowed_masks(allowed, model.labels, self.unknown)
 
     def predict(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
@@ -340,8 +345,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             y = by_sequence(y, [len(labels) for labels in predicted])
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
-        nothing = -1 if has_unlabelled([-1], self._fitted().labels) else None
-        right, says = agreement(chain.from_iterable(y), chain.from_iterable(predicted), nothing, COLLECTIONS)
+        unknown = mark_for(self.unknown, self._fitted().labels)
+        right, says = agreement(chain.from_iterable(y), chain.from_iterable(predicted), unknown, COLLECTIONS)
         weights = 1.0 * says if weight is None else says * np.repeat(weight, [len(labels) for labels in predicted])
         return float(np.average(right, weights=weights))
 

@@ -183,6 +183,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def loss(self) -> str:
         return self.oracle.loss_name
 
+    @property
+    def unknown(self) -> object:
+        """The mark of unknown labels in y."""
+        return self.params.get("unknown", AUTO)
+
     def set_loss(self, loss: str) -> None:
         super().set_loss(loss)
         self.temperature = temperature_of_loss(self.oracle)
@@ -286,9 +291,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
         if self.segments is not None:
-            y, form = given(y, tokens.lengths, before=self.segments)
+            y, form = given(y, tokens.lengths, before=self.segments, unknown=self.unknown)
             y = dataclasses.replace(self.segments, form=form).tags(y, tokens.lengths, "refuse")
-        _, label_ids, sets = encode_known(y, tokens, self.labels)
+        _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
@@ -387,7 +392,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     ) -> tuple[Sequence[Sequence[KnownTag]], Sequence[Sequence[KnownTag]]]:
         """True and predicted segments in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
-        forms = given(y, n, before=self.segments), (predicted, SPANS)
+        forms = given(y, n, before=self.segments, unknown=self.unknown), (predicted, SPANS)
         tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in forms]
         return tags[0], tags[1]
 
@@ -699,12 +704,13 @@ def prepare(
     """
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
+    unknown = getattr(params, "unknown", AUTO)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
-        labels, label_ids, sets = encode_known(y, tokens, before.labels)
+        labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
@@ -712,7 +718,8 @@ def prepare(
         return before, examples_of(tokens, label_ids, sets, weight)
     encoder = make_encoder(params)
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids, sets = encode_known(y, tokens, None if classes is None else sort_labels(listed(classes)))
+    settled = None if classes is None else sort_labels(listed(classes))
+    labels, label_ids, sets = encode_known(y, tokens, settled, unknown)
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
@@ -791,12 +798,12 @@ def prepare_segments(
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for whole segments."""
     check_segments(params)
-    X = read(X)
+    X, unknown = read(X), getattr(params, "unknown", AUTO)
     if before is not None:
         if before.segments is None:
             check_settled([("segments", params.segments, False)])
         tokens = before.in_units(before.segments.with_phrases(X, before.encoder.transform(X, lengths)))
-        y, form = given(y, tokens.lengths, params.constraints, before.segments)
+        y, form = given(y, tokens.lengths, params.constraints, before.segments, unknown)
         tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
         check_classes(None if classes is None else all_tags([], classes, before.segments.scheme), before.labels)
         labels, label_ids, sets = encode_known(tags, tokens, before.labels)
@@ -806,7 +813,7 @@ def prepare_segments(
     tokens = encoder.fit_transform(X, lengths)
     if encoder.n_bigrams:
         raise ValueError("templates that begin with 'B' and a feature need segments=False: phrases take their place")
-    y, form = given(y, tokens.lengths, params.constraints)
+    y, form = given(y, tokens.lengths, params.constraints, unknown=unknown)
     segments = Segments(form, NONE)
     tags = segments.tags(y, tokens.lengths, params.broken)
     length = length_of(params.segments) or usual_length(tags)

@@ -111,6 +111,7 @@ class SequenceLabelerParameters(Training):
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    unknown: Any = parameter(default=AUTO)
 
 
 def features_of(params: LabelerParams) -> TokenFeatures:

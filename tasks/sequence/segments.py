@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
+from structsvm.metrics._counts import AUTO, is_unknown, say_unknown
 from structsvm.metrics._schemes import BIO, BIOES, FORMS, OUTSIDE, SCHEMES, Scheme, odd_one, scheme_for
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.sequence.constraints import constrained
@@ -94,11 +95,15 @@ class Segments:
         role, kind = self.scheme.part(label) or OUTSIDE
         return [BIOES.label(one, kind) for one in ROLES.get(self.scheme.name, {}).get(role, role)]
 
-    def allowed(self, allowed: AllowedLike | None) -> list[list[KnownTag] | None] | None:
+    def allowed(self, allowed: AllowedLike | None, unknown: object = AUTO) -> list[list[KnownTag] | None] | None:
         """Partly known labels (see `allowed_masks`) as tags."""
         if allowed is None:
             return None
-        return [None if some is None else [self._known(item) for item in some] for some in allowed]
+
+        def known(item: Any) -> KnownTag:
+            return None if is_unknown(item, unknown) else self._known(item)
+
+        return [None if some is None else list(map(known, some)) for some in allowed]
 
     def _known(self, some: Any) -> list[str] | dict[str, float] | None:
         """Tags of a token that is known in part."""
@@ -137,11 +142,16 @@ def part_of(tag: str) -> Part:
 
 
 def given(
-    y: object, lengths: NDArray[np.int64], constraints: object = None, before: Segments | None = None
+    y: object,
+    lengths: NDArray[np.int64],
+    constraints: object = None,
+    before: Segments | None = None,
+    unknown: object = AUTO,
 ) -> tuple[list[Sequence[Any]], str]:
     """``(y, form)``: y as lists, and their form; ValueError for labels that are of none.
 
-    The scheme is the one that `constraints` names, or the one of the model `before`, if the labels fit it.
+    The scheme is the one that `constraints` names, or the one of the model `before`, if the labels fit it. Marks of
+    unknown labels are None.
     """
     if isinstance(y, Columns):
         y = y.column(0)
@@ -161,6 +171,7 @@ def given(
     for i, (labels, n) in enumerate(zip(y, lengths, strict=True)):
         if len(labels) != n:
             raise ValueError(f"sequence {i} has {n} tokens but {len(labels)} labels")
+    y = _unmarked(y, unknown)
     known = (_labels_in(label) for labels in y for label in labels if label is not None)
     every = dict.fromkeys(chain.from_iterable(known))
     if isinstance(constraints, str):
@@ -168,6 +179,14 @@ def given(
     if before is not None and not before.scheme.outside(every):
         return y, str(before.scheme)
     return y, str(_scheme_of(y, every))
+
+
+def _unmarked(y: list[Sequence[Any]], unknown: object) -> list[Sequence[Any]]:
+    """Labels with None for the marks of unknown ones, whose number is said."""
+    if not any(label is not None and is_unknown(label, unknown) for labels in y for label in labels):
+        return y
+    say_unknown(chain.from_iterable(y), unknown, None, "tokens")
+    return [[None if is_unknown(label, unknown) else label for label in labels] for labels in y]
 
 
 def _scheme_of(y: Sequence[Sequence[Any]], every: Collection[Any]) -> Scheme:

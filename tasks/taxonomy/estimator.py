@@ -16,7 +16,7 @@ from sklearn.base import clone
 from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
@@ -116,6 +116,9 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         If features times nodes are at most this number, there is a weight for each pair. Otherwise rare features have
         weights only for the nodes below which they occur in training (see `structsvm.tasks.taxonomy.rows`).
         Training takes about 24 bytes per weight.
+    unknown : object, default="auto"
+        The mark of documents whose label is not known, in y; "auto": -1, and training says how many there are. None:
+        there is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
@@ -188,11 +191,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             which are joined by " > " to names (or by the separator `taxonomy`). Labels known in part: a set of nodes
             that contains the document's; with
             leaf_only=True also an inner node, which means the leaves below it that y names elsewhere (the root: all of
-            them); None (any), and so is -1 if it is not a node, or, without a taxonomy, beside two or more labels that
-            are integers from 0 on; with loss="log" a dict from nodes to weights (such as votes of annotators; the
-            leaves below a node share its weight). Such documents are completed and trained on in turn
-            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
-            leaf_only=False an inner node is a label like any other.
+            them); None (any), and so are -100 and the mark `unknown`; with loss="log" a dict from nodes to weights
+            (such as votes of annotators; the leaves below a node share its weight). Such documents are completed and
+            trained on in turn (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the
+            others. With leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
 
@@ -282,7 +284,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if before is None and vectorizer is None:
             self._check_float32(given, X, columns)
-        if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
+        in_part = (isinstance(label, SETS) or is_unknown(label, self.unknown) for label in y)
+        if params.taxonomy is None and not any(in_part):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         model, examples = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
@@ -330,10 +333,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         above = {name: taxonomy.ancestors(name) if self.leaf_only else {name} for name in set(predicted)}
         y = joined_levels(y, taxonomy.separator or PATH_SEPARATOR) if is_of_levels(y) else y
         y = y.tolist() if hasattr(y, "tolist") else y
-        is_open = has_unlabelled([-1], self.classes_.tolist()) if self.taxonomy is None else -1 not in taxonomy
-        right, says = agreement(
-            y, predicted, -1 if is_open else None, SETS, lambda node, name: node == name or node in above[name]
-        )
+        unknown = mark_for(self.unknown, self.classes_.tolist())
+        right, says = agreement(y, predicted, unknown, SETS, lambda node, name: node == name or node in above[name])
         return share_of(right, says, sample_weight)
 
     def predict_path(self, X: MatrixLike) -> list[list[Any]]:

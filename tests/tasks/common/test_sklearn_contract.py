@@ -139,8 +139,8 @@ CHECKS = parametrize_with_checks(
         Rows(random_state=0),
         Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
         StructuredSVM(Bins(), LaRank(random_state=0)),
-        AmbiguousClassifier(C=1.0, loss="log", random_state=0),
-        AmbiguousClassifier(C=0.1, random_state=0, solver="passive_aggressive", fit_intercept=False),
+        AmbiguousClassifier(C=1.0, loss="log", unknown=None, random_state=0),
+        AmbiguousClassifier(C=0.1, unknown=None, random_state=0, solver="passive_aggressive", fit_intercept=False),
     ],
     expected_failed_checks=lambda estimator: EXEMPT[type(estimator).__name__],
 )
