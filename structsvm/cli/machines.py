@@ -12,6 +12,7 @@ import structsvm.cli.output as out
 from structsvm.cli.training import Number, Training, grouped, optional, refuse, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.kernel.parameters import leaves_gamma
+from structsvm.metrics._counts import say_unseen
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
@@ -170,5 +171,6 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))
     text = f"{len(y)} examples: accuracy {100 * accuracy:.2f}% ({np.sum(gold != found)} errors)"
-    scores = {"accuracy": accuracy, "n_samples": len(y)}
+    n_unseen = say_unseen(gold.tolist(), set(map(str, model.labels)), "examples")
+    scores = {"accuracy": accuracy, "n_samples": len(y), "n_unseen": n_unseen}
     return scores, text, lambda: out.compared("ConfusionDisplay", (7, 6), [gold.tolist()], [found.tolist()])

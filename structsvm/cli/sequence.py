@@ -31,6 +31,7 @@ from structsvm.cli.training import (
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import Scheme, chunk_scores, scheme_of, token_accuracy
+from structsvm.metrics._counts import say_unseen
 from structsvm.metrics._schemes import why_none
 from structsvm.parameters import ParameterGroup
 from structsvm.progress import Bar
@@ -107,7 +108,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         scores = chunk_scores(inside(gold, scheme), inside(predicted, scheme), scheme)
         scores = replace(scores, accuracy=found["accuracy"])
         found, text = out.named(scores, "accuracy", "f1", "precision", "recall"), scores.report()
-    found |= {"n_sequences": len(X), "n_tokens": X.n_tokens}
+    n_unseen = say_unseen(chain.from_iterable(gold), set(map(str, model.shown)), "tokens")
+    found |= {"n_sequences": len(X), "n_tokens": X.n_tokens, "n_unseen": n_unseen}
     return found, text, lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Hashable, Iterable
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -83,6 +84,16 @@ def _is_unasked(label: object, unknown: object) -> bool:
     if not isinstance(label, (int, float, np.integer, np.floating)) or isinstance(label, bool):
         return False
     return label == UNLABELLED if _is_auto(unknown) and label != IGNORED else label == IGNORED != unknown
+
+
+def say_unseen(labels: Iterable[object], seen: Container[object], what: str) -> int:
+    """Say how many labels are none of `seen`, and return the number; None and collections are no labels."""
+    counts = Counter(label for label in labels if isinstance(label, Hashable) and label not in seen)
+    n = counts.total()
+    if n:
+        names = ", ".join(f"{label!r:.40}" for label in islice(counts, 3)) + ", ..." * (len(counts) > 3)
+        warn(f"{n} {what} have a label that training never saw ({names}): they count as wrong", AdviceWarning)
+    return n
 
 
 def precision_recall_f1(n_correct: float, n_true: float, n_predicted: float) -> tuple[float, float, float]:

@@ -76,7 +76,7 @@ class CalibrationDisplay:
             lists = zip(*map(by_node, true, predicted, count()), strict=True)
             y, predicted = ([label for labels in own for label in labels] for own in lists)
             unknown = mark_for(getattr(estimator, "unknown", AUTO), at)
-            right, says = agreement(y, predicted, unknown, (set, frozenset))
+            right, says = agreement(y, predicted, unknown, (set, frozenset), seen=at)
         else:
             rows, says = estimator.predict_proba(X), slice(None)
             right = np.asarray(predicted) == np.asarray(y)

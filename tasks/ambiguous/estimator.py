@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.metrics._counts import mark_for
+from structsvm.metrics._counts import mark_for, say_unseen
 from structsvm.parameters import FLAG, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
@@ -285,6 +285,8 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         says = np.array([bag is not None for bag in bags])
         if not says.any():
             raise ValueError("y tells nothing of any example")
+        alone = (next(iter(bag)) for bag in bags if bag is not None and len(bag) == 1)
+        say_unseen(alone, set(self._fitted().labels), "rows")
         return share_of(right, says, sample_weight)
 
     def __sklearn_tags__(self) -> Any:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from structsvm.metrics._counts import IGNORED, is_unknown, say_unknown
+from structsvm.metrics._counts import IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.stored_values import Field
 
 K = TypeVar("K", bound=Hashable)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from numpy.typing import NDArray
 
@@ -35,7 +35,13 @@ def is_hashable(label: object) -> bool:
 
 
 def agreement(
-    y: Any, predicted: Iterable[object], unknown: object, collections: tuple[type, ...], allows: Any = operator.eq
+    y: Any,
+    predicted: Iterable[object],
+    unknown: object,
+    collections: tuple[type, ...],
+    allows: Any = operator.eq,
+    *,
+    seen: Container[object],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each prediction agrees with y, and whether y labels the example: two bool arrays.
 
@@ -50,6 +56,8 @@ def agreement(
         Types of collections of labels: their objects are no labels themselves.
     allows : callable
         Returns whether the first argument, a label in y, admits the second one, a prediction.
+    seen : container
+        The labels that training saw; how many others y has is said.
 
     Raises
     ------
@@ -69,6 +77,8 @@ def agreement(
     if not says.any():
         raise ValueError("y tells nothing of any example")
     say_unknown(y, unknown, None, "examples that the score leaves out")
+    alone = (label for label, is_known in zip(y, says) if is_known and not isinstance(label, collections))
+    say_unseen(alone, seen, "examples")
     right = [agrees(known, label) for known, label in zip(y, predicted, strict=True)]
     return np.array(right, dtype=bool), says
 

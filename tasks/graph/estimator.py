@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.metrics._counts import mark_for
+from structsvm.metrics._counts import is_unknown, mark_for, say_unseen
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -276,12 +276,14 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         # Labels outside the model are wrong.
         place = {label: k for k, label in enumerate(model.labels)}
-        labels, ids, _ = encode_labels(found, unknown=mark_for(self.unknown, place), least=1)
+        mark = mark_for(self.unknown, place)
+        labels, ids, _ = encode_labels(found, unknown=mark, least=1)
         ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[
             np.maximum(ids, -1)
         ]
         if not (ids >= 0).any():
             raise ValueError("y tells no label of any node")
+        say_unseen((label for own in found for label in own if not is_unknown(label, mark)), place, "nodes")
         right = model.predict_many(model.encode(inputs), None, self._threads) == ids
         weight = checked_sample_weight(sample_weight, len(inputs.forms))
         counts = np.repeat(np.ones(len(inputs.forms)) if weight is None else weight, [f.n_nodes for f in inputs.forms])

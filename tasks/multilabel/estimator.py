@@ -18,7 +18,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale
-from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
+from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike
@@ -253,9 +253,11 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     def score(self, X: MatrixLike, y: SetsLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose whole set is right, the subset accuracy.
 
-        Labels that y does not know are left out, and so are rows about which nothing is known.
+        Labels that y does not know are left out, and so are rows about which nothing is known. A row with a label that
+        training never saw is wrong.
         """
         model = self._fitted()
+        y, is_unseen = without_unseen(y, model.labels)
         _, _, Y = read_sets(y, model.labels, unknown=self.unknown)
         found = model.indicators(self._checked(X), self._threads)
         if len(found) != len(Y):
@@ -263,7 +265,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         says = (Y >= 0).any(axis=1)
         if not says.any():
             raise ValueError("y tells nothing of any example")
-        return share_of(((found == Y) | (Y < 0)).all(axis=1), says, sample_weight)
+        return share_of(((found == Y) | (Y < 0)).all(axis=1) & ~is_unseen, says, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
-from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown
+from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
@@ -366,6 +366,21 @@ def read_sets(
                 raise ValueError(f"row {i} of y has the label {label!r:.80}, which is none of {label_array(known)}")
             Y[i, ids[label]] = 1
     return known, "sets", Y
+
+
+def without_unseen(y: Any, labels: Sequence[Hashable]) -> tuple[Any, NDArray[np.bool_]]:
+    """Return ``(y, is_unseen)``: sets without the labels that are none of the model's, and which rows had such.
+
+    Their number is said. Matrices are as they are, with one False for all rows.
+    """
+    if is_sparse(y) or getattr(y, "ndim", 1) == 2 or not isinstance(y, (list, tuple, np.ndarray)):
+        return y, np.zeros(1, dtype=bool)
+    seen, sets = set(labels), (set, frozenset, list, tuple)
+    rows = [row if isinstance(row, sets) else () for row in y]
+    if not say_unseen((label for row in rows for label in row), seen, "labels of rows"):
+        return y, np.zeros(1, dtype=bool)
+    kept = [[label for label in row if label in seen] if isinstance(row, sets) else row for row in y]
+    return kept, np.array([not seen.issuperset(row) for row in rows])
 
 
 def sort_free(names: Iterable[Hashable]) -> list[Any]:

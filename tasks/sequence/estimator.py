@@ -346,9 +346,17 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
         unknown = mark_for(self.unknown, self._fitted().labels)
-        right, says = agreement(chain.from_iterable(y), chain.from_iterable(predicted), unknown, COLLECTIONS)
+        right, says = agreement(
+            chain.from_iterable(y), chain.from_iterable(predicted), unknown, COLLECTIONS, seen=self._seen
+        )
         weights = 1.0 * says if weight is None else says * np.repeat(weight, [len(labels) for labels in predicted])
         return float(np.average(right, weights=weights))
+
+    @property
+    def _seen(self) -> set[Hashable]:
+        """The labels as users have them, and as tags."""
+        model = self._fitted()
+        return {*model.labels, *model.shown}
 
     # ---- views, files ---------------------------------------------------------------------------
 

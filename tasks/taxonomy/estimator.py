@@ -334,7 +334,11 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         y = joined_levels(y, taxonomy.separator or PATH_SEPARATOR) if is_of_levels(y) else y
         y = y.tolist() if hasattr(y, "tolist") else y
         unknown = mark_for(self.unknown, self.classes_.tolist())
-        right, says = agreement(y, predicted, unknown, SETS, lambda node, name: node == name or node in above[name])
+        classes = self.classes_.tolist()
+        seen = {taxonomy.root, *classes}.union(*(taxonomy.ancestors(name) for name in classes))
+        right, says = agreement(
+            y, predicted, unknown, SETS, lambda node, name: node == name or node in above[name], seen=seen
+        )
         return share_of(right, says, sample_weight)
 
     def predict_path(self, X: MatrixLike) -> list[list[Any]]:

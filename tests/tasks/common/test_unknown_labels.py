@@ -1,4 +1,4 @@
-"""Marks of unknown labels: None and -100 always, -1 or another mark by `unknown`; one rule for all estimators."""
+"""Marks of unknown labels, one rule for all estimators; and labels of test data that training never saw."""
 
 import warnings
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm import AdviceWarning, tasks
+from structsvm import AdviceWarning, metrics, tasks
 from structsvm._adapter import as_objects
-from structsvm.metrics import label_report, node_accuracy, token_accuracy, token_accuracy_scorer
+from structsvm.metrics import SCORERS, label_report, node_accuracy, token_accuracy, token_accuracy_scorer
 from structsvm.tasks.registry import ESTIMATORS
 
 ROWS = np.random.default_rng(0).normal(size=(90, 3))
@@ -148,3 +148,68 @@ def test_scorers_have_the_mark_of_the_estimator():
     model = fitted("SequenceLabeler", labels_with(-7), unknown=-7)
     y = by_threes(labels_with(-7))
     assert token_accuracy_scorer(model, X, y) == model.score(X, y)
+
+
+# ---- labels that training never saw ---------------------------------------------------------------
+
+SAID = r"1 \w+ have a label that training never saw \(9\): they count as wrong"
+
+
+def case(name):
+    """A trained estimator, its inputs, and labels with one that it does not know, where it was right."""
+    X, form, quick = PARTIAL.get(name, (ROWS, np.array, {}))
+    labels = (Y > 0).astype(int) if name in FLAT else Y
+    kind = getattr(tasks, name)
+    seed = {"random_state": 0} if "random_state" in kind().get_params() else {}
+    model = kind(**seed, **quick).fit(X, form(labels.tolist()))
+    found = np.ravel(np.array(model.predict(X))).tolist()
+    k = int(np.flatnonzero(np.array(found) == labels)[0])
+    return model, X, form(labels.tolist()), form([9 if i == k else label for i, label in enumerate(labels.tolist())])
+
+
+@pytest.mark.filterwarnings("ignore:.*(C = |not converge|gap)")
+@pytest.mark.parametrize("name", [*PARTIAL, *FLAT])
+def test_score_counts_them_as_wrong(name):
+    model, X, y, unseen = case(name)
+    before = model.score(X, y)
+    with pytest.warns(AdviceWarning, match=SAID):
+        assert model.score(X, unseen) == pytest.approx(before - 1 / 90)
+
+
+@pytest.mark.parametrize(("name", "scorer"), [("SequenceLabeler", "token_accuracy"), ("GraphLabeler", "node_accuracy")])
+def test_scorers_count_them_as_wrong(name, scorer):
+    model, X, y, unseen = case(name)
+    before = SCORERS[scorer](model, X, y)
+    with pytest.warns(AdviceWarning, match=SAID):
+        assert SCORERS[scorer](model, X, unseen) == pytest.approx(before - 1 / 90)
+
+
+PATHS = ["A > B > C", "A > B > D", "A > E", "F > G"]
+
+
+@pytest.mark.parametrize(
+    ("true", "pred", "tree", "path", "hierarchical"),
+    [
+        ("A > B > X", "A > B > C", 1.0, 2.0, (2 / 3, 2 / 3)),
+        ("A > B > X", "A > E", 2.0, 3.0, (1 / 2, 1 / 3)),
+        ("A > X > Y", "A > E", 2.0, 3.0, (1 / 2, 1 / 3)),
+        ("A > E > X", "A > E", 1.0, 1.0, (1.0, 2 / 3)),
+        ("X", "F > G", 3.0, 3.0, (0.0, 0.0)),
+    ],
+)
+def test_paths_that_are_no_nodes_count_by_the_ancestors_they_share(true, pred, tree, path, hierarchical):
+    model = tasks.TaxonomyClassifier(" > ", C=1.0, random_state=0).fit(np.eye(4), PATHS)
+    taxonomy = model.taxonomy_
+    with pytest.warns(AdviceWarning, match=r"1 documents have a label that training never saw"):
+        assert metrics.tree_loss([true, "F > G"], [pred, "F > G"], taxonomy) == tree / 2
+    with pytest.warns(AdviceWarning):
+        assert metrics.path_loss([true], [pred], taxonomy) == path
+    with pytest.warns(AdviceWarning):
+        assert metrics.hierarchical_scores([true], [pred], taxonomy)[:2] == pytest.approx(hierarchical)
+
+
+@pytest.mark.parametrize("name", ["hierarchical_f1", "tree_loss", "path_loss"])
+def test_no_candidate_has_nan(name):
+    model = tasks.TaxonomyClassifier(" > ", C=1.0, random_state=0).fit(np.eye(4), PATHS)
+    with pytest.warns(AdviceWarning, match="training never saw"):
+        assert np.isfinite(SCORERS[name](model, np.eye(4), ["A > B > X", *PATHS[1:]]))

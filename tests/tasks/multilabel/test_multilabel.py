@@ -118,6 +118,15 @@ def test_labels_that_are_not_known_are_completed():
         fitted(np.full_like(Y, -1))
 
 
+def test_labels_that_training_never_saw():
+    model = fitted(SETS)
+    right = [set(labels) for labels in model.predict(X)]
+    assert model.score(X, right) == 1.0
+    more = [labels | {"new"} if k < 2 else labels for k, labels in enumerate(right)]
+    with pytest.warns(structsvm.AdviceWarning, match=r"2 labels of rows have a label that training never"):
+        assert model.score(X, more) == 1 - 2 / len(X)
+
+
 def test_streams_settle_their_labels():
     model = MultilabelClassifier(C=1.0, random_state=0)
     model.partial_fit(X[:20], [{"bee"}] * 20, classes=NAMES)
