@@ -31,7 +31,7 @@ def main():
         print(model.result_.certificate())
     grids, labels = make_noisy_grids(1, size=24, noise=1.0, random_state=0)
     known = np.where(np.random.default_rng(0).random(labels[0].shape) < 0.3, labels[0], -1)
-    model = GraphLabeler(random_state=0).fit(grids, [known])
+    model = GraphLabeler(unknown=-1, random_state=0).fit(grids, [known])
     hidden = known < 0
     found = model.predict(grids, known=[known])[0]
     print(f"of {hidden.sum()} cells whose label is not known {np.mean((found == labels[0])[hidden]):.1%} are right")

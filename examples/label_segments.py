@@ -8,9 +8,8 @@ Run it: python examples/label_segments.py
 
 import numpy as np
 
-from structsvm.metrics import chunk_f1
+from structsvm.metrics import Scheme, chunk_f1
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.sequence.segments import in_bio, labels_of
 
 
 def sentences(n, rng):
@@ -34,8 +33,7 @@ def main():
     (X, y), (X_test, y_test) = sentences(150, rng), sentences(100, rng)
 
     def as_labels(X, spans):
-        tags = (labels_of(its, len(x), i) for i, (x, its) in enumerate(zip(X, spans, strict=True)))
-        return [[in_bio(tag) for tag in labels] for labels in tags]
+        return [Scheme("bio").labels(its, len(x)) for x, its in zip(X, spans, strict=True)]
 
     chain = SequenceLabeler(constraints="bio", random_state=0).fit(X, as_labels(X, y))
     segments = SequenceLabeler(segments=True, random_state=0).fit(X, y)

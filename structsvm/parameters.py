@@ -70,15 +70,17 @@ class Interval:
 
 
 class Options:
-    """One of a few values."""
+    """One of a few values; `others` returns the value of another name for one, or None."""
 
-    def __init__(self, *values: Any) -> None:
-        self.values = values
+    def __init__(self, *values: Any, others: Callable[[str], str | None] | None = None) -> None:
+        self.values, self.others = values, others
         self.names = {value for value in values if isinstance(value, str)}
         self.ids = set(map(id, values))
 
     def accepts(self, value: Any) -> bool:
-        return value in self.names if isinstance(value, str) else id(value) in self.ids
+        if isinstance(value, str):
+            return value in self.names or (self.others is not None and self.others(value) is not None)
+        return id(value) in self.ids
 
     def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)

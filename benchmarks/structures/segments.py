@@ -13,10 +13,8 @@ from common.report import Table, notes
 from structsvm.datasets import fetch_conll2000, fetch_conll2002
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.metrics import chunk_scores
+from structsvm.metrics import Scheme, chunk_scores
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.sequence.constraints import repaired
-from structsvm.tasks.sequence.segments import in_bio
 
 COLUMNS = {
     "who": ("model", ""),
@@ -38,7 +36,7 @@ def run(options):
         y_test = data.y_test[:n] if options.quick else data.y_test
         X, X_test = (Columns.from_sequences(part) for part in (data.X_train[:n], data.X_test[: len(y_test)]))
         plain = data.y_train[:n]
-        schemes = {"BIO": plain, "BIOES": [repaired("bioes", labels) for labels in plain]}
+        schemes = {"BIO": plain, "BIOES": list(map(Scheme("bioes").repaired, plain))}
         table = Table(f"{name}: {n} sentences of training, {len(y_test)} of test", COLUMNS, notes=notes(NOTES))
         for who, scheme, params in (
             ("SequenceLabeler", "BIO", {}),
@@ -68,9 +66,14 @@ def ours(who, params, X, y, X_test, y_test):
 
 def row(who, setting, predicted, y_test, cpu, predicting):
     """Chunks as conlleval counts them, in BIO."""
-    scores = chunk_scores(y_test, [[in_bio(label) for label in labels] for labels in predicted])
+    scores = chunk_scores(y_test, list(map(in_bio, predicted)))
     found = {name: 100.0 * getattr(scores, name) for name in ("precision", "recall", "f1")}
     return {"who": who, "setting": setting, **found, "cpu": cpu, "predict": predicting}
+
+
+def in_bio(labels):
+    """The chunks of labels in BIO or BIOES as labels in BIO."""
+    return Scheme("bio").labels(Scheme("bioes").chunks(labels), len(labels))
 
 
 def crfsuite(who, X, y, X_test, y_test):
@@ -101,9 +104,7 @@ def crfsuite(who, X, y, X_test, y_test):
         found = []
         for c2 in PENALTIES:
             tagger = trained(*parts[0], c2)
-            guesses = [[in_bio(label) for label in tagger.tag(s)] for s in parts[1][0]]
-            gold = [[in_bio(label) for label in labels] for labels in parts[1][1]]
-            found.append((chunk_scores(gold, guesses).f1, c2))
+            found.append((chunk_scores(parts[1][1], list(map(tagger.tag, parts[1][0]))).f1, c2))
         c2 = max(found)[1]
         tagger = trained(tokens, y, c2)
     with Clock() as predicting:

@@ -16,7 +16,7 @@ from structsvm.cli.training import Training, defaults, option_of, optional, trai
 from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
@@ -82,22 +82,27 @@ def read_rules(path: str, ids: Any) -> list[Any]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Accuracy and intersection over union per label; the picture is the confusion matrix."""
     lines = read(path, model.label)
-    unknown = {None, -1} if has_unlabelled({-1}, model.labels) else {None}
-    known = [[k for k, label in enumerate(labels) if label not in unknown] for labels in lines.y]
+    unknown = mark_for(model.unknown, model.labels)
+    y = [[None if is_unknown(label, unknown) else label for label in labels] for labels in lines.y]
+    known = [[k for k, label in enumerate(labels) if label is not None] for labels in y]
     if not any(known):
         raise ValueError(f"{path}: its nodes have no label, to compare with")
     predicted = model.predict(lines.X, n_jobs=jobs)
-    scores = graph_scores(lines.y, predicted, model.labels)
+    scores = graph_scores(y, predicted, model.labels)
 
     def drawn() -> Any:
         pairs = (
             [[labels[k] for k in at] for labels, at in zip(of, known, strict=True)]
-            for of in (lines.y, [labels.tolist() for labels in predicted])
+            for of in (y, [labels.tolist() for labels in predicted])
         )
         return out.compared("ConfusionDisplay", (7, 6), *pairs)
 
     found = out.named(scores, "accuracy", "mean_jaccard", "n_graphs", "n_nodes")
-    return found | {"jaccard": {str(k): v for k, v in scores.jaccard.items()}}, scores.report(), drawn
+    found |= {"n_unknown": sum(map(len, y)) - scores.n_nodes}
+    text = scores.report()
+    if found["n_unknown"]:
+        text += f"\n{found['n_unknown']} nodes without a known label are left out"
+    return found | {"jaccard": {str(k): v for k, v in scores.jaccard.items()}}, text, drawn
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ import structsvm.cli.output as out
 from structsvm.cli.training import Training, given_of, grouped, refuse, with_options
 from structsvm.features.svmlight import label_values, read_rows
 from structsvm.kernel.parameters import KernelFunction, leaves_gamma
+from structsvm.metrics._counts import say_unseen
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
@@ -176,5 +177,6 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))
     text = f"{len(y)} examples: accuracy {100 * accuracy:.2f}% ({np.sum(gold != found)} errors)"
-    scores = {"accuracy": accuracy, "n_samples": len(y)}
+    n_unseen = say_unseen(gold.tolist(), set(map(str, model.labels)), "examples")
+    scores = {"accuracy": accuracy, "n_samples": len(y), "n_unseen": n_unseen}
     return scores, text, lambda: out.compared("ConfusionDisplay", (7, 6), [gold.tolist()], [found.tolist()])

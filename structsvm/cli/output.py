@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
@@ -33,6 +33,17 @@ class NameChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes non
         except click.BadParameter as error:
             near = did_you_mean(value, self.choices)
             raise click.BadParameter(error.message.removesuffix(".") + near, ctx, param) from None
+
+
+class OtherNames(NameChoice):
+    """A choice among names that are also known by others."""
+
+    def __init__(self, names: Iterable[str], others: Callable[[str], str | None]) -> None:
+        super().__init__(list(names))
+        self.others = others
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return super().convert(self.others(value) or value, param, ctx)
 
 
 class Input(click.Path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +31,9 @@ from structsvm.cli.training import (
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
 from structsvm.features.tables.forms import Reading
-from structsvm.metrics import chunk_scores
+from structsvm.metrics import Scheme, chunk_scores, scheme_of, token_accuracy
+from structsvm.metrics._counts import say_unseen
+from structsvm.metrics._schemes import why_none
 from structsvm.parameters import ParameterGroup
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
@@ -71,9 +75,8 @@ def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
     """Columns, then the best label of each token, and with `confidence` its probability."""
     tokens = model.encode(X)
     label_ids = model.predict_tokens(tokens)
-    names = list(dict.fromkeys(map(str, model.shown)))
-    shown = np.array([names.index(str(name)) for name in model.shown], dtype=np.int32)
-    columns = columns.with_column(shown[label_ids], Vocabulary.from_strings(names))
+    names, ids = model.shown_tokens(label_ids, tokens.offsets)
+    columns = columns.with_column(ids, Vocabulary.from_strings(names))
     if wanted.confidence:
         chances = np.concatenate(model.marginals(X))[np.arange(len(label_ids)), label_ids]
         texts = Vocabulary.from_strings([f"{p:.6f}" for p in chances.tolist()])
@@ -92,15 +95,30 @@ def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
-    """Token accuracy and chunk scores; the picture is the confusion matrix."""
+    """Token accuracy, and chunk scores of labels that have a scheme; the picture is the confusion matrix."""
     X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
     if y is None:
         raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
     gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
-    scores = chunk_scores(gold, predicted)
-    found = out.named(scores, "accuracy", "f1", "precision", "recall") | {"n_sequences": len(X), "n_tokens": X.n_tokens}
-    return found, scores.report(), lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
+    found = {"accuracy": token_accuracy(gold, predicted)}
+    labels = {*chain.from_iterable(gold), *map(str, model.shown)}
+    scheme = scheme_of(labels) or model.scheme
+    if scheme is None:
+        text = f"accuracy: {100.0 * found['accuracy']:6.2f}%\nno chunk scores: {why_none(labels)}"
+    else:
+        scores = chunk_scores(inside(gold, scheme), inside(predicted, scheme), scheme)
+        scores = replace(scores, accuracy=found["accuracy"])
+        found, text = out.named(scores, "accuracy", "f1", "precision", "recall"), scores.report()
+    n_unseen = say_unseen(chain.from_iterable(gold), set(map(str, model.shown)), "tokens")
+    found |= {"n_sequences": len(X), "n_tokens": X.n_tokens, "n_unseen": n_unseen}
+    return found, text, lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
+
+
+def inside(y: list[list[str]], scheme: Scheme) -> list[list[str]]:
+    """Labels with O for those that are none of the scheme."""
+    strange = set(scheme.outside(set(chain.from_iterable(y))))
+    return [["O" if label in strange else label for label in labels] for labels in y] if strange else y
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:

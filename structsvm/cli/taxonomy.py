@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -29,7 +30,7 @@ from structsvm.cli.training import (
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
-from structsvm.parameters import did_you_mean
+from structsvm.metrics._counts import say_unseen
 from structsvm.structures.taxonomy import Taxonomy, read_taxonomy
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.examples import doubt_of_outputs
@@ -65,26 +66,29 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     if y is None:
         raise ValueError(f"{path}: the documents have no labels to compare with")
     names = {str(node): node for node in model.taxonomy_.nodes}
-    unknown = [label for label in y if label not in names]
-    if unknown:
-        near = did_you_mean(unknown[0], names)
-        raise ValueError(f"{path}: the label {unknown[0]!r:.80} is no node of the model's taxonomy{near}")
-    y = [names[label] for label in y]
+    y = [names.get(label, label) for label in y]
     predicted = model.predict(X).tolist()
-    scores = hierarchical_scores(y, predicted, model.taxonomy_)
+    n_unseen = say_unseen(y, model.taxonomy_, "documents")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said above
+        scores = hierarchical_scores(y, predicted, model.taxonomy_)
+        losses = [loss(y, predicted, model.taxonomy_) for loss in (tree_loss, path_loss)]
     found = {
         "accuracy": float(np.mean([a == b for a, b in zip(y, predicted)])),
-        "tree_loss": tree_loss(y, predicted, model.taxonomy_),
-        "path_loss": path_loss(y, predicted, model.taxonomy_),
+        "tree_loss": losses[0],
+        "path_loss": losses[1],
         **{f"hierarchical_{name}": score for name, score in scores._asdict().items()},
         "n_documents": len(y),
+        "n_unseen": n_unseen,
     }
     precision, recall, f1 = (f"{100 * score:.2f}%" for score in scores)
     text = (
         f"{len(y)} documents: accuracy {100 * found['accuracy']:.2f}%, mean tree loss {found['tree_loss']:.4f}\n"
         f"over ancestors: precision {precision}, recall {recall}, F1 {f1}; mean path length {found['path_loss']:.4f}"
     )
-    return found, text, lambda: out.compared("TaxonomyDisplay", (18, 9), y, predicted, model.taxonomy_, ncols=2)
+    pairs = [(a, b) for a, b in zip(y, predicted, strict=True) if a in model.taxonomy_]
+    drawn = [list(own) for own in zip(*pairs, strict=True)] or [[], []]
+    return found, text, lambda: out.compared("TaxonomyDisplay", (18, 9), *drawn, model.taxonomy_, ncols=2)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:

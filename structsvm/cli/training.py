@@ -104,6 +104,9 @@ def field_of(of: Any, name: str) -> Any:
 
 def type_of(*constraints: Any, default: Any) -> Any:
     """The type of an option whose values one of the constraints accepts; of a few values, the default comes first."""
+    others = next((one for one in constraints if isinstance(one, Options) and one.others is not None), None)
+    if others is not None:
+        return out.OtherNames(filter(None, others.values), others.others)
     words = [value for one in constraints if isinstance(one, Options) for value in one.values if value is not None]
     constraint: Any = next((one for one in constraints if isinstance(one, Interval)), None)
     if constraint is None:
@@ -308,7 +311,9 @@ class Training:
         """
         if doubt is not None and not model.is_trained:
             raise ValueError(doubt)
-        model.params = params
+        model.params, model.n_unknown = params, examples.n_unknown
+        if model.n_unknown:
+            self.say(f"{model.n_unknown} labels are not known")
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
         run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))

@@ -35,6 +35,7 @@ from structsvm.metrics._rankings import (
     precision_at_k,
     ranking_scores,
 )
+from structsvm.metrics._schemes import Scheme, scheme_of
 from structsvm.metrics._scorers import (
     SCORERS,
     Scorer,
@@ -44,6 +45,9 @@ from structsvm.metrics._scorers import (
     chunk_f1_scorer,
     chunk_precision_scorer,
     chunk_recall_scorer,
+    flat_f1_scorer,
+    flat_precision_scorer,
+    flat_recall_scorer,
     hierarchical_f1_scorer,
     hierarchical_precision_scorer,
     hierarchical_recall_scorer,
@@ -63,6 +67,12 @@ from structsvm.metrics._scorers import (
     uas_scorer,
 )
 from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
+from structsvm.metrics._tokens import (
+    flat_classification_report,
+    flat_f1_score,
+    flat_precision_score,
+    flat_recall_score,
+)
 from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
 
 __all__ = [
@@ -81,6 +91,7 @@ __all__ = [
     "MatchingScores",
     "MeaningScores",
     "RankingScores",
+    "Scheme",
     "Scorer",
     "alignment_error",
     "alignment_error_rate_scorer",
@@ -99,6 +110,13 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "dependency_scores",
+    "flat_classification_report",
+    "flat_f1_score",
+    "flat_f1_scorer",
+    "flat_precision_score",
+    "flat_precision_scorer",
+    "flat_recall_score",
+    "flat_recall_scorer",
     "graph_scores",
     "hierarchical_f1_scorer",
     "hierarchical_precision_scorer",
@@ -129,6 +147,7 @@ __all__ = [
     "q_score",
     "q_scorer",
     "ranking_scores",
+    "scheme_of",
     "token_accuracy",
     "token_accuracy_scorer",
     "total_column",

@@ -1,21 +1,24 @@
-"""Scores for label sequences, counted over chunks as conlleval does.
+"""Scores for label sequences, counted over the chunks that labels make by their scheme.
 
 The counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the whole corpus at once: every
 sequence is followed by an ``O`` token, like conlleval's blank lines, and the automaton's state at a token follows from
-the last event before it, so no Python code runs per token once the labels are encoded.
+the last event before it, so no Python code runs per token once the labels are encoded. What begins and ends a chunk is
+a table: by the roles of a scheme (`structsvm.metrics._schemes`), or by conlleval's own tags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from operator import eq
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.metrics._labels import LabelScore, LabelSequences, check_sequences, label_score
+from structsvm.metrics._labels import LabelScore, LabelSequences, known_tokens, label_score
+from structsvm.metrics._schemes import Part, Scheme, scheme_for
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class ChunkScores:
         Scores of each chunk type, in alphabetical order.
     n_tokens, n_true, n_predicted, n_correct : int
         Numbers of tokens, of chunks in ``y_true``, in ``y_pred``, and in both.
+    scheme : str
+        The scheme that chunks were read by, and the form of its labels unless it is ``B-X``: "bio", "bilou X_B".
 
     Examples
     --------
@@ -51,6 +56,7 @@ class ChunkScores:
     n_true: int
     n_predicted: int
     n_correct: int
+    scheme: str
 
     def report(self) -> str:
         """Text in conlleval's format: percentages, then one line per chunk type."""
@@ -69,28 +75,47 @@ class ChunkScores:
         return "\n".join(lines)
 
 
-# A label is a tag and a type, "B-NP" -> ("B", "NP"); all tags without a rule in conlleval are encoded as "?".
-_TAGS = {tag: k for k, tag in enumerate("BIEO.[]?")}
+class _Table(NamedTuple):
+    """Where chunks begin and end, by the tags of a token and of the one before.
+
+    Attributes
+    ----------
+    tags : str
+        Tags are encoded as their indices, others as the index of "?".
+    starts, ends : bool arrays (n_tags, n_tags)
+        Pairs (previous tag, tag) at which a chunk starts or ends regardless of type.
+    is_inside : bool array (n_tags,)
+        Tags at which a change of type starts or ends one.
+    """
+
+    tags: str
+    starts: NDArray[np.bool_]
+    ends: NDArray[np.bool_]
+    is_inside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tags: str, starts: str, ends: str, outside: str) -> _Table:
+        """The table of pairs, in which "*" is every tag."""
+        found = np.zeros((2, len(tags), len(tags)), dtype=bool)
+        for pairs, into in zip((starts, ends), found, strict=True):
+            for before, after in map(tuple, pairs.split()):
+                at = (slice(None) if tag == "*" else tags.index(tag) for tag in (before, after))
+                into[tuple(at)] = True
+        return cls(tags, found[0], found[1], np.array([tag not in outside for tag in tags]))
+
+    def id_of(self, tag: str) -> int:
+        """The index of a tag."""
+        return self.tags.index(tag if len(tag) == 1 and tag in self.tags else "?")
 
 
-def _tag_table(pairs: str) -> NDArray[np.bool_]:
-    """Return a boolean table over (previous tag, tag); "*" is every tag."""
-    table = np.zeros((len(_TAGS), len(_TAGS)), dtype=bool)
-    for before, after in map(tuple, pairs.split()):
-        rows = slice(None) if before == "*" else _TAGS[before]
-        columns = slice(None) if after == "*" else _TAGS[after]
-        table[rows, columns] = True
-    return table
+# Roles of schemes: all begin after O, and after a chunk's last token.
+_ROLES = _Table.of("BIEOS?", "*B *S OI OE EI EE SI SE", "E* S* BB BO BS IB IO IS", "O?")
+# The functions startOfChunk and endOfChunk of conlleval.
+_CONLLEVAL = _Table.of("BIEO.[]?", "BB IB OB OI EE EI OE *[ *]", "BB BO IB IO EE EI EO [* ]*", "O.")
+CONLLEVAL = "conlleval"
 
 
-# conlleval's startOfChunk and endOfChunk: the tag pairs at which a chunk starts or ends regardless of type, and the
-# tags at which a change of type starts or ends one.
-_STARTS = _tag_table("BB IB OB OI EE EI OE *[ *]")
-_ENDS = _tag_table("BB BO IB IO EE EI EO [* ]*")
-_IN_CHUNK = ~np.isin(np.arange(len(_TAGS)), [_TAGS["O"], _TAGS["."]])
-
-
-def _split_label(label: object) -> tuple[str, str]:
+def _conlleval_part(label: object) -> Part:
     """Split by conlleval's pattern ^([^-]*)-(.*)$; a label without "-" is a tag with the empty type."""
     if not isinstance(label, str):
         raise TypeError(
@@ -98,18 +123,18 @@ def _split_label(label: object) -> tuple[str, str]:
             f"Got {label!r} of type {type(label).__name__}."
         )
     tag, _, kind = label.partition("-")
-    return tag, kind
+    return Part(tag, kind)
 
 
 class _Encoder(dict[object, int]):
     """Label -> index of its (tag, type), in order of first appearance."""
 
-    def __init__(self) -> None:
+    def __init__(self, part: Callable[[object], Any]) -> None:
+        self.part = part
         self.pairs: dict[tuple[str, str], int] = {}
 
     def __missing__(self, label: object) -> int:
-        pair = _split_label(label)
-        return self.setdefault(label, self.pairs.setdefault(pair, len(self.pairs)))
+        return self.setdefault(label, self.pairs.setdefault(self.part(label), len(self.pairs)))
 
     def encode(self, y: Sequence[Sequence[object]]) -> NDArray[np.intp]:
         """Return the indices of the labels of all sequences, with an "O" before the first and after each."""
@@ -118,12 +143,14 @@ class _Encoder(dict[object, int]):
         return np.fromiter(map(self.__getitem__, stream), dtype=np.intp, count=size)
 
 
-def _boundaries(tags: NDArray[np.intp], kinds: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _boundaries(
+    table: _Table, tags: NDArray[np.intp], kinds: NDArray[np.intp]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether a chunk starts at, and whether one ends before, each token except the first."""
     before, after = tags[:-1], tags[1:]
     new_kind = kinds[:-1] != kinds[1:]
-    start = _STARTS[before, after] | (_IN_CHUNK[after] & new_kind)
-    end = _ENDS[before, after] | (_IN_CHUNK[before] & new_kind)
+    start = table.starts[before, after] | (table.is_inside[after] & new_kind)
+    end = table.ends[before, after] | (table.is_inside[before] & new_kind)
     return start, end
 
 
@@ -153,41 +180,52 @@ def _correct_chunks(
     return np.flatnonzero(is_open & np.append(both_end, True))
 
 
-def _marks(y_true: Sequence[Sequence[object]], y_pred: Sequence[Sequence[object]]) -> tuple[Any, ...]:
-    """Encode two labellings: the names of types; then of each labelling codes, types and where chunks start; and where
-    correct chunks end.
+def _marks(
+    y_true: Sequence[Sequence[object]], y_pred: Sequence[Sequence[object]], scheme: str | Scheme | None
+) -> tuple[Any, ...]:
+    """Encode two labellings: the scheme and the names of types; then of each labelling types and where chunks start;
+    and where correct chunks end.
     """
-    encoder = _Encoder()
+    table, encoder = _CONLLEVAL, _Encoder(_conlleval_part)
+    if scheme != CONLLEVAL:
+        scheme = scheme_for(chain.from_iterable(chain(y_true, y_pred)), scheme)
+        table, encoder = _ROLES, _Encoder(scheme.part)
     codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
     names = sorted({kind for _, kind in encoder.pairs})
     kind_ids = {name: k for k, name in enumerate(names)}
-    tags = np.array([_TAGS.get(tag, _TAGS["?"]) for tag, _ in encoder.pairs])[codes]
+    tags = np.array([table.id_of(tag) for tag, _ in encoder.pairs])[codes]
     kinds = np.array([kind_ids[kind] for _, kind in encoder.pairs])[codes]
-    start, end = zip(*map(_boundaries, tags, kinds), strict=True)
-    return names, codes, kinds, start, _correct_chunks(start, end, *kinds)
+    start, end = zip(*(_boundaries(table, *each) for each in zip(tags, kinds, strict=True)), strict=True)
+    return str(scheme), names, kinds, start, _correct_chunks(start, end, *kinds)
 
 
-def chunk_counts(y_true: LabelSequences, y_pred: LabelSequences) -> NDArray[np.intp]:
+def chunk_counts(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None
+) -> NDArray[np.intp]:
     """Numbers of true, predicted and correct chunks of each sequence: array (3, n_sequences); see `chunk_scores`."""
-    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
-    _, _, _, start, right = _marks(true_sequences, pred_sequences)
+    true_sequences, pred_sequences = known_tokens(y_true, y_pred)
+    _, _, _, start, right = _marks(true_sequences, pred_sequences, scheme)
     # The sequence of each token of the stream, whose first one belongs to none.
     owner = np.append(0, np.repeat(np.arange(len(true_sequences)), [len(s) + 1 for s in true_sequences]))
     places = (*(owner[1:][at] for at in start), owner[right])
     return np.stack([np.bincount(place, minlength=len(true_sequences)) for place in places])
 
 
-def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
-    """Chunk precision, recall and F1, counted exactly as the script ``conlleval`` does.
+def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> ChunkScores:
+    """Chunk precision, recall and F1 by the scheme of the labels.
 
-    A label is ``TAG-TYPE``, split at its first ``-``; a label without ``-`` is a tag of the empty type. Tags ``B I O``
-    (IOB1, IOB2), ``E`` (IOE1, IOE2), ``[ ]`` (one-token chunks) and ``.`` have conlleval's rules, so ill-formed
-    sequences count as they do there: an ``I-`` without ``B-`` starts a chunk, and so does a change of type.
+    A chunk begins at B and S, after E and S, and wherever none of its type is open (:class:`Scheme`). BIO labels count
+    as the script ``conlleval`` counts them, and those of other schemes as seqeval does, ill-formed sequences as well:
+    an ``I-`` without ``B-`` starts a chunk, and so does a change of type.
 
     Parameters
     ----------
     y_true, y_pred : list of (list or array of shape (length,)) of str
-        Label sequences.
+        Label sequences. Tokens whose true label is None, -100 or -1 are left out.
+    scheme : str or Scheme, optional
+        The name of a scheme, such as "bio", "bioes", "bilou", "bmes". "conlleval": the rules of that script for any
+        labels; it has none for ``S-``, nor for ``B-`` after ``E-``, and so merges such chunks. None: read off all
+        labels, true and predicted.
 
     Returns
     -------
@@ -196,15 +234,9 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     Raises
     ------
     ValueError
-        As in :func:`token_accuracy`.
+        As in :func:`token_accuracy`; and for labels that are none of the scheme, or have none (parts of speech, say).
     TypeError
         A label is not a string.
-
-    Notes
-    -----
-    conlleval has no rule for ``S-`` nor for ``B-`` after ``E-``: a chunk ``S-X`` starts only where the type changes,
-    and adjacent chunks of one type are merged. To score BIOES labels, replace ``S-`` by ``B-`` and ``E-`` by ``I-`` in
-    both arguments first.
 
     References
     ----------
@@ -216,9 +248,11 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     >>> scores = chunk_scores([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "B-NP", "B-VP"]])
     >>> round(scores.f1, 3), scores.recall, scores.accuracy
     (0.8, 1.0, 0.75)
+    >>> chunk_scores([["S-NP", "S-NP"]], [["B-NP", "E-NP"]]).f1
+    0.0
     """
-    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
-    names, codes, kinds, start, ends = _marks(true_sequences, pred_sequences)
+    true_sequences, pred_sequences = known_tokens(y_true, y_pred)
+    name, names, kinds, start, ends = _marks(true_sequences, pred_sequences, scheme)
 
     def count(of_kinds: NDArray[np.intp]) -> list[int]:
         return np.bincount(of_kinds, minlength=len(names)).tolist()
@@ -227,21 +261,22 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     right = count(kinds[0][ends])
 
     n_tokens = sum(map(len, true_sequences))
-    n_wrong = np.count_nonzero(codes[0] != codes[1])
+    n_right = sum(map(eq, chain.from_iterable(true_sequences), chain.from_iterable(pred_sequences)))
     overall = label_score(sum(right), sum(true), sum(pred))
     counts = zip(names, right, true, pred, strict=True)
     return ChunkScores(
         *overall[:3],
-        accuracy=float((n_tokens - n_wrong) / n_tokens),
+        accuracy=float(n_right / n_tokens),
         per_label={name: label_score(r, t, p) for name, r, t, p in counts if t or p},
         n_tokens=n_tokens,
         n_true=sum(true),
         n_predicted=sum(pred),
         n_correct=sum(right),
+        scheme=name,
     )
 
 
-def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences) -> float:
+def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
     """Fraction of the predicted chunks that are right; see :func:`chunk_scores`.
 
     Examples
@@ -250,10 +285,10 @@ def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     >>> chunk_precision([["B-NP", "O", "O"]], [["B-NP", "O", "B-VP"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred).precision
+    return chunk_scores(y_true, y_pred, scheme).precision
 
 
-def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences) -> float:
+def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
     """Fraction of the true chunks that are predicted; see :func:`chunk_scores`.
 
     Examples
@@ -262,10 +297,10 @@ def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     >>> chunk_recall([["B-NP", "O", "B-VP"]], [["B-NP", "O", "O"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred).recall
+    return chunk_scores(y_true, y_pred, scheme).recall
 
 
-def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences) -> float:
+def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
     """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`.
 
     Examples
@@ -274,4 +309,4 @@ def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     >>> chunk_f1([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred).f1
+    return chunk_scores(y_true, y_pred, scheme).f1

@@ -1,9 +1,15 @@
-"""Pairs of true and predicted outputs, the meaning of -1, and ratios of counts, for all metrics."""
+"""Pairs of true and predicted outputs, the labels that mean an unknown one, and ratios of counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Collection, Container, Hashable, Iterable
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from structsvm._warnings import AdviceWarning, warn
 
 True_ = TypeVar("True_")
 Predicted = TypeVar("Predicted")
@@ -19,15 +25,75 @@ def paired(y_true: Iterable[True_], y_pred: Iterable[Predicted], what: str) -> t
     return true, pred
 
 
-def has_unlabelled(found: Any, labels: Any = None) -> bool:
-    """Whether -1 among distinct labels means an unknown one, as in scikit-learn.
+# Marks of unknown labels: what the parameter `unknown` is by default, and the numbers that are read as unknown unasked.
+# -1 is scikit-learn's mark of unlabelled examples, -100 what token classifiers ignore.
+AUTO, UNLABELLED, IGNORED = "auto", -1, -100
 
-    It does beside integers that are not less than it: the labels fixed before, or two or more others.
+
+def is_unknown(label: object, unknown: object = AUTO) -> bool:
+    """Whether a label in y stands for an unknown one: None and -100 always, and the mark `unknown`.
+
+    "auto" is -1, whatever the other labels are; None: there is no mark.
     """
-    others = [label for label in found if label != -1] if labels is None else list(labels)
-    if -1 not in found or (labels is None and len(others) < 2):
+    if label is None or isinstance(label, (bool, np.bool_)):
+        return label is None
+    if isinstance(label, (int, float, np.integer, np.floating)):
+        return bool(label == IGNORED or label == (UNLABELLED if _is_auto(unknown) else unknown))
+    return unknown is not None and isinstance(label, (str, tuple)) and not _is_auto(unknown) and label == unknown
+
+
+def _is_auto(unknown: object) -> bool:
+    return isinstance(unknown, str) and unknown == AUTO
+
+
+def mark_for(unknown: object, labels: Iterable[object]) -> object:
+    """The mark beside labels that a model has: one of these is a label, and no mark."""
+    return None if any(is_unknown(label, unknown) for label in labels) else unknown
+
+
+def say_unknown(labels: Iterable[object], unknown: object, known: Collection[object] | None, what: str) -> None:
+    """Say how many labels are numbers that are read as unknown though `unknown` does not name them.
+
+    Parameters
+    ----------
+    labels : iterable
+        All labels of y; `what` names them ("tokens", "rows").
+    unknown : object
+        The mark.
+    known : collection, optional
+        The other labels of y, where they must be two or more.
+
+    Raises
+    ------
+    ValueError
+        There is one other label only.
+    """
+    counts = Counter(label for label in labels if _is_unasked(label, unknown))
+    for value, n in ((value, counts[value]) for value in (UNLABELLED, IGNORED) if value in counts):
+        remedy = "unknown=-1 says so without this message, and unknown=None makes -1 a label"
+        if value == IGNORED:
+            remedy = "None in its place, or unknown=-100, says so without this message"
+        text = f"y is {value} at {n} {what}, which is read as: not known; {remedy}"
+        if known is not None and len(known) == 1:
+            raise ValueError(f"y has one label alone, {next(iter(known))!r:.80}: {text}")
+        warn(text, AdviceWarning)
+
+
+def _is_unasked(label: object, unknown: object) -> bool:
+    """Whether a label is a number that is read as unknown, and the mark is another one."""
+    if not isinstance(label, (int, float, np.integer, np.floating)) or isinstance(label, bool):
         return False
-    return all(type(label) is int and label >= 0 for label in others)
+    return label == UNLABELLED if _is_auto(unknown) and label != IGNORED else label == IGNORED != unknown
+
+
+def say_unseen(labels: Iterable[object], seen: Container[object], what: str) -> int:
+    """Say how many labels are none of `seen`, and return the number; None and collections are no labels."""
+    counts = Counter(label for label in labels if isinstance(label, Hashable) and label not in seen)
+    n = counts.total()
+    if n:
+        names = ", ".join(f"{label!r:.40}" for label in islice(counts, 3)) + ", ..." * (len(counts) > 3)
+        warn(f"{n} {what} have a label that training never saw ({names}): they count as wrong", AdviceWarning)
+    return n
 
 
 def precision_recall_f1(n_correct: float, n_true: float, n_predicted: float) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.metrics._counts import has_unlabelled, paired
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for, paired, say_unknown
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,20 @@ class GraphScores:
         return "\n".join(lines)
 
 
-def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> GraphScores:
+def graph_scores(
+    y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None, unknown: object = AUTO
+) -> GraphScores:
     """Compare labels of the nodes of graphs.
 
     Parameters
     ----------
     y_true, y_pred : lists of arrays, lists, or dicts by node
         Per graph the labels of its nodes, of a grid in its shape. Nodes of true label None or a set,
-        and those that a dict of true labels leaves out, do not count; nor do those of -1 where it is no label.
+        and those that a dict of true labels leaves out, do not count; nor do those of -100 and of the mark `unknown`.
     labels : iterable, optional
-        All labels, by default those in `y_true` and `y_pred`; -1 is none of them beside two or more integers from 0 on.
+        All labels, by default those in `y_pred`: a mark that is one of them is no mark.
+    unknown : object, default="auto"
+        The mark of unknown labels; "auto": -1.
 
     Raises
     ------
@@ -82,8 +86,10 @@ def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[
         pairs.update(pair for pair in own if pair[0] is not None and not isinstance(pair[0], set))
     if isinstance(labels, np.ndarray):
         labels = labels.tolist()
-    if -1 not in (found := {b for _, b in pairs}) and has_unlabelled(found.union(a for a, _ in pairs), labels):
-        pairs = Counter({pair: count for pair, count in pairs.items() if pair[0] != -1})
+    known = {b for _, b in pairs}.union(() if labels is None else labels)
+    unknown = mark_for(unknown, known)
+    say_unknown((a for (a, _), count in pairs.items() for _ in range(count)), unknown, None, "nodes that do not count")
+    pairs = Counter({pair: count for pair, count in pairs.items() if not is_unknown(pair[0], unknown)})
     n = sum(pairs.values())
     if not n:
         raise ValueError("y_true and y_pred have no nodes to score.")
@@ -134,7 +140,9 @@ def _flat(labels: Any) -> list[Any]:
     return [label.item() if isinstance(label, np.generic) else label for label in labels]
 
 
-def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> float:
+def node_accuracy(
+    y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None, unknown: object = AUTO
+) -> float:
     """Fraction of nodes whose label is right; see `graph_scores`.
 
     Examples
@@ -143,10 +151,12 @@ def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable
     >>> node_accuracy([{"a": 1, "b": 0}], [{"a": 1, "b": 1}])
     0.5
     """
-    return graph_scores(y_true, y_pred, labels).accuracy
+    return graph_scores(y_true, y_pred, labels, unknown).accuracy
 
 
-def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None) -> float:
+def mean_jaccard(
+    y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[Any] | None = None, unknown: object = AUTO
+) -> float:
     """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`.
 
     Examples
@@ -155,4 +165,4 @@ def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any], labels: Iterable[
     >>> mean_jaccard([[1, 1, 0]], [[1, 0, 0]])
     0.5
     """
-    return graph_scores(y_true, y_pred, labels).mean_jaccard
+    return graph_scores(y_true, y_pred, labels, unknown).mean_jaccard

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structsvm.features.columns import Columns
-from structsvm.metrics._counts import paired, precision_recall_f1
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for, paired, precision_recall_f1, say_unknown
 
 LabelSequences = Iterable[Sequence[Hashable] | np.ndarray]
 
@@ -64,13 +64,40 @@ def check_sequences(y_true: LabelSequences, y_pred: LabelSequences) -> tuple[lis
     return y_true, y_pred
 
 
-def token_accuracy(y_true: LabelSequences, y_pred: LabelSequences) -> float:
+def known_tokens(y_true: LabelSequences, y_pred: LabelSequences, unknown: object = AUTO) -> tuple[list[Any], list[Any]]:
+    """Return both as `check_sequences`, without the tokens whose true label is unknown (`is_unknown`).
+
+    A mark that is predicted is a label. Raises ValueError if no token is left.
+    """
+    true, pred = check_sequences(y_true, y_pred)
+    if not any(label is None or is_unknown(label, unknown) for label in distinct_in(true)):
+        return true, pred
+    unknown = mark_for(unknown, distinct_in(pred))
+    say_unknown(chain.from_iterable(true), unknown, None, "tokens that the scores leave out")
+    pairs = [[p for p in zip(*both, strict=True) if not is_unknown(p[0], unknown)] for both in zip(true, pred)]
+    if not any(pairs):
+        raise ValueError("y_true tells no label of any token")
+    return [[a for a, _ in own] for own in pairs], [[b for _, b in own] for own in pairs]
+
+
+def distinct_in(y: list[Any]) -> list[Any]:
+    """The distinct labels of sequences; all of them where some cannot be hashed."""
+    try:
+        return list(dict.fromkeys(chain.from_iterable(y)))
+    except TypeError:
+        return list(chain.from_iterable(y))
+
+
+def token_accuracy(y_true: LabelSequences, y_pred: LabelSequences, unknown: object = AUTO) -> float:
     """Fraction of tokens whose label is right.
 
     Parameters
     ----------
     y_true, y_pred : list of (list or array of shape (length,))
         Label sequences; labels of any type with ``==``.
+    unknown : object, default="auto"
+        The mark of unknown true labels, which are left out, as None and -100 always are; "auto": -1, unless it is
+        predicted. None: there is no mark.
 
     Returns
     -------
@@ -91,18 +118,20 @@ def token_accuracy(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     >>> token_accuracy([["DT", "NN"], ["VB", "RB"]], [["DT", "NN"], ["VB", "NN"]])
     0.75
     """
-    y_true, y_pred = check_sequences(y_true, y_pred)
+    y_true, y_pred = known_tokens(y_true, y_pred, unknown)
     n_right = sum(map(eq, chain.from_iterable(y_true), chain.from_iterable(y_pred)))
     return float(n_right / sum(map(len, y_true)))
 
 
-def label_report(y_true: LabelSequences, y_pred: LabelSequences) -> dict[Any, LabelScore]:
+def label_report(y_true: LabelSequences, y_pred: LabelSequences, unknown: object = AUTO) -> dict[Any, LabelScore]:
     """Precision, recall and F1 of every label, counted over tokens.
 
     Parameters
     ----------
     y_true, y_pred : list of (list or array of shape (length,))
         Label sequences; labels of any hashable type.
+    unknown : object, default="auto"
+        As in :func:`token_accuracy`.
 
     Returns
     -------
@@ -120,7 +149,7 @@ def label_report(y_true: LabelSequences, y_pred: LabelSequences) -> dict[Any, La
     >>> label_report([["DT", "NN"]], [["DT", "NN"]])["DT"]
     LabelScore(precision=1.0, recall=1.0, f1=1.0, support=1, predicted=1)
     """
-    y_true, y_pred = check_sequences(y_true, y_pred)
+    y_true, y_pred = known_tokens(y_true, y_pred, unknown)
     pairs = Counter(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
     support: Counter[Any] = Counter()
     predicted: Counter[Any] = Counter()

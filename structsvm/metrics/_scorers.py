@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
+from structsvm.metrics._counts import AUTO, is_unknown, say_unseen
 from structsvm.metrics._dependencies import dependency_scores
 from structsvm.metrics._graphs import mean_jaccard, node_accuracy
-from structsvm.metrics._labels import token_accuracy
+from structsvm.metrics._labels import check_sequences, token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
 from structsvm.metrics._meanings import meaning_scores
 from structsvm.metrics._rankings import break_even_point, ranking_scores
+from structsvm.metrics._schemes import scheme_of
 from structsvm.metrics._taxonomies import hierarchical_scores, path_loss, tree_loss
+from structsvm.metrics._tokens import flat_f1_score, flat_precision_score, flat_recall_score
 from structsvm.metrics._trees import bracket_scores
 
 
@@ -61,8 +65,9 @@ class Scorer:
             raise TypeError(f"{self!r} takes no {name!r}")
         about = {name: value for name, value in about.items() if value is not None}
         predicted = self.predicted(estimator, X, **{name: about.pop(name) for name in self.of_predict if name in about})
-        own = [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
-        value = self.metric(self.true(estimator, y), predicted, *own, **about)
+        true = self.true(estimator, y)
+        about |= self.marks(estimator, true)
+        value = self.metric(true, predicted, *self.more(estimator, true, predicted), **about)
         value = float(getattr(value, self.part) if self.part else value)
         return self.sign * value
 
@@ -73,6 +78,14 @@ class Scorer:
     def true(self, estimator: Any, y: Any) -> Any:
         """The outputs to compare with."""
         return y
+
+    def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
+        """Further arguments of the metric."""
+        return [getattr(last(estimator), self.of_estimator)] if self.of_estimator else []
+
+    def marks(self, estimator: Any, true: Any) -> dict[str, Any]:
+        """Further keywords of the metric."""
+        return {}
 
     def get_metadata_routing(self) -> Any:
         """The keywords that scikit-learn's metadata routing passes."""
@@ -97,6 +110,32 @@ class FoundScorer(Scorer):
         return np.asarray(y) == last(estimator).classes_[1]
 
 
+class LabelScorer(Scorer):
+    """For labels of nodes or tokens: the estimator's mark of unknown ones is the metric's too."""
+
+    def marks(self, estimator: Any, true: Any) -> dict[str, Any]:
+        say_unseen_of(estimator, true)
+        return {"unknown": getattr(last(estimator), "unknown", AUTO)}
+
+
+class ChunkScorer(Scorer):
+    """For scores of chunks, whose scheme is that of all labels of the estimator, where a fold has few of them."""
+
+    def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
+        known = chain.from_iterable(chain(*check_sequences(true, predicted)))
+        found = {label for label in known if not is_unknown(label)}
+        say_unseen_of(estimator, true)
+        return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
+
+
+def say_unseen_of(estimator: Any, true: Any) -> None:
+    """Say how many labels of tokens or nodes are none of the estimator's."""
+    model = last(estimator)
+    seen, unknown = set(getattr(model, "_seen", getattr(model, "classes_", ()))), getattr(model, "unknown", AUTO)
+    lists = (labels.values() if isinstance(labels, dict) else np.ravel(labels).tolist() for labels in true)
+    say_unseen((label for own in lists for label in own if seen and not is_unknown(label, unknown)), seen, "labels")
+
+
 def last(estimator: Any) -> Any:
     """The last step of a pipeline; another estimator itself."""
     return estimator[-1] if hasattr(estimator, "steps") else estimator
@@ -105,10 +144,13 @@ def last(estimator: Any) -> Any:
 LENGTHS, QUERIES = ("lengths",), ("group", "qid")
 
 # Sequences of labels.
-token_accuracy_scorer = Scorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
-chunk_f1_scorer = Scorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
-chunk_precision_scorer = Scorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
-chunk_recall_scorer = Scorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
+token_accuracy_scorer = LabelScorer("token_accuracy", token_accuracy, of_predict=LENGTHS)
+flat_f1_scorer = LabelScorer("flat_f1", flat_f1_score, of_predict=LENGTHS)
+flat_precision_scorer = LabelScorer("flat_precision", flat_precision_score, of_predict=LENGTHS)
+flat_recall_scorer = LabelScorer("flat_recall", flat_recall_score, of_predict=LENGTHS)
+chunk_f1_scorer = ChunkScorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
+chunk_precision_scorer = ChunkScorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
+chunk_recall_scorer = ChunkScorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
 # Trees, bracketed and of dependencies.
 bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
 uas_scorer = Scorer("uas", dependency_scores, "uas")
@@ -123,8 +165,8 @@ hierarchical_recall_scorer = Scorer("hierarchical_recall", hierarchical_scores, 
 tree_loss_scorer = Scorer("tree_loss", tree_loss, of_estimator="taxonomy_", sign=-1.0)
 path_loss_scorer = Scorer("path_loss", path_loss, of_estimator="taxonomy_", sign=-1.0)
 # Nodes of graphs.
-node_accuracy_scorer = Scorer("node_accuracy", node_accuracy, of_estimator="classes_")
-mean_jaccard_scorer = Scorer("mean_jaccard", mean_jaccard, of_estimator="classes_")
+node_accuracy_scorer = LabelScorer("node_accuracy", node_accuracy, of_estimator="classes_")
+mean_jaccard_scorer = LabelScorer("mean_jaccard", mean_jaccard, of_estimator="classes_")
 # Meaning representations.
 meaning_f1_scorer = Scorer("meaning_f1", meaning_scores, "f1")
 # Matchings.

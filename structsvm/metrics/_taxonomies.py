@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.metrics._counts import paired, precision_recall_f1
+from structsvm.metrics._counts import paired, precision_recall_f1, say_unseen
 from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 
 Nodes = Iterable[Hashable] | np.ndarray
@@ -41,6 +41,7 @@ def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike
     """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
     taxonomy = as_taxonomy(taxonomy)
     true, pred = paired(_names(y_true, taxonomy), _names(y_pred, taxonomy), "labels")
+    say_unseen(true, taxonomy, "documents")
     if sample_weight is None:
         return Counter(zip(true, pred)), taxonomy
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -52,10 +53,35 @@ def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike
     return pairs, taxonomy
 
 
+def nearest(name: Any, taxonomy: Taxonomy) -> tuple[Any, int]:
+    """The node, and the number of levels below it, where a label stands that may be none of the taxonomy.
+
+    A path that training never saw stands below the longest part of it that is a node; another label below the root.
+    """
+    if name in taxonomy:
+        return name, 0
+    if taxonomy.separator is not None and isinstance(name, str):
+        levels = name.split(taxonomy.separator)
+        for k in range(len(levels) - 1, 0, -1):
+            above = taxonomy.separator.join(levels[:k])
+            if above in taxonomy:
+                return above, len(levels) - k
+        return taxonomy.root, len(levels)
+    return taxonomy.root, 1
+
+
 def _mean_loss(kind: str, pairs: PairCounts, taxonomy: Taxonomy) -> float:
-    rows = {true: taxonomy.lattice.losses(kind, taxonomy.number(true)) for true, _ in pairs}
-    total = sum(w * float(rows[true][taxonomy.number(pred)]) for (true, pred), w in pairs.items())
-    return total / sum(pairs.values())
+    places = {true: nearest(true, taxonomy) for true, _ in pairs}
+    rows = {node: taxonomy.lattice.losses(kind, taxonomy.number(node)) for node, _ in places.values()}
+
+    def loss(true: Hashable, pred: Hashable) -> float:
+        node, below = places[true]
+        found = float(rows[node][taxonomy.number(pred)])
+        if not below or kind == "path":
+            return found + below
+        return max(found, 1.0, float(taxonomy.height[taxonomy.number(node)]))
+
+    return sum(w * loss(true, pred) for (true, pred), w in pairs.items()) / sum(pairs.values())
 
 
 def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None) -> float:
@@ -64,7 +90,8 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Names of nodes; where these are whole paths, also rows of levels (n_samples, n_levels).
+        Names of nodes; where these are whole paths, also rows of levels (n_samples, n_levels). True labels that are no
+        nodes count as wrong: a path stands below the longest part of it that is a node, another label below the root.
     taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` accepts
     sample_weight : array-like of shape (n_samples,), optional
 
@@ -75,7 +102,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     Raises
     ------
     ValueError
-        The lengths differ, there are no labels, or one of them is not a node.
+        The lengths differ, there are no labels, or a predicted one is not a node.
 
     References
     ----------
@@ -129,7 +156,10 @@ def hierarchical_scores(
     0.571
     """
     pairs, taxonomy = _pairs(y_true, y_pred, taxonomy, sample_weight)
-    above = {name: taxonomy.ancestors(name) for pair in pairs for name in pair}
+    above = {name: taxonomy.ancestors(name) for _, name in pairs}
+    for name, _ in pairs:
+        node, below = nearest(name, taxonomy)
+        above[name] = taxonomy.ancestors(node) | {(name, level) for level in range(below)}
     common = sum(w * len(above[true] & above[pred]) for (true, pred), w in pairs.items())
     n_true = sum(w * len(above[true]) for (true, _), w in pairs.items())
     n_predicted = sum(w * len(above[pred]) for (_, pred), w in pairs.items())

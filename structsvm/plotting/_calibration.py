@@ -62,7 +62,7 @@ class CalibrationDisplay:
         Classifiers have `predict_proba`, labelers of sequences and graphs `predict_marginals`; of these what y says
         nothing of is left out. See from_predictions; by default the name is the estimator's.
         """
-        from structsvm.metrics._counts import has_unlabelled, paired
+        from structsvm.metrics._counts import AUTO, mark_for, paired
         from structsvm.metrics._graphs import by_node
         from structsvm.tasks.common.labels import agreement
 
@@ -75,7 +75,8 @@ class CalibrationDisplay:
             true = [{v: own.get(v) for v in of} if isinstance(own, dict) else own for own, of in pairs]
             lists = zip(*map(by_node, true, predicted, count()), strict=True)
             y, predicted = ([label for labels in own for label in labels] for own in lists)
-            right, says = agreement(y, predicted, -1 if has_unlabelled([-1], at) else None, (set, frozenset))
+            unknown = mark_for(getattr(estimator, "unknown", AUTO), at)
+            right, says = agreement(y, predicted, unknown, (set, frozenset), seen=at)
         else:
             rows, says = estimator.predict_proba(X), slice(None)
             right = np.asarray(predicted) == np.asarray(y)

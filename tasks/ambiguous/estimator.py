@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.metrics._counts import mark_for, say_unseen
 from structsvm.parameters import FLAG, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
@@ -24,7 +25,7 @@ from structsvm.tasks.ambiguous.model import (
 )
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
-from structsvm.tasks.common.estimator import TaskEstimator
+from structsvm.tasks.common.estimator import TaskEstimator, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import OF_C, Training, check_settled
@@ -74,6 +75,9 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
     standardize : bool, default=True
         Train on dense columns, those of mostly nonzero arrays, with mean 0 and variance 1 each, so units make no
         difference. `coef_` and `intercept_` are for the columns as given.
+    unknown : object, default="auto"
+        The mark of rows whose label is not known, in y; "auto": -1, and training says how many there are. None: there
+        is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -121,6 +125,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
     )
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
+    unknown: Any = parameter(default=AUTO)
 
     _model_class = AmbiguousModel
     # ---- training -------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         y : list of n_samples collections of labels
             A set, list, tuple or array of candidates per row, or a dict from candidates to their weights (such as votes
             of annotators), which losses "mean" and "log" support; anything else is a known label. None is a
-            row about which nothing is known, and so is -1 if three or more labels are integers and none is less. Or all
+            row about which nothing is known, and so are -100 and the mark `unknown`. Or all
             weights as a matrix of shape (n_samples, n_classes): sparse, a data frame whose columns are labels, or an
             array of floats, bools, or of 0 and 1 alone; columns without names are labels 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
@@ -202,7 +207,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
             known: Sequence[Hashable] | None = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))
-        labels, bags = encode_bags(y, known)
+        labels, bags = encode_bags(y, known, self.unknown)
         if not labels:
             raise ValueError("nothing is known of any row: y holds no candidates")
         if len(labels) < 2:
@@ -220,7 +225,8 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
             units = Units.of_matrix(X, has_intercept, weight) if self.standardize else None
             model = AmbiguousModel(labels, X.shape[1], has_intercept=has_intercept, loss=loss, units=units)
             model.columns = columns
-        return model, BaggedRows(model.rows(X), bags, weight=weight)
+        n_unknown = sum(len(bag) == len(labels) for bag in bags)
+        return model, BaggedRows(model.rows(X), bags, n_unknown, weight=weight)
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -265,12 +271,20 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         return label_array(model.labels)[self._scores(model, X).argmax(axis=1)]
 
     def score(self, X: MatrixLike, y: Candidates, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy."""
-        predicted, (_, bags) = self.predict(X).tolist(), as_bags(y, self._fitted().labels)
+        """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy.
+
+        Rows about which nothing is known are left out.
+        """
+        predicted, (_, bags) = self.predict(X).tolist(), as_bags(y, mark_for(self.unknown, self._fitted().labels))
         if len(predicted) != len(bags):
             raise ValueError(f"X has {len(predicted)} samples, y has {len(bags)}")
-        right = [bag is None or label in bag for label, bag in zip(predicted, bags, strict=True)]
-        return float(np.average(right, weights=checked_sample_weight(sample_weight, len(right))))
+        right = np.array([bag is None or label in bag for label, bag in zip(predicted, bags, strict=True)])
+        says = np.array([bag is not None for bag in bags])
+        if not says.any():
+            raise ValueError("y tells nothing of any example")
+        alone = (next(iter(bag)) for bag in bags if bag is not None and len(bag) == 1)
+        say_unseen(alone, set(self._fitted().labels), "rows")
+        return share_of(right, says, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

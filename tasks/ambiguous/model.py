@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import is_unknown, mark_for, say_unknown
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
-from structsvm.tasks.common.examples import Examples
+from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.labels import Labels, sort_labels
 from structsvm.tasks.common.model import TaskModel
@@ -71,10 +71,13 @@ class BaggedRows(Examples):
     rows : encoded rows
     bags : list of set of int, or of dict
         Label ids, or their weights; see `encode_bags`.
+    n_unknown : int
+        Rows about which nothing is known.
     """
 
     rows: DenseRows | SparseRows
     bags: list[Bag]
+    n_unknown: int = field(default=0, metadata=SHARED)
 
     @property
     def output_ids(self) -> Integers | None:
@@ -288,9 +291,12 @@ def plain(label: Any) -> Hashable:
 
 
 def as_bags(
-    y: Any, labels: Sequence[Hashable] | None = None
+    y: Any, unknown: object = AUTO, *, is_new: bool = False
 ) -> tuple[list[Hashable], Sequence[list[Hashable] | dict[Hashable, float] | None]]:
-    """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
+    """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns.
+
+    `unknown` is the mark of rows about which nothing is known (`is_unknown`); `is_new`: whether y settles the labels.
+    """
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
     is_table = getattr(y, "ndim", 1) == 2
@@ -307,9 +313,16 @@ def as_bags(
     found = dict.fromkeys(chain.from_iterable(bag for bag in bags if bag is not None))
     if None in found:
         raise ValueError("y holds a set of candidate labels with None in it; None alone: it may be any")
-    if has_unlabelled(found, labels):
-        del found[-1]
-        bags = [None if bag == [-1] else bag for bag in bags]
+    marks = [label for label in found if is_unknown(label, unknown)]
+    if marks:
+        for i, bag in enumerate(bags):
+            if bag is not None and len(bag) > 1 and any(mark in bag for mark in marks):
+                raise ValueError(f"example {i} has {marks[0]!r} among its candidates; alone it means: not known")
+        others = [label for label in found if label not in marks]
+        alone = (bag[0] for bag in bags if isinstance(bag, list) and len(bag) == 1)
+        say_unknown(alone, unknown, others if is_new else None, "rows")
+        found = dict.fromkeys(others)
+        bags = [None if bag is not None and len(bag) == 1 and next(iter(bag)) in marks else bag for bag in bags]
     return list(found), bags
 
 
@@ -319,13 +332,16 @@ def is_indicator(y: NDArray[Any]) -> bool:
     return bool(is_binary and y.any(axis=1).all())
 
 
-def encode_bags(y: Candidates, labels: Sequence[Hashable] | None = None) -> tuple[Sequence[Hashable], list[Bag]]:
+def encode_bags(
+    y: Candidates, labels: Sequence[Hashable] | None = None, unknown: object = AUTO
+) -> tuple[Sequence[Hashable], list[Bag]]:
     """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as label ids.
 
     A bag is a set of these, or a dict from them to weights. `labels` are the labels known already: ValueError for
-    another one, and for a row without candidates.
+    another one, and for a row without candidates. `unknown` is the mark of rows about which nothing is known.
     """
-    found, bags = as_bags(y, labels)
+    unknown = unknown if labels is None else mark_for(unknown, labels)
+    found, bags = as_bags(y, unknown, is_new=labels is None)
     for i, bag in enumerate(bags):
         if bag is None:
             continue

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
+from structsvm.metrics._counts import say_unseen
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, weighted_by_class
@@ -158,6 +159,12 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """The class of highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return self._by_parts(model.predict, self._test(model, X))
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows whose class is right; rows of a class that training never saw count as wrong."""
+        check_labelled(y)
+        say_unseen(np.asarray(y).tolist(), set(self.classes_.tolist()), "rows")
+        return float(super().score(X, y, sample_weight))
 
     @available_if(has_probabilities)
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:

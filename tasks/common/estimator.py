@@ -147,6 +147,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if before is None and passes is None and (doubt := examples.doubt) is not None:
             warn(doubt, AdviceWarning)
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
+        model.n_unknown = examples.n_unknown
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
         n_passes = self._most_passes(job.solver) if passes is None else passes
@@ -219,6 +220,14 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     def result_(self) -> Result:
         """The outcome of the last training."""
         return self._fitted().result
+
+    @property
+    def n_unknown_(self) -> int:
+        """The number of labels of which the last training knew nothing."""
+        n = self._fitted().n_unknown
+        if n is None:
+            raise AttributeError("there is no count of unknown labels: the model comes from a file")
+        return n
 
     @property
     def n_iter_(self) -> int:

@@ -90,6 +90,11 @@ class Examples:
         """Whether some outputs are known in part."""
         return False
 
+    @property
+    def n_unknown(self) -> int:
+        """The number of labels of which nothing is known."""
+        return 0
+
     def fully_known(self) -> Self:
         """The examples that can be scored: those whose outputs are fully known."""
         return self

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from structsvm.metrics._counts import IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.stored_values import Field
 
 K = TypeVar("K", bound=Hashable)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from numpy.typing import NDArray
 
@@ -34,7 +35,13 @@ def is_hashable(label: object) -> bool:
 
 
 def agreement(
-    y: Any, predicted: Iterable[object], nothing: int | None, collections: tuple[type, ...], allows: Any = operator.eq
+    y: Any,
+    predicted: Iterable[object],
+    unknown: object,
+    collections: tuple[type, ...],
+    allows: Any = operator.eq,
+    *,
+    seen: Container[object],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether each prediction agrees with y, and whether y labels the example: two bool arrays.
 
@@ -43,12 +50,14 @@ def agreement(
     y : iterable
         Per example a label, a collection of possible labels, or None: any label.
     predicted : iterable of labels
-    nothing : int or None
-        Another value that means any label.
+    unknown : object
+        The mark of unknown labels (`is_unknown`).
     collections : tuple of type
         Types of collections of labels: their objects are no labels themselves.
     allows : callable
         Returns whether the first argument, a label in y, admits the second one, a prediction.
+    seen : container
+        The labels that training saw; how many others y has is said.
 
     Raises
     ------
@@ -64,9 +73,12 @@ def agreement(
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
 
-    says = np.array([known is not None and (nothing is None or known != nothing) for known in y], dtype=bool)
+    says = np.array([not is_unknown(known, unknown) for known in y], dtype=bool)
     if not says.any():
         raise ValueError("y tells nothing of any example")
+    say_unknown(y, unknown, None, "examples that the score leaves out")
+    alone = (label for label, is_known in zip(y, says) if is_known and not isinstance(label, collections))
+    say_unseen(alone, seen, "examples")
     right = [agrees(known, label) for known, label in zip(y, predicted, strict=True)]
     return np.array(right, dtype=bool), says
 
@@ -233,26 +245,29 @@ def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
         ) from None
 
 
-def check_labelled(y: object, *, allow_none: bool = False) -> None:
-    """Raise ValueError for labels that are NaN or NA, or None if that is no label, with the number of these rows."""
+def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
+    """Raise ValueError, with the number of rows, for labels NaN or NA, and for unknown ones unless `takes_unknown`."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
-    if not isinstance(values, (np.ndarray, list, tuple)) or getattr(values, "dtype", np.dtype("O")).kind not in "Of":
+    if not isinstance(values, (np.ndarray, list, tuple)):
         return
-    missing = [i for i, label in enumerate(values) if is_missing(label) and not (allow_none and label is None)]
+    kind = getattr(values, "dtype", np.dtype("O")).kind
+    if kind not in "Of" and not (kind == "i" and (np.asarray(values) == IGNORED).any()):
+        return
+    missing = [i for i, label in enumerate(values) if is_missing(label, takes_unknown=takes_unknown)]
     if missing:
         raise ValueError(
-            f"y has no label (None, NaN or NA) in {len(missing)} of its rows, row {missing[0]} the first: "
-            + ("None says that a label is not known" if allow_none else "leave these rows out of X and y; ")
-            + "AmbiguousClassifier learns from rows whose label is None" * (not allow_none)
+            f"y has no label (but None, NaN, NA or -100) in {len(missing)} of its rows, row {missing[0]} the first: "
+            + ("None says that a label is not known" if takes_unknown else "leave these rows out of X and y; ")
+            + "AmbiguousClassifier learns from rows whose label is None" * (not takes_unknown)
         )
 
 
-def is_missing(label: object) -> bool:
-    """Whether a value of y stands for no label: None, NaN, or NA of pandas."""
-    if label is None:
-        return True
+def is_missing(label: Any, *, takes_unknown: bool) -> bool:
+    """Whether a value of y is no label: NaN, NA of pandas, or the sign of an unknown one, unless that is taken."""
+    if is_unknown(label, None):
+        return not takes_unknown
     try:
-        return np.ndim(label) == 0 and bool(label != label)  # type: ignore[arg-type]
+        return np.ndim(label) == 0 and bool(label != label)
     except (TypeError, ValueError):  # NA is neither equal to itself nor not
         return True
 

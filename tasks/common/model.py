@@ -119,6 +119,8 @@ class TaskModel(ABC, Generic[E]):
     margin : TaskModel or None
         The part of a sum of losses that was trained on a margin; `result` and `state` are then those of the log loss's
         part. None: there is one part.
+    n_unknown : int or None
+        The number of labels of which the last training knew nothing; None: not trained here.
     """
 
     kind: ClassVar[str]
@@ -147,6 +149,7 @@ class TaskModel(ABC, Generic[E]):
     margin: Any = None
     reading: Reading | None = None
     first_index: int | None = None
+    n_unknown: int | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import is_unknown, mark_for, say_unseen
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -66,6 +66,9 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         graphs; for graphs close to trees.
     class_weight : dict or "balanced", optional
         Cost of a wrong label, by the true label (default 1).
+    unknown : object, default="auto"
+        The mark of nodes whose label is not known, in y; "auto": -1, and training says how many there are. None: there
+        is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -109,8 +112,8 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
     may have any units (`structsvm.tasks.common.units`); nodes and edges have an intercept.
 
     y has per graph the labels of its nodes, for a grid in its shape; for networkx graphs a dict by
-    node, or the name of an attribute. Labels may be anything hashable. None is an unknown label, and so is
-    -1 if there are two or more labels, all integers from 0 on; a set contains those that the node may have. Training
+    node, or the name of an attribute. Labels may be anything hashable. None is an unknown label, and so are
+    -100 and the mark `unknown`; a set contains those that the node may have. Training
     completes it (`structsvm.LatentSVM`; with the log loss, sums over it). Labels that occur only in sets are states
     that nobody annotates: training begins with clusters of what is known around their nodes.
 
@@ -273,15 +276,15 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         inputs, is_one = model.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         # Labels outside the model are wrong.
-        labels, ids, _ = encode_labels(found)
         place = {label: k for k, label in enumerate(model.labels)}
-        if has_unlabelled([-1], model.labels):
-            place[-1] = -1
+        mark = mark_for(self.unknown, place)
+        labels, ids, _ = encode_labels(found, unknown=mark, least=1)
         ids = np.append(np.array([place.get(label, len(place)) for label in labels], dtype=np.int64), -1)[
             np.maximum(ids, -1)
         ]
         if not (ids >= 0).any():
             raise ValueError("y tells no label of any node")
+        say_unseen((label for own in found for label in own if not is_unknown(label, mark)), place, "nodes")
         right = model.predict_many(model.encode(inputs), None, self._threads) == ids
         weight = checked_sample_weight(sample_weight, len(inputs.forms))
         counts = np.repeat(np.ones(len(inputs.forms)) if weight is None else weight, [f.n_nodes for f in inputs.forms])

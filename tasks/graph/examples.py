@@ -75,6 +75,10 @@ class LabeledGraphs(Examples):
     def output_ids(self) -> NDArray[np.int32]:
         return self.label_ids
 
+    @property
+    def n_unknown(self) -> int:
+        return int(np.count_nonzero(self.label_ids == -1))
+
     def fully_known(self) -> Self:
         """The parts of graphs between nodes that are known; of few graphs, several of each."""
         n = len(self)

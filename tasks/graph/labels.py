@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
 from structsvm.tasks.common.labels import ids_by_label, is_hashable, label_array, sort_labels
 from structsvm.tasks.graph.inputs import Form
 
@@ -67,12 +67,12 @@ def _of_graph(labels: Any, form: Form, i: int) -> Any:
 
 
 def encode_labels(
-    y: list[Any], labels: Sequence[Hashable] | None = None
+    y: list[Any], labels: Sequence[Hashable] | None = None, unknown: object = AUTO, *, least: int = 2
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], NDArray[np.bool_]]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
 
     A label that is not known has -1 - s, where row s of `sets`, booleans (n_sets, n_labels), says what it may be:
-    row 0, any, where it is None, or -1 where `has_unlabelled` says so; the others where it is a set of labels.
+    row 0, any, where it is None or another mark of unknown labels; the others where it is a set of labels.
 
     Parameters
     ----------
@@ -80,7 +80,13 @@ def encode_labels(
         See `by_node`.
     labels : list, optional
         The labels known already; ValueError for another one.
+    unknown : object
+        The mark of unknown labels (`is_unknown`).
+    least : int
+        Fewest known labels beside -1.
     """
+    if labels is not None:
+        unknown = mark_for(unknown, labels)
     some: dict[frozenset[Hashable], int] = {}
     if all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y) and y:
         used, inverse = np.unique(np.concatenate(y), return_inverse=True)
@@ -103,14 +109,16 @@ def encode_labels(
                 ids.append(places.setdefault(_checked(label, i, v), len(places)))
         distinct, inverse = list(places), np.array(ids, dtype=np.int64)
     named = list(dict.fromkeys(chain((label for label in distinct if label is not None), *some)))
-    unlabelled = has_unlabelled(named, labels)
-    if unlabelled and any(-1 in members for members in some):
-        raise ValueError("y holds a set with -1, which is a label that is not known; None: it may be any")
-    named = [label for label in named if not (unlabelled and label == -1)]
+    if any(is_unknown(member, unknown) for members in some for member in members):
+        raise ValueError("y holds a set with -1, or another mark of labels that are not known; None: it may be any")
+    named = [label for label in named if not is_unknown(label, unknown)]
+    if any(label is not None and is_unknown(label, unknown) for label in distinct):
+        others = named if labels is None and least > 1 else None
+        say_unknown((distinct[k] for k in inverse.tolist() if k >= 0), unknown, others, "nodes")
     if labels is None:
         labels = sort_labels(named)
     id_of = ids_by_label(labels, named)
-    table = [-1 if label is None or (unlabelled and label == -1) else id_of[label] for label in distinct]
+    table = [-1 if is_unknown(label, unknown) else id_of[label] for label in distinct]
     sets = np.ones((1 + len(some), len(labels)), dtype=bool)
     for members, s in some.items():
         sets[s] = [label in members for label in labels]

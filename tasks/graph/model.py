@@ -20,6 +20,7 @@ from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
+from structsvm.metrics._counts import AUTO
 from structsvm.oracles._graph import GraphProblem
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.graph import GraphOracle
@@ -288,7 +289,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         allowed = None
         if known is not None:
             found, _ = by_node([known] if is_one and not isinstance(known, str) else known, inputs.forms)
-            allowed = may_have(*encode_labels(found, self.labels)[1:])
+            allowed = may_have(*encode_labels(found, self.labels, self.unknown)[1:])
         if constraints is not None:
             graphs = replace(
                 graphs, rules=all_rules([constraints] if is_one else constraints, inputs.forms, self.labels)
@@ -300,6 +301,11 @@ class GraphModel(TaskModel[LabeledGraphs]):
             for (a, b), form in zip(pairwise(bounds), inputs.forms, strict=True)
         ]
         return labelled[0] if is_one else labelled
+
+    @property
+    def unknown(self) -> object:
+        """The mark of unknown labels in y."""
+        return self.params.get("unknown", AUTO)
 
     def predict_many(
         self, graphs: Graphs, allowed: NDArray[np.bool_] | None = None, n_jobs: int = 1
@@ -316,7 +322,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
         """Fit the temperature to graphs that the model was not trained on."""
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
-        own = encode_labels(found, self.labels)[1:]
+        own = encode_labels(found, self.labels, self.unknown)[1:]
         calibrate_on(self, LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
 
     def marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
@@ -488,17 +494,19 @@ def _prepared(
     label = y if isinstance(y, str) else LABEL if before is None else before.label
     inputs = collect(found, params.neighbours, label)
     labels, is_named = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
+    unknown = getattr(params, "unknown", AUTO)
     if not inputs.forms:
         raise ValueError("X contains no graphs")
     if before is not None:
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         graphs = before.encode(inputs)
-        return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels)[1:]), inputs, is_one
+        return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels, unknown)[1:]), inputs, is_one
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")
-    names, label_ids, sets = encode_labels(labels, None if classes is None else sort_labels(listed(classes)))
+    settled = None if classes is None else sort_labels(listed(classes))
+    names, label_ids, sets = encode_labels(labels, settled, unknown)
     if len(names) < 2:
         only = f"only one label: {names[0]!r}" if names else "no label of any node"
         raise ValueError(f"2 labels or more are needed, and y has {only}")

@@ -29,3 +29,4 @@ class GraphLabelerParameters(Training):
     contrast: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    unknown: Any = parameter(default=AUTO)

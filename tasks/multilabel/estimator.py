@@ -18,7 +18,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale
-from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets
+from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike
@@ -57,6 +57,9 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         Train on dense columns, those of mostly nonzero arrays, with mean 0 and equal variances that sum to
         1, so units make no difference, and a row weighs as much as a pair of labels. `coef_` and `intercept_` are
         for the columns as given, C and `result_` for the scaled ones.
+    unknown : object, default="auto"
+        The mark of rows of which nothing is known, in the place of a set; "auto": -1, and training says how many there
+        are. None: there is none, and -1 may be a label. None and -100 are always such rows.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -102,6 +105,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
+    unknown: Any = parameter(default=AUTO)
 
     _model_class = MultilabelModel
     # ---- training -------------------------------------------------------------------------------
@@ -114,9 +118,9 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array, data frame or sparse matrix of shape (n_samples, n_classes), or list of n_samples collections
-            A matrix of 0 and 1, with -1 for an unknown label (dense); the classes are the columns' names, or
-            0, 1, ... Or the sets of labels, None for an unknown one; the classes are then the labels in them. Unknown
-            labels are completed in training (`structsvm.LatentSVM`).
+            A matrix of 0 and 1, with -1, -100 or NaN for an unknown label (dense); the classes are the columns' names,
+            or 0, 1, ... Or the sets of labels, None for an unknown one; the classes are then the labels in them.
+            Unknown labels are completed in training (`structsvm.LatentSVM`).
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each row's C.
 
@@ -162,7 +166,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
         classes: Iterable[Hashable] | None = None,
     ) -> tuple[MultilabelModel, LabelSets]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
-        labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
+        labels, form, Y = read_sets(y, None if before is None else before.labels, classes, self.unknown)
         if not labels:
             raise ValueError("y holds no label")
         if X.shape[0] != len(Y):
@@ -249,17 +253,19 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     def score(self, X: MatrixLike, y: SetsLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose whole set is right, the subset accuracy.
 
-        Labels that y does not know are left out, and so are rows about which nothing is known.
+        Labels that y does not know are left out, and so are rows about which nothing is known. A row with a label that
+        training never saw is wrong.
         """
         model = self._fitted()
-        _, _, Y = read_sets(y, model.labels)
+        y, is_unseen = without_unseen(y, model.labels)
+        _, _, Y = read_sets(y, model.labels, unknown=self.unknown)
         found = model.indicators(self._checked(X), self._threads)
         if len(found) != len(Y):
             raise ValueError(f"X has {len(found)} samples, y has {len(Y)}")
         says = (Y >= 0).any(axis=1)
         if not says.any():
             raise ValueError("y tells nothing of any example")
-        return share_of(((found == Y) | (Y < 0)).all(axis=1), says, sample_weight)
+        return share_of(((found == Y) | (Y < 0)).all(axis=1) & ~is_unseen, says, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

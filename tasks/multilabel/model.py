@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
+from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
@@ -74,6 +75,10 @@ class LabelSets(Examples):
 
     rows: DenseRows | SparseRows
     Y: NDArray[np.int8]
+
+    @property
+    def n_unknown(self) -> int:
+        return int(np.count_nonzero(self.Y < 0))
 
     @property
     def has_unknown(self) -> bool:
@@ -196,7 +201,7 @@ class MultilabelModel(TaskModel[LabelSets]):
 
     def calibrate(self, X: Matrix, y: SetsLike) -> None:
         """Fit the temperature to rows that the model was not trained on."""
-        Y = read_sets(y, self.labels)[2]
+        Y = read_sets(y, self.labels, unknown=self.params.get("unknown", AUTO))[2]
         check_evidence((Y >= 0).any())
         calibrate_on(self, self.oracle.bind(self.rows(X), Y, rescaling=None))
 
@@ -272,13 +277,16 @@ class MultilabelModel(TaskModel[LabelSets]):
 
 
 def read_sets(
-    y: Any, labels: list[Hashable] | None = None, classes: Iterable[Hashable] | None = None
+    y: Any,
+    labels: list[Hashable] | None = None,
+    classes: Iterable[Hashable] | None = None,
+    unknown: object = AUTO,
 ) -> tuple[list[Any], str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 
     Parameters
     ----------
-    y : matrix of 0, 1 and -1, or list of collections of labels (None: nothing is known)
+    y : matrix of 0, 1 and -1 (-100, NaN), or list of collections of labels (None: nothing is known)
     labels : list, optional
         Those that are settled.
     classes : list, optional
@@ -307,12 +315,15 @@ def read_sets(
             values = matrix.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"y must be a matrix of 0 and 1, got {matrix.dtype}") from None
+        values[np.isnan(values) | (values == IGNORED)] = -1.0
         wrong = ~np.isin(values, (0.0, 1.0, -1.0))
         if wrong.any():
             i, j = np.argwhere(wrong)[0].tolist()
             raise ValueError(
                 f"y must be a matrix of 0, 1, and -1 for what is not known; row {i}, column {j} is {values[i, j]:g}"
             )
+        if labels is None and (values == -1.0).any() and (values == 1.0).any() and not (values == 0.0).any():
+            raise ValueError("y has 1 and -1, and no 0: -1 is a label that is not known, 0 one that a row has not")
         found = list(range(matrix.shape[1])) if names is None else sort_free(names)
         if known is not None and len(known) != len(found):
             raise ValueError(f"y has {len(found)} columns, the labels are {len(known)}")
@@ -323,12 +334,20 @@ def read_sets(
         return found if known is None else known, form, values.astype(np.int8)
     if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
         raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
+    rows = [row.item() if isinstance(row, np.generic) else row for row in y]
+    say_unknown((row for row in rows if isinstance(row, (int, float))), unknown, None, "rows")
+    y = [None if isinstance(row, (int, float, str)) and is_unknown(row, unknown) else row for row in rows]
     for i, row in enumerate(y):
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):
             raise ValueError(f"row {i} of y must be a collection of labels, got {row!r:.80}")
         for label in [] if row is None else row:
             if label is None or not is_hashable(label):
                 raise ValueError(f"row {i} of y holds {label!r:.80}, which is no label")
+            if labels is None and is_unknown(label, unknown):
+                raise ValueError(
+                    f"row {i} of y holds {label!r:.80} among its labels, which means one that is not known; None in "
+                    "the place of a row: nothing is known of it. unknown=None makes -1 a label"
+                )
     found = sort_labels(dict.fromkeys(label for row in y if row is not None for label in row))
     lists = [row for row in y if isinstance(row, (list, tuple))]
     if set(found) <= {0, 1} and len(set(map(len, lists))) == 1 and any(len(row) > len(set(row)) for row in lists):
@@ -346,6 +365,21 @@ def read_sets(
                 raise ValueError(f"row {i} of y has the label {label!r:.80}, which is none of {label_array(known)}")
             Y[i, ids[label]] = 1
     return known, "sets", Y
+
+
+def without_unseen(y: Any, labels: Sequence[Hashable]) -> tuple[Any, NDArray[np.bool_]]:
+    """Return ``(y, is_unseen)``: sets without the labels that are none of the model's, and which rows had such.
+
+    Their number is said. Matrices are as they are, with one False for all rows.
+    """
+    if is_sparse(y) or getattr(y, "ndim", 1) == 2 or not isinstance(y, (list, tuple, np.ndarray)):
+        return y, np.zeros(1, dtype=bool)
+    seen, sets = set(labels), (set, frozenset, list, tuple)
+    rows = [row if isinstance(row, sets) else () for row in y]
+    if not say_unseen((label for row in rows for label in row), seen, "labels of rows"):
+        return y, np.zeros(1, dtype=bool)
+    kept = [[label for label in row if label in seen] if isinstance(row, sets) else row for row in y]
+    return kept, np.array([not seen.issuperset(row) for row in rows])
 
 
 def sort_free(names: Iterable[Hashable]) -> list[Any]:

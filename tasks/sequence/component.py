@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from structsvm.features.columns import Columns
+from structsvm.metrics import Scheme
 from structsvm.tasks.sequence.estimator import SequenceLabeler
 
 
@@ -28,8 +29,8 @@ class LabelerComponent:
         Attributes of tokens: "text", "lower_", "tag_" (if a tagger has run before), ... A document lends the model the
         columns that it was trained on, in their order.
     target : str
-        Where labels go: "ents" (of BIO or BIOES labels, as `Doc.ents`), an attribute such as "tag_" or "pos_", or an
-        extension, "_.chunk".
+        Where labels go: "ents" (of labels in a scheme such as BIO, as `Doc.ents`), an attribute such as "tag_" or
+        "pos_", or an extension, "_.chunk".
     """
 
     def __init__(self, name: str, labeler: SequenceLabeler | None, columns: Sequence[str], target: str) -> None:
@@ -67,13 +68,24 @@ class LabelerComponent:
 
     def _write(self, span: Span, labels: Iterable[object], entities: list[Span]) -> None:
         if self.target == "ents":
-            entities += [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks(labels)]
+            chunks = self._scheme().chunks(labels)
+            entities += [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks]
             return
         for token, label in zip(span, labels, strict=True):
             if self.target.startswith("_."):
                 token._.set(self.target[2:], label)
             else:
                 setattr(token, self.target, str(label))
+
+    def _scheme(self) -> Scheme:
+        """The scheme of the model's labels; ValueError if they have none."""
+        model = self.labeler.model_ if self.labeler is not None else None
+        if model is None or model.scheme is None:
+            raise ValueError(
+                f"the component {self.name!r}: target='ents' needs labels of a scheme such as BIO, and the model's "
+                "have none; target='tag_' or target='_.NAME' takes any"
+            )
+        return model.scheme
 
     # ---- pipelines on disk ----------------------------------------------------------------------
 
@@ -107,17 +119,3 @@ def make_component(nlp: Language, name: str, model: str | None, columns: list[st
     """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
     labeler = None if model is None else SequenceLabeler.load(model)
     return LabelerComponent(name, labeler, columns, target)
-
-
-def chunks(labels: Iterable[object]) -> list[tuple[int, int, str]]:
-    """Chunks ``(begin, end, kind)`` of BIO or BIOES labels; I-X where no chunk of kind X is open begins one."""
-    found: list[tuple[int, int, str]] = []
-    is_open = False
-    for t, label in enumerate(map(str, labels)):
-        tag, _, kind = label.partition("-")
-        if tag in ("I", "E") and is_open and found[-1][2] == kind:
-            found[-1] = (found[-1][0], t + 1, kind)
-        elif tag in ("B", "I", "E", "S"):
-            found.append((t, t + 1, kind))
-        is_open = tag in ("B", "I")
-    return found

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_sequences
 from structsvm.parameters import declared
 from structsvm.shards.sequences import SequenceShards
@@ -57,19 +57,20 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
-    constraints : {"bio", "bioes"} or tuple of bool arrays, optional
-        Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
-        first (K,), last (K,))`` in the order of `classes_`.
+    constraints : str or tuple of bool arrays, optional
+        Labellings that may be predicted: those of the scheme "bio", "bioes", "bilou", "bmes", "bmewo", "iob1", "ioe1",
+        "ioe2" or "io", also by other names such as "IOBES" (see `structsvm.metrics.Scheme`); or masks ``(transitions
+        (K, K), first (K,), last (K,))`` in the order of `classes_`.
     broken : {"refuse", "repair", "predict"}, default="refuse"
-        What to do with training labels that violate the constraints: raise an error; with "bio" and "bioes", replace
-        them by valid labels for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or
+        What to do with training labels that violate the constraints: raise an error; with a scheme, replace them by
+        valid labels for the chunks that are read in them (with "bio" I-X where no chunk is open becomes B-X); or
         train on them unchanged, and constrain only predictions.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
-        beside those of tokens. y contains labels in BIO or BIOES, or per sequence a list of spans ``(start, stop,
-        label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each type. Exact inference of
-        order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or the like, or the first
-        column; its part of speech the feature "pos", "tag" or the like, or the second column.
+        beside those of tokens. y contains labels in a scheme, which `constraints` may name, or per sequence a list of
+        spans ``(start, stop, label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each
+        type. Exact inference of order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or
+        the like, or the first column; its part of speech the feature "pos", "tag" or the like, or the second column.
         An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,
         which are found as well, share one. True: the length that nearly all training segments do not exceed, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
@@ -83,6 +84,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         that are removed from the trained dual (exact inference and solvers with a dual; the log loss needs none).
     class_weight : dict or "balanced", optional
         Cost of a wrong label, by the true label (default 1).
+    unknown : object, default="auto"
+        The mark of tokens whose label is not known, in y; "auto": -1, and training says how many there are. None: there
+        is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
@@ -169,8 +173,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             With shards, which contain the labels too, without y; `loss` "auto" is then "hamming", and C is chosen on as
             many sequences as one shard may have.
         y : list of label lists
-            In place of a label, None (any label), or a set or list of labels that contains the token's; -1
-            means None if there are two or more labels, all integers from 0 on. With ``loss="log"``, which "auto" then
+            In place of a label, None (any label; so are -100 and the mark `unknown`), or a set or list of labels that
+            contains the token's. With ``loss="log"``, which "auto" then
             chooses if possible, training maximises the likelihood of what is known, C is chosen by the known tokens
             of held-out sequences, and a dict from labels to weights (such as votes of annotators) is accepted; with a
             margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the
@@ -250,7 +254,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """The allowed labels, as boolean arrays."""
         model = self._fitted()
         allowed = None if allowed is None else [unwrapped(some) for some in unwrapped(allowed)]
-        return allowed_masks(allowed if model.segments is None else model.segments.allowed(allowed), model.labels)
+        if model.segments is not None:
+            allowed = model.segments.allowed(allowed, self.unknown)
+        return allowed_masks(allowed, model.labels, self.unknown)
 
     def predict(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
@@ -340,10 +346,18 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             y = by_sequence(y, [len(labels) for labels in predicted])
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
-        nothing = -1 if has_unlabelled([-1], self._fitted().labels) else None
-        right, says = agreement(chain.from_iterable(y), chain.from_iterable(predicted), nothing, COLLECTIONS)
+        unknown = mark_for(self.unknown, self._fitted().labels)
+        right, says = agreement(
+            chain.from_iterable(y), chain.from_iterable(predicted), unknown, COLLECTIONS, seen=self._seen
+        )
         weights = 1.0 * says if weight is None else says * np.repeat(weight, [len(labels) for labels in predicted])
         return float(np.average(right, weights=weights))
+
+    @property
+    def _seen(self) -> set[Hashable]:
+        """The labels as users have them, and as tags."""
+        model = self._fitted()
+        return {*model.labels, *model.shown}
 
     # ---- views, files ---------------------------------------------------------------------------
 

@@ -89,6 +89,12 @@ class LabeledSequences(Examples):
         return bool(len(self.sets) and (self.label_ids >= self.sets.shape[1]).any())
 
     @property
+    def n_unknown(self) -> int:
+        n_labels = self.sets.shape[1]
+        says_nothing = np.append(np.zeros(n_labels, dtype=bool), (self.sets == 1.0).all(axis=1))
+        return int(np.count_nonzero(says_nothing[self.label_ids])) if self.has_unknown else 0
+
+    @property
     def groups(self) -> NDArray[np.intp] | None:
         return self.origin
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
 from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
@@ -25,7 +25,7 @@ COLLECTIONS = (set, list, dict)
 
 
 def encode_known(
-    y: LabelsLike | None, tokens: Tokens, labels: Sequence[Hashable] | None = None
+    y: LabelsLike | None, tokens: Tokens, labels: Sequence[Hashable] | None = None, unknown: object = AUTO
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
@@ -36,14 +36,16 @@ def encode_known(
     ----------
     y : list of label lists, or Columns with one column
         In the place of a label None, which may be any, or a set or list of those that it may be, or a dict of their
-        weights; -1 is None where `has_unlabelled` says so. One flat list or array
-        of all labels does too, if it cannot be taken for the other.
+        weights. One flat list or array of all labels does too, if it cannot be taken for the other.
     tokens : Tokens
         Whose lengths y must have.
     labels : list, optional
         The labels known already; ValueError for another one.
+    unknown : object
+        The mark that stands for None (`is_unknown`).
     """
     found: dict[int, Collection[Hashable] | None] = {}
+    unknown = unknown if labels is None else mark_for(unknown, labels)
     if isinstance(y, Columns):
         if y.n_columns != 1:
             raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
@@ -53,7 +55,7 @@ def encode_known(
         ]
     else:
         flat, lengths = _flatten(y, tokens)
-        flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]))
+        flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]), unknown)
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = lengths != tokens.lengths
@@ -81,10 +83,10 @@ def encode_known(
 
 
 def _distinct(
-    flat: list[object], labels: Sequence[Hashable] | None, offsets: NDArray[np.int64]
+    flat: list[object], labels: Sequence[Hashable] | None, offsets: NDArray[np.int64], unknown: object
 ) -> tuple[list[object], list[object], dict[int, Collection[Hashable] | None]]:
-    """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
-    the objects in place of labels that are not known.
+    """Return ``(flat, used, found)``: labels with None for marks, the distinct ones, and by their ids the objects in
+    place of labels that are not known.
     """
     found: dict[int, Collection[Hashable] | None] = {
         id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)
@@ -106,11 +108,14 @@ def _distinct(
         at = next(k for k, some in enumerate(held) if not missing.isdisjoint(map(id, some)))
         i, t = place_of(at, offsets)
         raise ValueError(f"sequence {i}, token {t}: y holds NaN as a label ({flat[at]!r:.80}); None: it may be any")
-    if has_unlabelled(used, labels):
-        if any(some is not None and -1 in some for some in found.values()):
-            raise ValueError("y holds a set of labels with -1 in it; -1 alone: it may be any")
-        flat = [None if type(label) is int and label == -1 else label for label in flat]
-        used = [label for label in used if label != -1]
+    marks = [label for label in used if is_unknown(label, unknown)]
+    if marks:
+        inside = (label for some in found.values() if some is not None for label in some)
+        if any(is_unknown(label, unknown) for label in inside):
+            raise ValueError(f"y holds a set of labels with {marks[0]!r} in it; {marks[0]!r} alone: it may be any")
+        used = [label for label in used if label not in marks]
+        say_unknown(flat, unknown, used if labels is None else None, "tokens")
+        flat = [None if is_hashable(label) and is_unknown(label, unknown) else label for label in flat]
         found[id(None)] = None
     if not used and flat:
         raise ValueError("y tells no label of any token")

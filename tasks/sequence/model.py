@@ -24,6 +24,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
+from structsvm.metrics._schemes import BIOES, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -49,7 +50,7 @@ from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
-from structsvm.tasks.sequence.constraints import check_allowed, has_tag, names_chunks, parts_of, repair
+from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
@@ -65,20 +66,21 @@ from structsvm.tasks.sequence.parameters import (
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
 from structsvm.tasks.sequence.segments import (
-    FORMS,
+    BY_TEXT,
     MOST_TOKENS,
     SHORTEST,
+    SPANS,
     Segments,
     all_tags,
     given,
-    in_bio,
     labels_of,
-    spans_of,
+    part_of,
     usual_length,
 )
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
@@ -116,7 +118,7 @@ RECORD = Record({
     "oracle": ORACLE,
     "segments": Record(
         {
-            "form": OneOf(FORMS),
+            "form": OneOf((*BY_TEXT, SPANS)),
             "sources": Value(sources_from, lambda sources: [list(source) for source in sources], of="phrases.sources"),
             "max_length": Count(2, MOST_TOKENS, of="phrases.max_length"),
         },
@@ -181,6 +183,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
     @property
     def loss(self) -> str:
         return self.oracle.loss_name
+
+    @property
+    def unknown(self) -> object:
+        """The mark of unknown labels in y."""
+        return self.params.get("unknown", AUTO)
 
     def set_loss(self, loss: str) -> None:
         super().set_loss(loss)
@@ -265,13 +272,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
             i, t = place
             names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
-            is_bio = self.params.get("constraints") == "bioes" and not any(
-                has_tag(label, "ES") for label in self.labels
-            )
-            hint = "; or constraints='bio', the scheme of labels without E- and S-" if is_bio else ""
+            named, own = self.scheme, scheme_of(self.labels)
+            hint = ""
+            if own is not None and named is not None and own.name != named.name:
+                hint = f"; or constraints={own.name!r}, the scheme of labels whose tags are {', '.join(own.rules.tags)}"
             raise ValueError(
                 f"sequence {i}: the constraints do not allow its label {where}. Correct the data{hint}; or "
-                "broken='repair' labels such sequences anew, with the chunks that conlleval reads in them; or "
+                "broken='repair' labels such sequences anew, with the chunks that are read in them; or "
                 "broken='predict' trains on them as they are, and constrains predictions only"
             )
 
@@ -286,9 +293,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         check_sums(self, "calibrate")
         tokens = self.encode(X, lengths)
         if self.segments is not None:
-            y, form = given(y, tokens.lengths)
+            y, form = given(y, tokens.lengths, before=self.segments, unknown=self.unknown)
             y = dataclasses.replace(self.segments, form=form).tags(y, tokens.lengths, "refuse")
-        _, label_ids, sets = encode_known(y, tokens, self.labels)
+        _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
@@ -360,7 +367,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             raise ValueError("predict_spans needs a model with segments=True")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
-        found = [spans_of(tags) for tags in self.named(self.predict_tokens(tokens), tokens.offsets)]
+        found = list(map(BIOES.chunks, self.named(self.predict_tokens(tokens), tokens.offsets)))
         if not probabilities:
             return found
         decoder, places = self.oracle.chain(tokens.without_empty()), count()
@@ -387,7 +394,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
     ) -> tuple[Sequence[Sequence[KnownTag]], Sequence[Sequence[KnownTag]]]:
         """True and predicted segments in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
-        tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in (given(y, n), (predicted, "spans"))]
+        forms = given(y, n, before=self.segments, unknown=self.unknown), (predicted, SPANS)
+        tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in forms]
         return tags[0], tags[1]
 
     def incomplete(self, problem: Any) -> BoundProblem:
@@ -407,11 +415,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
             says = ~table.all(axis=1)[label_ids]
             sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
             return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
-        if names_chunks(self.labels) or self.segments is not None:
-            names = [in_bio(tag) for tag in self.labels]
-            true, found, right = chunk_counts(
-                *(self.named(ids, tokens.offsets, names) for ids in (label_ids, predicted))
-            )
+        scheme = self.scheme if self.segments is None else BIOES
+        if scheme is not None and set(self.labels) != {"O"}:
+            y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, predicted))
+            true, found, right = chunk_counts(y_true, y_pred, scheme)
             return Held("F1", 2.0 * right, 1.0 * (true + found))
         right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[tokens.offsets]
         return Held("accuracy", np.diff(right), tokens.lengths)
@@ -510,7 +517,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def split(self, label_ids: Integers, offsets: Integers) -> list[list[Any]]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
-            return [spans_of(tags) for tags in self.named(label_ids, offsets)]
+            return list(map(BIOES.chunks, self.named(label_ids, offsets)))
+        if self.segments is not None and self.segments.depends_on_neighbours:
+            return list(map(self.segments.shown_labels, self.named(label_ids, offsets)))
         return self.named(label_ids, offsets, self.shown)
 
     def named(self, label_ids: Integers, offsets: Integers, names: Sequence[Hashable] | None = None) -> list[list[Any]]:
@@ -521,7 +530,27 @@ class SequenceModel(TaskModel[LabeledSequences]):
     @property
     def has_spans(self) -> bool:
         """Whether users have lists of spans in place of label lists."""
-        return self.segments is not None and self.segments.form == "spans"
+        return self.segments is not None and self.segments.form == SPANS
+
+    @property
+    def scheme(self) -> Scheme | None:
+        """The scheme of the labels as users have them: the one that `constraints` names, or theirs; None without one.
+
+        It is that of all labels of the training data, of which others may have a few.
+        """
+        if self.segments is not None:
+            return self.segments.scheme
+        constraints = self.params.get("constraints")
+        return constrained(constraints, self.labels) if isinstance(constraints, str) else scheme_of(self.labels)
+
+    def shown_tokens(self, label_ids: Integers, offsets: Integers) -> tuple[list[str], Integers]:
+        """Return ``(names, ids)``: the texts that users have for labels, and the index of each token's."""
+        if self.segments is not None and self.segments.depends_on_neighbours:
+            texts = [text for labels in self.split(label_ids, offsets) for text in labels]
+            names = list(dict.fromkeys(texts))
+            return names, np.array([names.index(text) for text in texts], dtype=np.int32)
+        names = list(dict.fromkeys(map(str, self.shown)))
+        return names, np.array([names.index(str(name)) for name in self.shown], dtype=np.int32)[label_ids]
 
     @property
     def shown(self) -> Sequence[Hashable]:
@@ -583,7 +612,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 feature = "longer" if m > longest else f"length {m}"
                 if row >= self.oracle.first_bigram_row:
                     feature = f"phrase {self.segments.phrases.name_of(row - self.oracle.first_bigram_row)}"
-                return feature, parts_of(self.labels[self.oracle.tags[label, 0]])[1] or ""
+                return feature, part_of(self.labels[self.oracle.tags[label, 0]]).kind
             feature, history = self._named_row(row, after, names)
             return feature, f"{self.labels[label]}{history}"
 
@@ -683,12 +712,13 @@ def prepare(
     """
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
+    unknown = getattr(params, "unknown", AUTO)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
-        labels, label_ids, sets = encode_known(y, tokens, before.labels)
+        labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
@@ -696,7 +726,8 @@ def prepare(
         return before, examples_of(tokens, label_ids, sets, weight)
     encoder = make_encoder(params)
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids, sets = encode_known(y, tokens, None if classes is None else sort_labels(listed(classes)))
+    settled = None if classes is None else sort_labels(listed(classes))
+    labels, label_ids, sets = encode_known(y, tokens, settled, unknown)
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
@@ -775,14 +806,14 @@ def prepare_segments(
 ) -> tuple[SequenceModel, LabeledSequences]:
     """As `prepare`, for whole segments."""
     check_segments(params)
-    X = read(X)
+    X, unknown = read(X), getattr(params, "unknown", AUTO)
     if before is not None:
         if before.segments is None:
             check_settled([("segments", params.segments, False)])
         tokens = before.in_units(before.segments.with_phrases(X, before.encoder.transform(X, lengths)))
-        y, form = given(y, tokens.lengths)
+        y, form = given(y, tokens.lengths, params.constraints, before.segments, unknown)
         tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
-        check_classes(None if classes is None else all_tags([], classes), before.labels)
+        check_classes(None if classes is None else all_tags([], classes, before.segments.scheme), before.labels)
         labels, label_ids, sets = encode_known(tags, tokens, before.labels)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
@@ -790,13 +821,13 @@ def prepare_segments(
     tokens = encoder.fit_transform(X, lengths)
     if encoder.n_bigrams:
         raise ValueError("templates that begin with 'B' and a feature need segments=False: phrases take their place")
-    y, form = given(y, tokens.lengths)
+    y, form = given(y, tokens.lengths, params.constraints, unknown=unknown)
     segments = Segments(form, NONE)
     tags = segments.tags(y, tokens.lengths, params.broken)
     length = length_of(params.segments) or usual_length(tags)
     segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
     tokens = dataclasses.replace(tokens, bigrams=phrases)
-    labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes))
+    labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes, segments.scheme))
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)

@@ -13,6 +13,7 @@ import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.metrics._schemes import OUTSIDE, SCHEMES, scheme_name
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -32,7 +33,7 @@ from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training, check_settled
 from structsvm.tasks.common.solver import AUTO
-from structsvm.tasks.sequence.constraints import has_tag, label_masks
+from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
 if TYPE_CHECKING:
@@ -104,13 +105,14 @@ class SequenceLabelerParameters(Training):
     templates: str | os.PathLike[str] | None = parameter(default=None)
     features: TokenFeatures | None = group_of(TokenFeatures)
     constraints: ConstraintsLike = parameter(
-        Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks"), default=None
+        Options(*SCHEMES, None, others=scheme_name), Kind(tuple, "a tuple of three masks"), default=None
     )
     broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
     segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    unknown: Any = parameter(default=AUTO)
 
 
 def features_of(params: LabelerParams) -> TokenFeatures:
@@ -175,7 +177,7 @@ def make_oracle(
     if segments is not None:
         return segment_oracle(labels, n_features, segments, loss, costs)
     transitions, first, last = label_masks(params.constraints, labels)
-    if isinstance(params.constraints, str):
+    if isinstance(params.constraints, str) and params.broken == "predict":
         warn_of_scheme(params, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
@@ -205,12 +207,13 @@ def make_oracle(
 
 
 def warn_of_scheme(params: LabelerParams, labels: Sequence[Hashable]) -> None:
-    """Warn of labels among which a scheme finds no chunks, or leaves none to predict."""
-    tags = "ES" if (params.constraints, params.broken) == ("bioes", "predict") else "BIES"
-    if set(labels) != {"O"} and not any(has_tag(label, tags) for label in labels):
+    """Warn of labels with which a scheme leaves no chunk to predict."""
+    scheme = constrained(str(params.constraints), labels)
+    parts = [part for part in map(scheme.part, labels) if part is not None and part != OUTSIDE]
+    if parts and not any(scheme.allows(part, OUTSIDE) for part in parts):
         warn(
-            f"constraints={params.constraints!r}: none of the labels {labels!r:.200} is {' or '.join(tags)}, or begins "
-            "with it and a dash: " + ("no chunk can be predicted" if tags == "ES" else "all labels may follow any"),
+            f"constraints={params.constraints!r}: none of the labels {labels!r:.200} may end a chunk, so that no chunk "
+            "can be predicted; is the scheme the one of the data?",
             AdviceWarning,
         )
 

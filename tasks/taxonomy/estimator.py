@@ -16,7 +16,7 @@ from sklearn.base import clone
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
@@ -117,6 +117,9 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         If features times nodes are at most this number, there is a weight for each pair. Otherwise rare features have
         weights only for the nodes below which they occur in training (see `structsvm.tasks.taxonomy.rows`).
         Training takes about 24 bytes per weight.
+    unknown : object, default="auto"
+        The mark of documents whose label is not known, in y; "auto": -1, and training says how many there are. None:
+        there is none, and -1 is a label. None and -100 in y are always unknown labels.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
@@ -190,11 +193,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             which are joined by " > " to names (or by the separator `taxonomy`); or an array, a series or a list of such
             rows, each as long as it is. An inner node is a label like any other. Labels known in part: a set of nodes
             that contains the document's; with leaf_only=True (given, not "auto") also an inner node, which means the
-            leaves below it that y names elsewhere (the root: all of them); None (any), and so is -1 if it is not a
-            node, or, without a taxonomy, beside two or more labels that are integers from 0 on; with loss="log" a dict
-            from nodes to weights (such as votes of annotators; the leaves below a node share its weight). Such
-            documents are completed and trained on in turn (`structsvm.LatentSVM`; with loss="log" in each step), and
-            "auto" chooses C on the others.
+            leaves below it that y names elsewhere (the root: all of them); None (any), and so are -100 and the mark
+            `unknown`; with loss="log" a dict from nodes to weights (such as votes of annotators; the leaves below a
+            node share its weight). Such documents are completed and trained on in turn (`structsvm.LatentSVM`; with
+            loss="log" in each step), and "auto" chooses C on the others.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
 
@@ -282,11 +284,12 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
-        check_labelled(y, allow_none=True)
+        check_labelled(y, takes_unknown=True)
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if before is None and vectorizer is None:
             self._check_float32(given, X, columns)
-        if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
+        in_part = (isinstance(label, SETS) or is_unknown(label, self.unknown) for label in y)
+        if params.taxonomy is None and not any(in_part):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
@@ -342,9 +345,11 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         rows = rows_of_levels(y)
         y = y if rows is None else joined_levels(rows, taxonomy.separator or PATH_SEPARATOR)
         known: list[Any] = y.tolist() if hasattr(y, "tolist") else list(y)  # type: ignore[arg-type]
-        is_open = has_unlabelled([-1], self.classes_.tolist()) if self.taxonomy is None else -1 not in taxonomy
+        classes = self.classes_.tolist()
+        unknown = mark_for(self.unknown, classes)
+        seen = {taxonomy.root, *classes}.union(*(taxonomy.ancestors(name) for name in classes))
         right, says = agreement(
-            known, predicted, -1 if is_open else None, SETS, lambda node, name: node == name or node in above[name]
+            known, predicted, unknown, SETS, lambda node, name: node == name or node in above[name], seen=seen
         )
         if leaf_only:
             leaves = set(taxonomy.leaves)

@@ -63,6 +63,11 @@ class Documents(LabeledRows):
     def has_unknown(self) -> bool:
         return bool(len(self.label_ids)) and int(self.label_ids.max()) >= self.n_labels
 
+    @property
+    def n_unknown(self) -> int:
+        open_sets = np.array([*[False] * self.n_labels, *(len(own) == self.n_labels for own in self.sets)], dtype=bool)
+        return int(np.count_nonzero(open_sets[self.label_ids])) if self.has_unknown else 0
+
     def fully_known(self) -> Self:
         return self.take(np.flatnonzero(self.label_ids < self.n_labels)) if self.has_unknown else self
 

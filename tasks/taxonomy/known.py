@@ -1,8 +1,8 @@
 """Labels of documents as y gives them: a label, or labels of which the document has one.
 
 A set holds these, or a dict with their weights. With leaf_only=True an inner node does: any leaf below it, which share
-its weight. None is any label, and so is -1 where it is not a label. A document's id is that of its label, or the number
-of labels and that of its set.
+its weight. None is any label, and so are -100 and the mark that the parameter `unknown` names, by default -1. A
+document's id is that of its label, or the number of labels and that of its set.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm._adapter import as_objects
-from structsvm._warnings import AdviceWarning, warn
-from structsvm.metrics._counts import has_unlabelled
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
 
@@ -80,16 +79,19 @@ def known_labels(
     def set_of(label: object) -> Any:
         if isinstance(label, SETS):
             return label
-        if label is None or (is_unlabelled and label == -1):
+        if is_unknown(label, unknown):
             return {None}
         return {label} if is_inner(label, taxonomy, leaves) else None
 
-    is_unlabelled = _means_unlabelled(params.taxonomy, y, classes)
-    is_mixed = y.dtype == object or is_unlabelled or any(is_inner(label, taxonomy, leaves) for label in set(y.tolist()))
+    classes = None if classes is None else listed(classes)
+    unknown = _mark(params, y, classes)
+    is_mixed = y.dtype == object or any(
+        is_unknown(label, unknown) or is_inner(label, taxonomy, leaves) for label in set(y.tolist())
+    )
     found = list(map(set_of, y.tolist())) if is_mixed else []
     is_open = np.array([labels is not None for labels in found], dtype=bool)
     if not is_open.any():
-        labels = distinct(y, "y") if classes is None else distinct(listed(classes), "classes")
+        labels = distinct(y, "y") if classes is None else distinct(classes, "classes")
         return labels.tolist(), label_ids_of(y, labels), []
     alone = y[~is_open]
     if classes is None:
@@ -99,7 +101,7 @@ def known_labels(
         if not len(labels) and all(member is None for labels in found for member in labels):
             raise ValueError("y tells nothing of any document")
     else:
-        labels = distinct(listed(classes), "classes")
+        labels = distinct(classes, "classes")
     names = labels.tolist()
     below = {} if taxonomy is None else _below(taxonomy, names)
     ids, numbers, sets = np.empty(len(y), dtype=np.int32), dict[Hashable, int](), list[Any]()
@@ -126,17 +128,28 @@ def _below(taxonomy: Taxonomy, labels: list[Hashable]) -> dict[Hashable, list[in
     return found
 
 
-def _means_unlabelled(taxonomy: Taxonomy | None, y: LabelArray, classes: Iterable[Hashable] | None) -> bool:
-    """Whether -1 stands for what is not known: where it is not a node of the taxonomy, else as `has_unlabelled`."""
-    if y.dtype.kind not in "iO" or (taxonomy is not None and -1 in taxonomy):
-        return False
-    alone = {label for label in y.tolist() if is_hashable(label) and not isinstance(label, SETS)} - {None}
-    if -1 not in alone or taxonomy is not None:
-        return -1 in alone
-    members = {member for label in y.tolist() if isinstance(label, SETS) for member in label}
-    if classes is None and alone | members == {-1, 0, 1}:
-        warn("y has -1 beside 0 and 1, which says that a label is not known; if it is one, use strings", AdviceWarning)
-    return has_unlabelled(alone | members, None if classes is None else listed(classes))
+def _mark(params: SimpleNamespace, y: LabelArray, classes: list[Hashable] | None) -> object:
+    """The mark of unknown labels; says how many numbers mean them unasked, ValueError if these are nodes."""
+    unknown = getattr(params, "unknown", AUTO)
+    if y.dtype.kind not in "iufO" and not isinstance(unknown, str):
+        return unknown
+    unknown = unknown if classes is None else mark_for(unknown, classes)
+    flat = y.tolist()
+    alone = {label for label in flat if is_hashable(label) and not isinstance(label, SETS)}
+    members = {member for label in flat if isinstance(label, SETS) for member in label}
+    marks = {label for label in alone if label is not None and is_unknown(label, unknown)}
+    inside = next((member for member in members - {None} if is_unknown(member, unknown)), None)
+    if inside is not None:
+        raise ValueError(f"y holds a set with {inside!r}, which alone means: not known; unknown=None makes -1 a label")
+    if marks:
+        if params.taxonomy is not None and any(mark in params.taxonomy for mark in marks):
+            raise ValueError(
+                f"y has {min(marks, key=str)!r}, which is a node of the taxonomy, and means a label that is not known; "
+                "unknown=None makes -1 a label"
+            )
+        known = None if classes is not None else (alone | members) - marks - {None}
+        say_unknown((label for label in flat if not isinstance(label, SETS)), unknown, known, "documents")
+    return unknown
 
 
 def _weights(known: Iterable[Hashable]) -> dict[Hashable, float]:

@@ -49,4 +49,5 @@ class TaxonomyClassifierParameters(Training):
     )
     class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
     vectorizer: BaseEstimator | None = parameter(default=None)
+    unknown: Any = parameter(default=AUTO)
     max_weights: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**25)

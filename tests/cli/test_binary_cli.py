@@ -58,7 +58,7 @@ def test_train_is_the_estimator(data, tmp_path, machine, options, wanted):
     X_test, y_test = banana(1)
     np.testing.assert_array_equal(ours.decision_function(X_test), wanted.decision_function(X_test))
     out = json.loads(run(data, "evaluate", model, "test.svm", "--json")[0])
-    assert out == {"accuracy": pytest.approx(wanted.score(X_test, y_test)), "n_samples": 300}
+    assert out == {"accuracy": pytest.approx(wanted.score(X_test, y_test)), "n_samples": 300, "n_unseen": 0}
     lines = run(data, "predict", model, "test.svm")[0].split()
     assert lines == wanted.predict(X_test).tolist()
     out, _ = run(data, "inspect", model, "--top", "2")

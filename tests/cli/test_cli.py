@@ -175,15 +175,42 @@ def test_evaluate(work):
     assert (work / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_labels_never_seen_count_as_errors(work):
     text = (work / "test.txt").read_text()
     before = json.loads(run(work, "evaluate", "chunk.model", "-", "--json", text=text)[0])
     unseen = text.replace(" B-NP\n", " B-NEVER\n").replace(" I-NP\n", " I-NEVER\n")
     assert unseen != text
-    after = json.loads(run(work, "evaluate", "chunk.model", "-", "--json", text=unseen)[0])
+    out, err = run(work, "evaluate", "chunk.model", "-", "--json", text=unseen)
+    assert f"warning: {unseen.count('-NEVER')} tokens have a label that training never saw" in err
+    after = json.loads(out)
+    assert after["n_unseen"] == unseen.count("-NEVER") and before["n_unseen"] == 0
     assert after["accuracy"] < before["accuracy"] and after["f1"] < before["f1"]
     report, _ = run(work, "evaluate", "chunk.model", "-", text=unseen)
     assert "NEVER: precision:   0.00%; recall:   0.00%; FB1:   0.00" in report
+
+
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
+def test_evaluate_counts_chunks_by_the_scheme_of_the_labels(work, tmp_path):
+    text = "\n".join(f"{word} {label}" if word else "" for word, label in [("a", "S_X"), ("a", "S_X"), ("", "")] * 20)
+    (tmp_path / "bioes").write_text(text)
+    run(tmp_path, "train", "sequence", "bioes", "-m", "m", "-C", "1", "-q", "--constraints", "IOBES")
+    report, _ = run(tmp_path, "evaluate", "m", "bioes")
+    assert report.startswith("processed 40 tokens with 40 phrases; found: 40 phrases; correct: 40.")
+    odd, err = run(tmp_path, "evaluate", "m", "-", text=text.replace("S_X", "odd", 1))
+    assert "warning: 1 tokens have a label that training never saw ('odd')" in err
+    assert odd.startswith("processed 40 tokens with 39 phrases; found: 40 phrases; correct: 39.\naccuracy:  97.50%")
+
+
+@pytest.mark.parametrize("labels", [("NN", "VB"), ("B", "O"), ("B-1", "I-95")])
+def test_labels_without_a_scheme_have_no_chunk_scores(tmp_path, labels):
+    text = "\n".join(f"{word} {label}" if word else "" for word, label in [*zip("ab", labels), ("", "")] * 20)
+    (tmp_path / "tags").write_text(text)
+    run(tmp_path, "train", "sequence", "tags", "-m", "m", "-C", "1", "-q")
+    report, _ = run(tmp_path, "evaluate", "m", "tags")
+    assert report.startswith("accuracy: 100.00%\nno chunk scores: the labels have no scheme of chunks")
+    scores = json.loads(run(tmp_path, "evaluate", "m", "tags", "--json")[0])
+    assert scores == {"accuracy": 1.0, "n_sequences": 20, "n_tokens": 40, "n_unseen": 0}
 
 
 def test_inspect(work):

@@ -96,7 +96,7 @@ def test_predict_and_evaluate(data, tmp_path):
     assert (tmp_path / "labels").read_text() == out
     accuracy = np.mean(model.predict(X) == np.array([f"c{label}" for label in y]))
     scores, _ = run(data, "evaluate", "m", "test.svm", "--json", "--plot", tmp_path / "c.png")
-    assert json.loads(scores) == {"accuracy": accuracy, "n_samples": 300}
+    assert json.loads(scores) == {"accuracy": accuracy, "n_samples": 300, "n_unseen": 0}
     assert (tmp_path / "c.png").stat().st_size > 1000
     assert f"accuracy {100 * accuracy:.2f}%" in run(data, "evaluate", "m", "test.svm")[0]
 

@@ -176,6 +176,7 @@ def test_demo(tmp_path):
     assert losses[1] < losses[0] and (tmp_path / "d.png").stat().st_size > 1000
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_bad_input(data, tmp_path):
     edges = (data / "edges.tsv").read_text()
     parents = [line.split("\t")[1] for line in edges.splitlines()]
@@ -204,7 +205,9 @@ def test_bad_input(data, tmp_path):
         args = ["train", "taxonomy", used["docs"], "--taxonomy", used["edges"], "-m", tmp_path / "m", "--leaves"]
         assert message in run(tmp_path, *args, status=1)[1]
         assert not (tmp_path / "m").exists()
-    assert "is no node of the model" in run(tmp_path, "evaluate", data / "m", "unknown.txt", status=1)[1]
+    out, err = run(tmp_path, "evaluate", data / "m", "unknown.txt", "--json")
+    assert "documents have a label that training never saw" in err and "'linux'" in err and err.count("warning") == 1
+    assert json.loads(out)["n_unseen"] in (1, 2) and json.loads(out)["n_documents"] == 2
     assert "no labels to compare" in run(tmp_path, "evaluate", data / "m", "bare.txt", status=1)[1]
 
 

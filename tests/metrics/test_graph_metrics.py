@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import jaccard_score
 from sklearn.model_selection import cross_val_score
 
+from structsvm import AdviceWarning
 from structsvm.datasets import make_noisy_grids
 from structsvm.metrics import graph_scores, mean_jaccard, mean_jaccard_scorer, node_accuracy, node_accuracy_scorer
 from structsvm.tasks import GraphLabeler
@@ -30,23 +31,27 @@ def test_nodes_that_are_not_known_do_not_count():
     assert graph_scores([["a", 1]], [["a", "a"]]).jaccard == {"a": 0.5, 1: 0.0}
 
 
-def test_minus_one_is_unknown_where_it_is_in_training():
+def test_marks_of_unknown_labels():
     true, found = [np.array([0, -1, 1]), np.array([[-1, 0]])], [np.array([0, 1, 0]), np.array([[1, 0]])]
-    scores = graph_scores(true, found)
+    scores = graph_scores(true, found, unknown=-1)
     assert (scores.n_nodes, scores.hamming, scores.jaccard) == (3, 1, {0: 2 / 3, 1: 0.0})
-    assert node_accuracy([[-1, 1]], [[1, 1]], np.array([0, 1])) == mean_jaccard([[-1, 1]], [[0, 1]], [0, 1]) == 1.0
-    # A label: beside one other, others below it, text; or where the model knows it.
-    for y in ([-1, 1], [-1, 1, -2], [-1, "a", "b"]):
-        assert graph_scores([y], [[y[1]] * len(y)]).n_nodes == len(y)
-    assert (
-        graph_scores([[-1, 1, 0]], [[-1, 1, 0]]).n_nodes == graph_scores([[-1, 1, 0]], [[1] * 3], [-1, 1]).n_nodes == 3
-    )
+    with pytest.warns(AdviceWarning, match="y is -1 at 2 nodes that do not count"):
+        assert graph_scores(true, found) == scores
+    with pytest.warns(AdviceWarning, match="y is -100 at 1 nodes that do not count"):
+        assert node_accuracy([[-100, 1]], [[1, 1]]) == 1.0
+    assert node_accuracy([["?", "a"]], [["a", "a"]], unknown="?") == 1.0
+    for y in ([-1, 1], [-1, 1, -2], [-1, "a", "b"]):  # whatever the other labels are
+        assert graph_scores([y], [[y[1]] * len(y)], unknown=-1).n_nodes == len(y) - 1
+        assert graph_scores([y], [[y[1]] * len(y)], unknown=None).n_nodes == len(y)
+    # A label that the model has.
+    assert graph_scores([[-1, 1, 0]], [[-1, 1, 0]]).n_nodes == graph_scores([[-1, 1, 0]], [[1] * 3], [-1]).n_nodes == 3
     rng = np.random.default_rng(0)
     X = [(rng.normal(size=(5, 2)), [(0, 1), (1, 2)]) for _ in range(30)]
     y = [np.where(np.arange(5) == 4, -1, nodes[:, 0] > 0) for nodes, _ in X]
-    model = GraphLabeler(C=1.0, random_state=0).fit(X, y)
+    model = GraphLabeler(C=1.0, random_state=0, unknown=-1).fit(X, y)
     assert model.score(X, y) == node_accuracy_scorer(model, X, y) > 0.9
-    assert set(graph_scores(y, model.predict(X)).jaccard) == {0, 1} and mean_jaccard_scorer(model, X, y) > 0.9
+    assert set(graph_scores(y, model.predict(X), unknown=-1).jaccard) == {0, 1}
+    assert mean_jaccard_scorer(model, X, y) > 0.9
     one = [np.where(labels == 0, -1, labels) for labels in y]  # one label beside -1
     assert model.score(X, one) == node_accuracy_scorer(model, X, one)
 

@@ -33,7 +33,7 @@ def split(label):
 
 
 def spans(labels):
-    """Set of (type, first, last) of a sequence over the tags B, I, E, O: chunk by chunk."""
+    """Set of (type, first, last) of a sequence over the tags B, I, E, S, O: chunk by chunk."""
     found, t = set(), 0
     while t < len(labels):
         tag, kind = split(labels[t])
@@ -41,15 +41,10 @@ def spans(labels):
         t += 1
         if tag == "O":
             continue
-        while t < len(labels):
-            before, (tag, next_kind) = split(labels[t - 1])[0], split(labels[t])
-            if tag == "O" or next_kind != kind:
-                break
-            if (tag == "B" and before in "BI") or (before == "E" and tag in "EI"):
-                break
+        while t < len(labels) and tag not in "ES" and split(labels[t])[0] in "IE" and split(labels[t])[1] == kind:
+            tag = split(labels[t])[0]
             t += 1
-        if kind or labels[first][0] in "BIE":
-            found.add((kind, first, t - 1))
+        found.add((kind, first, t - 1))
     return found
 
 
@@ -109,20 +104,26 @@ def labels_over(tags, kinds):
 # --- chunks ---------------------------------------------------------------------------------
 
 
-def test_seqeval_counts_the_same(quiet_seqeval):
+@pytest.mark.parametrize("letters", ["BI", "BIES", "IE"])
+@pytest.mark.parametrize("form", ["{0}-{1}", "{1}-{0}"])
+def test_seqeval_counts_the_same(quiet_seqeval, letters, form):
     """Labels at random, broken chunks among them."""
     rng = np.random.default_rng(0)
-    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    tags = ["O", *(form.format(tag, kind) for kind in "XY" for tag in letters)]
+    is_suffix = form[1] == "1"
     for _ in range(30):
-        true = [[tags[k] for k in rng.integers(0, 5, n)] for n in rng.integers(1, 9, 3)]
+        true = [[tags[k] for k in rng.integers(0, len(tags), n)] for n in rng.integers(1, 9, 3)]
         pred = [[tags[rng.integers(0, 5)] if rng.random() < 0.4 else tag for tag in sentence] for sentence in true]
         found = chunk_scores(true, pred)
-        wanted = [getattr(quiet_seqeval, f"{name}_score")(true, pred) for name in ("precision", "recall", "f1")]
+        wanted = [
+            getattr(quiet_seqeval, f"{name}_score")(true, pred, suffix=is_suffix)
+            for name in ("precision", "recall", "f1")
+        ]
         assert (found.precision, found.recall, found.f1) == pytest.approx(wanted)
         assert found.accuracy == pytest.approx(accuracy_score([*chain(*true)], [*chain(*pred)]))
 
 
-@given(pairs_of(labels_over("BIE", ["X", "Y", "Z-z"])))
+@given(pairs_of(labels_over("BIES", ["X", "Y", "Z-z"])))
 def test_chunk_scores_equal_span_sets(pair):
     scores = chunk_scores(*pair)
     true, pred = ({(i, *span) for i, labels in enumerate(y) for span in spans(labels)} for y in pair)
@@ -142,8 +143,17 @@ odd_labels = st.one_of(
 
 
 @given(pairs_of(odd_labels))
-def test_chunk_scores_equal_the_automaton_for_any_labels(pair):
-    scores = chunk_scores(*pair)
+def test_scores_of_conlleval_equal_the_automaton_for_any_labels(pair):
+    check_automaton(pair, chunk_scores(*pair, scheme="conlleval"))
+
+
+@given(pairs_of(labels_over("BI", ["X", "Y"])))
+def test_bio_counts_as_in_conlleval(pair):
+    check_automaton(pair, chunk_scores(*pair))
+    assert vars(chunk_scores(*pair)) | {"scheme": ""} == vars(chunk_scores(*pair, scheme="conlleval")) | {"scheme": ""}
+
+
+def check_automaton(pair, scores):
     right, true, pred = automaton(*pair)
     assert counts(scores) == (len(right), len(true), len(pred))
     for kind, score in scores.per_label.items():
@@ -190,22 +200,48 @@ def test_hand_counted():
 
 
 @pytest.mark.parametrize(
-    ("labels", "n_chunks"),
+    ("labels", "n_chunks", "by_conlleval"),
     [
-        (["I-X", "I-X", "B-X"], 2),  # IOB1
-        (["B-X", "I-Y", "I-Y"], 2),  # a change of type
-        (["O", "I-X", "O"], 1),  # I- without B-
-        (["I-X", "E-X", "E-X"], 2),  # IOE
-        (["[-X", "]-X"], 2),
-        (["S-X", "S-X", "S-Y"], 2),  # no rule for S
-        (["X", "Y", "X"], 0),  # no type and no known tag: no chunk
-        (["B", "I", "B"], 2),  # bare tags: chunks of the empty type
-        (["B-X", "O-X", "I-X"], 2),
-        (["B-a-b", "I-a-c"], 2),  # split at the first hyphen
+        (["I-X", "I-X", "B-X"], 2, 2),  # IOB1
+        (["B-X", "I-Y", "I-Y"], 2, 2),  # a change of type
+        (["O", "I-X", "O"], 1, 1),  # I- without B-
+        (["I-X", "E-X", "E-X"], 2, 2),  # IOE
+        (["S-X", "S-X", "S-Y"], 3, 2),  # conlleval has no rule for S
+        (["U-X", "U-X", "B-X", "L-X"], 3, 1),
+        (["S_X", "S_X", "O"], 2, 0),
+        (["X-B", "X-I", "X-B"], 2, 3),
+        (["B", "M", "E", "S", "S"], 3, 1),
+        (["B", "I", "B"], 2, 2),  # bare tags: chunks of the empty type
+        (["B-X", "O-X", "I-X"], 2, 2),
+        (["B-a-b", "I-a-c"], 2, 2),  # split at the first hyphen
+        (["B-1", "I-1"], 1, 1),
+        (["O", "O"], 0, 0),
     ],
 )
-def test_schemes(labels, n_chunks):
+def test_schemes(labels, n_chunks, by_conlleval):
     assert chunk_scores([labels], [labels]).n_true == n_chunks
+    assert chunk_scores([labels], [labels], scheme="conlleval").n_true == by_conlleval
+
+
+def test_true_and_predicted_labels_decide_together():
+    scores = chunk_scores([["S-P", "S-P"], ["O"]], [["B-P", "E-P"], ["O"]])
+    assert counts(scores) == (0, 2, 1)
+    assert scores.scheme == "bioes"
+
+
+@pytest.mark.parametrize("labels", [["NN", "VB"], ["B", "O"], ["B-1", "I-95"], ["B-X", "B_X"], ["B-X", "X-B"], ["b-X"]])
+def test_labels_without_a_scheme_have_no_chunk_scores(labels):
+    with pytest.raises(ValueError, match=r"no scheme of chunks.*Name the scheme"):
+        metrics.chunk_f1([labels], [labels])
+
+
+@pytest.mark.parametrize("scheme", ["bio", "IOB2", "iob1"])
+def test_labels_outside_the_scheme_are_named(scheme):
+    with pytest.raises(ValueError, match=r"the label 'E-X' is none of the scheme \w+, whose tags are.*BIOES"):
+        metrics.chunk_f1([["B-X", "E-X"]], [["B-X", "E-X"]], scheme)
+    with pytest.raises(ValueError, match=r"no scheme 'foo'; there are bio"):
+        metrics.chunk_f1([["B-X"]], [["B-X"]], "foo")
+    assert metrics.chunk_f1([["B-1", "B"]], [["B-1", "B"]], scheme) == 1.0
 
 
 def test_sequences_do_not_join():
@@ -214,7 +250,7 @@ def test_sequences_do_not_join():
 
 
 def test_many_labels():
-    y = [[f"B-{k}" for k in range(20_000)]]
+    y = [[f"B-k{k}" for k in range(20_000)]]
     assert chunk_scores(y, y).n_correct == 20_000
 
 
@@ -227,7 +263,7 @@ def test_arrays_and_empty_sequences():
 # --- tokens ---------------------------------------------------------------------------------
 
 
-@given(pairs_of(st.sampled_from([1, None, "a", (2, "b")])))
+@given(pairs_of(st.sampled_from([1, -2.5, "a", (2, "b")])))
 def test_label_report_for_any_hashable_label(pair):
     flat = list(zip(*(chain.from_iterable(y) for y in pair), strict=True))
     assert math.isclose(token_accuracy(*pair), sum(a == b for a, b in flat) / len(flat))

@@ -438,14 +438,15 @@ def test_rows_of_which_nothing_is_known():
     settings = {"loss": "log", "C": 0.1, "tol": 1e-4, "max_iter": 2000, "standardize": False, "random_state": 0}
     wanted = AmbiguousClassifier(**settings).fit(X[known], [y[i] for i in np.flatnonzero(known)])
     for unknown in (None, -1, {0, 1, 2, 3, 4}):
-        model = AmbiguousClassifier(**settings).fit(X, [k if there else unknown for k, there in zip(y, known)])
+        model = AmbiguousClassifier(unknown=-1, **settings)
+        model.fit(X, [k if there else unknown for k, there in zip(y, known)])
+        assert model.n_unknown_ == 30
         assert model.classes_.tolist() == [0, 1, 2, 3, 4]
         assert model.result_.primal == pytest.approx(wanted.result_.primal, rel=2e-4)
-    # -1 beside one other label, or beside strings or lesser numbers, is a label.
-    two, five = (AmbiguousClassifier(loss="log", C=0.1, random_state=0) for _ in range(2))
+    two, five = (AmbiguousClassifier(loss="log", C=0.1, random_state=0, unknown=None) for _ in range(2))
     assert two.fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [-1, 1]
     assert five.fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
-    assert model.score(X[:3], [None, None, 7]) == pytest.approx(2 / 3)
+    assert model.score(X[:3], [None, None, 7]) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -22,5 +22,7 @@ NAMES = ["a", "b"] * 6
 )
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_rows_without_a_label(kind, y):
-    with pytest.raises(ValueError, match=r"y has no label \(None, NaN or NA\) in 3 of its rows, row 1 the first"):
+    with pytest.raises(
+        ValueError, match=r"y has no label \(but None, NaN, NA or -100\) in 3 of its rows, row 1 the first"
+    ):
         kind().fit(X, y)

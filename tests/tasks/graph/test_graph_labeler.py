@@ -253,7 +253,8 @@ def test_known_labels_are_completed_and_kept():
     """One large graph, of which a third of the labels are known: transductive."""
     grids, labels = make_noisy_grids(1, size=24, noise=1.0, random_state=0)
     known = np.where(rng.random((24, 24)) < 0.33, labels[0], -1)
-    model = GraphLabeler(random_state=0).fit(grids, [known])
+    model = GraphLabeler(random_state=0, unknown=-1).fit(grids, [known])
+    assert model.n_unknown_ == (known < 0).sum()
     assert model.validation_["n_held_out"] >= 20 and model.classes_.tolist() == [0, 1]
     hidden = known < 0
     assert (model.predict(grids)[0] == labels[0])[hidden].mean() > 0.85

@@ -110,8 +110,21 @@ def test_labels_that_are_not_known_are_completed():
     assert np.mean(model.predict(X) != Y) < 0.15
     rows = [None if k % 5 == 0 else labels for k, labels in enumerate(SETS)]
     assert fitted(rows).score(X, SETS) > 0.6
+    for mark in (-100, np.nan):
+        same = fitted(np.where(hidden < 0, mark, hidden))
+        assert same.n_unknown_ == (hidden < 0).sum()
+        np.testing.assert_array_equal(same.model_.weights, model.model_.weights)
     with pytest.raises(ValueError, match="nothing is known of any row"):
         fitted(np.full_like(Y, -1))
+
+
+def test_labels_that_training_never_saw():
+    model = fitted(SETS)
+    right = [set(labels) for labels in model.predict(X)]
+    assert model.score(X, right) == 1.0
+    more = [labels | {"new"} if k < 2 else labels for k, labels in enumerate(right)]
+    with pytest.warns(structsvm.AdviceWarning, match=r"2 labels of rows have a label that training never"):
+        assert model.score(X, more) == 1 - 2 / len(X)
 
 
 def test_streams_settle_their_labels():
@@ -196,7 +209,7 @@ def test_the_log_loss_of_what_is_known():
         (Y.tolist(), r"y is a list of rows of 0 and 1, .* np.array\(y\) is a matrix"),
         ("ant", "y must be a matrix of 0 and 1, or a list of sets of labels, got 'ant'"),
         (np.full((300, 2), "a"), "y must be a matrix of 0 and 1, got <U1"),
-        (np.where(Y > 0, np.nan, 0.0), "is nan"),
+        (np.where(Y > 0, 1, -1), "y has 1 and -1, and no 0: -1 is a label that is not known"),
     ],
 )
 def test_what_is_refused(y, message):

@@ -98,18 +98,19 @@ def test_votes():
 
 
 def test_minus_one_is_not_known():
-    """Among whole numbers, beside two or more; not where classes name it, nor beside one other."""
+    """Whatever the other labels are; not where classes name it, nor with unknown=None."""
     ids = [[LABELS.index(label) for label in labels] for labels in y]
     gone, none = ([[k or unknown for k in labels] for labels in ids] for unknown in (-1, None))
-    model, same = (fitted(known, max_iter=3) for known in (gone, none))
+    model, same = (fitted(known, max_iter=3, unknown=-1) for known in (gone, none))
     assert model.classes_.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(model.model_.weights, same.model_.weights)
     labels = [[(-1, 1)[k % 2] for k in labels] for labels in ids]
-    assert fitted(labels, max_iter=1).classes_.tolist() == [-1, 1]
+    assert fitted(labels, max_iter=1, unknown=None).classes_.tolist() == [-1, 1]
     three = [[k % 3 - 1 for k in labels] for labels in ids]
-    assert fitted(three, max_iter=1).classes_.tolist() == [0, 1]
+    assert fitted(three, max_iter=1, unknown=-1).classes_.tolist() == [0, 1]
     assert SequenceLabeler(random_state=0).partial_fit(X, three, classes=[-1, 0, 1]).classes_.tolist() == [-1, 0, 1]
-    assert fitted([[k - 2 for k in labels] for labels in ids], max_iter=1).classes_.tolist() == [-2, -1, 0, 1, 2]
+    lesser = [[k - 2 for k in labels] for labels in ids]
+    assert fitted(lesser, max_iter=1, unknown=-1).classes_.tolist() == [-2, 0, 1, 2]
 
 
 def test_labels_that_stand_in_sets_alone():
@@ -328,7 +329,7 @@ def test_score_is_of_what_is_known():
 
 def test_minus_one_of_numpy():
     words, of_numpy = [["a", "b", "c"]] * 9, [np.int64(0), np.int64(-1), np.int64(1)]
-    model = SequenceLabeler(1.0, loss="log").fit(words, [of_numpy] * 9)
+    model = SequenceLabeler(1.0, loss="log", unknown=-1).fit(words, [of_numpy] * 9)
     assert model.classes_.tolist() == [0, 1]
     with pytest.raises(ValueError, match="y holds a set of labels with -1 in it; -1 alone: it may be any"):
         SequenceLabeler(1.0, loss="log").fit(words, [[0, {-1, 1}, 1]] * 9)

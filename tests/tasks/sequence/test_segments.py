@@ -8,17 +8,21 @@ import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.metrics import chunk_f1
+from structsvm.metrics import Scheme, chunk_f1
 from structsvm.tasks import SequenceLabeler, TokenFeatures
-from structsvm.tasks.sequence.constraints import repaired
 from structsvm.tasks.sequence.phrases import FEWEST_SEEN, Phrases, shape
-from structsvm.tasks.sequence.segments import labels_of, spans_of
+from structsvm.tasks.sequence.segments import labels_of
 
 ROWS, BIO = make_sequences(40, n_words=60, random_state=0)
 X = [[{"word": word, "pos": tag} for word, tag in sentence] for sentence in ROWS]
-BIOES = [repaired("bioes", labels) for labels in BIO]
-SPANS = [spans_of(labels) for labels in BIOES]
+TAGS = Scheme("bioes")
+BIOES = list(map(TAGS.repaired, BIO))
+SPANS = list(map(TAGS.chunks, BIOES))
 ONCE = {"segments": True, "C": 0.1, "random_state": 0, "max_iter": 3}
+
+
+def in_bio(labels):
+    return Scheme("bio").labels(TAGS.chunks(labels), len(labels))
 
 
 def made(**params):
@@ -40,8 +44,8 @@ def test_the_forms_of_y_are_one_model():
         assert model.predict_kbest(X, 1)[3][0][0] == found[3]
         assert model.predict([[]]) == [[]]
         in_tags = found if form != "spans" else [labels_of(s, len(x), 0) for s, x in zip(found, X, strict=True)]
-        assert [repaired("bioes", labels) for labels in in_tags] == models["bioes"].predict(X)
-    assert models["bio"].predict(X) == [repaired("bio", labels) for labels in models["bioes"].predict(X)]
+        assert list(map(TAGS.repaired, in_tags)) == models["bioes"].predict(X)
+    assert models["bio"].predict(X) == list(map(in_bio, models["bioes"].predict(X)))
     assert first.score(X, SPANS) == models["bioes"].score(X, BIOES) > 0.5
     assert first.score(X, first.predict(X)) == 1.0
 
@@ -214,9 +218,12 @@ TWO = [[{"word": "a"}, {"word": "b"}], [{"word": "c"}]]
         ([[(0, 1, "X")]], "X has 2 sequences, y has 1"),
         ([["O", "I-X"], ["O"]], "sequence 0: its label 'I-X' at token 1, after 'O', breaks the scheme BIO"),
         ([["B-X", "E-Y"], ["O"]], "sequence 0: its label .* breaks the scheme BIOES"),
-        ([["B-X", "Q-X"], ["O"]], "sequence 0, token 1: the label 'Q-X' is none of a segment"),
+        ([["B-X", "Q-X"], ["O"]], "sequence 0, token 1: segments need labels of a scheme, or spans: .*'Q-X' has no"),
         ([["B-X"], ["O"]], "sequence 0 has 2 tokens but 1 labels"),
-        ([[1, 2], [3]], "sequence 0, token 0: segments need labels that are strings"),
+        (
+            [[1, 2], [3]],
+            "sequence 0, token 0: segments need labels of a scheme, or spans: .* labels that are strings",
+        ),
         ("BI", "y must hold a list of labels, or of spans"),
         ([5, 6], "y must hold a list of labels, or of spans, for each sequence; for 0"),
     ],
@@ -310,7 +317,7 @@ def test_explain_names_lengths_and_phrases():
     assert {len(name.split()) for name in names} == {2}
 
     def parts_of(tags, x, sign, counts):
-        for start, stop, kind in spans_of(tags):
+        for start, stop, kind in TAGS.chunks(tags):
             m = stop - start
             its = ["longer" if m > 2 else f"length {m}"]
             tokens = zip(*((token["word"], shape(token["word"]), token["pos"]) for token in x[start:stop]))

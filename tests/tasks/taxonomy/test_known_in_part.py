@@ -333,16 +333,20 @@ def test_labels_that_are_not_known(unknown):
     known = [unknown if k % 3 == 0 else int(label) for k, label in enumerate(ids)]
     rest = np.arange(len(y)) % 3 > 0
     settings = {"loss": "log", "C": 1.0, "max_iter": 200, "random_state": 0}
-    model = TaxonomyClassifier(**settings).fit(X, np.array(known) if unknown == -1 else as_objects(known))
+    model = TaxonomyClassifier(unknown=-1, **settings).fit(X, np.array(known) if unknown == -1 else as_objects(known))
     alone = TaxonomyClassifier(**settings).fit(X[rest], ids[rest])
-    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4] and model.n_unknown_ == (~rest).sum()
     assert np.mean(model.predict(X) == alone.predict(X)) > 0.97  # unknown labels say nothing
-    # -1 is a label where it is a node, where classes name it, and beside one other.
-    for labels, params in (([-1, 1], {}), ([-1, 0, 1], {"classes": [-1, 0, 1]}), ([-2, -1, 0], {})):
-        found = TaxonomyClassifier(random_state=0).partial_fit(X, np.resize(labels, len(y)), **params)
-        assert found.classes_.tolist() == labels
-    tree = TaxonomyClassifier([(9, -1), (9, 0), (9, 1)], C=1.0, random_state=0).fit(X, np.resize([-1, 0, 1], len(y)))
-    assert tree.classes_.tolist() == [-1, 0, 1]
+    # -1 is a label where classes name it, and with unknown=None.
+    settings = {"C": 1.0, "random_state": 0}
+    for labels in ([-1, 1], [-1, 0, 1], [-2, -1, 0]):
+        targets = np.resize(labels, len(y))
+        assert TaxonomyClassifier(**settings).partial_fit(X, targets, classes=labels).classes_.tolist() == labels
+        assert TaxonomyClassifier(unknown=None, **settings).fit(X, targets).classes_.tolist() == labels
+    edges, targets = [(9, -1), (9, 0), (9, 1)], np.resize([-1, 0, 1], len(y))
+    assert TaxonomyClassifier(edges, unknown=None, **settings).fit(X, targets).classes_.tolist() == [-1, 0, 1]
+    with pytest.raises(ValueError, match="y has -1, which is a node of the taxonomy, and means a label that"):
+        TaxonomyClassifier(edges, **settings).fit(X, targets)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +390,9 @@ def test_score_is_of_what_is_known():
 
 def test_minus_one_beside_0_and_1():
     signs = np.arange(len(X)) % 3 - 1
-    with pytest.warns(structsvm.AdviceWarning, match="y has -1 beside 0 and 1, which says that a label is not known"):
+    with pytest.warns(structsvm.AdviceWarning, match="y is -1 at 40 documents, which is read as: not known"):
         model = TaxonomyClassifier(C=1.0, random_state=0).fit(X, signs)
     assert model.classes_.tolist() == [0, 1]
-    assert model.score(X, signs) == np.mean((model.predict(X) == signs)[signs >= 0])
+    with pytest.warns(structsvm.AdviceWarning, match="y is -1 at 40 examples that the score leaves out"):
+        found = model.score(X, signs)
+    assert found == np.mean((model.predict(X) == signs)[signs >= 0])

@@ -173,7 +173,7 @@ def test_names_that_are_near():
     with pytest.raises(ValueError, match="'MAC' is no node of the taxonomy; did you mean 'mac'"):
         taxonomy.number("MAC")
     with pytest.raises(ValueError, match=r"'cmop'.*; did you mean 'comp'"):
-        tree_loss(["cmop"], ["pc"], taxonomy)
+        tree_loss(["pc"], ["cmop"], taxonomy)
 
 
 def test_scorers_take_the_taxonomy_of_the_estimator(by_strings):

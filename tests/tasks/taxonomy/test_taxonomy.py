@@ -67,10 +67,10 @@ COPIES = dict.fromkeys(
 )
 CHECKS = parametrize_with_checks(
     [
-        TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
-        TaxonomyClassifier(random_state=0, C=1.0, max_weights=30),
-        TaxonomyClassifier(random_state=0, C=1.0, loss="log"),
-        TaxonomyClassifier(random_state=0, C=1.0, kernel=KernelFunction("rbf", gamma="scale")),
+        TaxonomyClassifier(unknown=None, random_state=0, C=0.5, loss="path"),
+        TaxonomyClassifier(unknown=None, random_state=0, C=1.0, max_weights=30),
+        TaxonomyClassifier(unknown=None, random_state=0, C=1.0, loss="log"),
+        TaxonomyClassifier(unknown=None, random_state=0, C=1.0, kernel=KernelFunction("rbf", gamma="scale")),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
 )

@@ -1,0 +1,110 @@
+"""Schemes of labels: names, forms, what they allow, and the chunks that are read and written in them."""
+
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structsvm.metrics import Scheme, scheme_of
+from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, scheme_for, scheme_name
+
+EVERY = [Scheme(name, separator, is_suffix) for name, (is_suffix, separator) in product(SCHEMES, FORMS)]
+
+lengths = st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from("XY"))
+
+
+def placed(pieces):
+    """Chunks after gaps, and the length of the sequence."""
+    chunks, t = [], 0
+    for gap, n, kind in pieces:
+        chunks.append((t + gap, t + gap + n, kind))
+        t += gap + n
+    return chunks, t + 1
+
+
+def is_well_formed(scheme, labels):
+    parts = [OUTSIDE, *map(scheme.part, labels), OUTSIDE]
+    return all(scheme.allows(a, b) for a, b in pairwise(parts))
+
+
+@pytest.mark.parametrize("scheme", EVERY, ids=str)
+@given(pieces=st.lists(lengths, max_size=6))
+def test_chunks_that_are_written_are_read(scheme, pieces):
+    chunks, n = placed(pieces)
+    if scheme.name == "io":  # it cannot part neighbours of one type
+        chunks = [chunk for k, chunk in enumerate(chunks) if k == 0 or chunks[k - 1][1] < chunk[0]]
+    labels = scheme.labels(chunks, n)
+    assert scheme.chunks(labels) == chunks
+    assert scheme.repaired(labels) == labels
+    assert is_well_formed(scheme, labels)
+    assert scheme.chunks(labels) == scheme_for(labels, scheme.name).chunks(labels)
+
+
+@pytest.mark.parametrize("scheme", EVERY, ids=str)
+def test_what_is_allowed_is_what_is_written(scheme):
+    """All sequences of three labels: those allowed are those that writing their chunks gives back."""
+    labels = ["O", *(scheme.label(role, kind) for kind in "XY" for role in scheme.rules.roles)]
+    for some in product(labels, repeat=3):
+        assert is_well_formed(scheme, some) == (scheme.repaired(some) == list(some)), some
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ("bio BIO iob IOB2 bio2", "bio"),
+        ("bioes IOBES SBIEO bieso bies", "bioes"),
+        ("bilou BILUO bioul", "bilou"),
+        ("bmes BMEOS bmeso", "bmes"),
+        ("bmewo BMEWO+ bmew", "bmewo"),
+        ("iob1 IOB1 bio1", "iob1"),
+        ("ioe IOE2", "ioe2"),
+        ("IOE1", "ioe1"),
+        ("io", "io"),
+        ("x bioo bio3 bioes2 b", None),
+    ],
+)
+def test_names(names, wanted):
+    assert {scheme_name(name) for name in names.split()} == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ("B-X I-X O", "bio"),
+        ("I-X O", "bio"),
+        ("I-X E-X O", "ioe2"),
+        ("S-X O", "bioes"),
+        ("U-X L-X O", "bilou"),
+        ("M-X B-X", "bmes"),
+        ("W-X O", "bmewo"),
+        ("B_X I_X", "bio B_X"),
+        ("X-B X-S", "bioes X-B"),
+        ("X_U O", "bilou X_B"),
+        ("S-B O", "bioes"),  # a prefix comes first
+        ("B-X-Y I-X-Y", "bio"),
+        ("B-LOC_E", "bio"),
+        ("B I O", "bio"),
+        ("B M E S", "bmes"),
+        ("B-1 I-1", "bio"),
+        ("B-1 I-95 B-X", "bio"),
+        ("O", "bio"),
+        ("B O", None),
+        ("S O", None),
+        ("B-1 I-95 O", None),
+        ("B-X NN", None),
+        ("B-X X-B", None),
+        ("B-X B_X", None),
+        ("B-X M-X I-X", None),
+        ("E-X L-X", None),
+        ("NN VB", None),
+        ("b-x", None),
+    ],
+)
+def test_schemes_are_read_off_labels(labels, wanted):
+    found = scheme_of(labels.split())
+    assert (found and str(found)) == wanted
+
+
+def test_labels_that_are_no_strings_have_no_scheme():
+    assert scheme_of([0, 1, None]) is None
