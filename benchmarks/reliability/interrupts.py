@@ -124,7 +124,7 @@ RANKED = """
 rng = np.random.default_rng(0)
 X = rng.normal(size=(10**6, 10))
 y = rng.integers(0, 5, 10**6)
-small = Ranker(C=0.1, random_state=0).fit(X[:100], y[:100])
+small = Ranker(C=0.1, random_state=0).fit(X[:100], y[:100], group=[100])
 rare = X[:, 0] + rng.normal(size=10**6) > 2.0
 """
 SETS = """
@@ -216,7 +216,7 @@ CASES = {
     }),
     "a million rows": (RANKED, {
         "predict a ranking": "small.predict(X)",
-        **{f"fit, {loss}": f"Ranker({loss!r}, C=0.1, {MANY}).fit(X, {'y' if loss == 'ndcg' else 'rare'})"
+        **{f"fit, {loss}": f"Ranker({loss!r}, C=0.1, {MANY}).fit(X, {'y' if loss == 'ndcg' else 'rare'}, group=[10**6])"
            for loss in ("pairs", "map", "ndcg")},
         **{f"fit, {loss}": f"MultivariateClassifier({loss!r}, C=0.1, {MANY}).fit(X, rare)"
            for loss in ("roc_area", "f1", "prbep", "error")},

@@ -103,9 +103,9 @@ class Ranker(RankerParameters, TaskEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Factor on C, the same for all rows of a query.
         group : array-like of int, optional
-            Rows of each query, as LightGBM and XGBoost have it.
+            Rows of each query, as LightGBM and XGBoost have it; ``[n_rows]`` if all are of one.
         qid : array-like of shape (n_rows,), optional
-            Each row's query. Without either, all rows are of one query.
+            Each row's query. One of `group` and `qid` must be given.
 
         Returns
         -------
@@ -114,8 +114,8 @@ class Ranker(RankerParameters, TaskEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, values that are not finite, rows and queries that do not fit, and queries none
-            of which has different grades.
+            For a parameter out of range, values that are not finite, rows without queries or that do not fit them, and
+            queries none of which has different grades.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
         """

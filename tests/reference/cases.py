@@ -1,6 +1,7 @@
 """The table of estimators with data for them: what all of them share is tested, and guarded, on each of its cases."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,6 +68,7 @@ class Case:
     has_names: bool = True  # whether its weights are those of features with names
     metric: str = "accuracy"  # by which C is chosen
     C_of_few: float = 1.0  # C where there are too few examples to choose it
+    about: Callable[[int], dict] = lambda n: {}  # keywords that `fit` needs for n examples
 
     @property
     def has_rows(self):
@@ -87,7 +89,12 @@ class Case:
         return self.kind(**self.params | params)
 
     def fit(self, **params):
-        return self.make(**params).fit(self.X, self.y)
+        return self.train(self.make(**params))
+
+    def train(self, model, start=0, stop=None, method="fit", **options):
+        """Train a model on a part of the examples; returns what the method does."""
+        X, y = self.part(start, stop)
+        return getattr(model, method)(X, y, **self.about(len(X)), **options)
 
     def predicted(self, model):
         """Return a model's predictions for the data, as text to compare."""
@@ -221,7 +228,9 @@ CASES = {
     "sgdqn of classes": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
     "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     **{
-        f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
+        f"ranker, {loss}": Case(
+            tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades, about=lambda n: {"group": [n]}
+        )
         for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
     },
     **{

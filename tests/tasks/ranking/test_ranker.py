@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import structsvm
 from structsvm import CuttingPlane, FrankWolfe
@@ -104,7 +106,7 @@ def test_queries_that_say_nothing_change_nothing(grade):
     for loss in LOSSES:
         model = Ranker(loss, **settings).fit(X, y, group=SIZES)
         assert model.score(*more, group=[*SIZES, 3, 1]) == model.score(X, y, group=SIZES)
-        assert np.isnan([model.score(X[:n], [grade] * n) for n in (1, 4)]).all()
+        assert np.isnan([model.score(X[:n], [grade] * n, group=[n]) for n in (1, 4)]).all()
 
 
 def test_files(tmp_path):
@@ -125,10 +127,28 @@ def test_files(tmp_path):
             structsvm.load(tmp_path / "bad")
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_without_queries_are_refused(loss):
+    """They would be ranked as one query: all rows against all others."""
+    model, message = Ranker(loss, C=0.3, max_iter=2, random_state=0), r"queries are not known.*group=\[\d+\] says"
+    for train in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            train(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, group=SIZES).score(X, y)
+    qid = np.repeat(np.arange(len(SIZES)), SIZES)
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"groups= of a search .* reaches no ranker: set_fit_request"):
+        search.fit(X, y, groups=qid)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.estimator.set_fit_request(qid=True).set_score_request(qid=True)
+        assert search.fit(X, y, groups=qid, qid=qid).best_score_ > 0.8
+
+
 def test_bad_input():
     for params, grades, given, words in (
-        ({"k": 3, "loss": "pairs"}, y, {}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
-        ({"loss": "auc"}, y, {}, "'loss' parameter of Ranker"),
+        ({"k": 3, "loss": "pairs"}, y, {"group": SIZES}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
+        ({"loss": "auc"}, y, {"group": SIZES}, "'loss' parameter of Ranker"),
         ({}, y, {"group": [3, 4]}, "group adds up to 7 rows, X has"),
         ({}, y, {"qid": np.arange(len(y)) % 2}, "query 0 begins in row 0 and again in row 2"),
         ({}, y, {"qid": [1, 2]}, r"qid has shape \(2,\)"),
@@ -142,13 +162,13 @@ def test_bad_input():
         with pytest.raises(ValueError, match=words):
             Ranker(**{"C": 1.0} | params).fit(X, grades, **given)
     with pytest.raises(ValueError, match="all rows have the same grade"):
-        Ranker(C=1.0).fit(X[:1], y[:1])
+        Ranker(C=1.0).fit(X[:1], y[:1], group=[1])
     with pytest.raises(ValueError, match="NaN"):
         Ranker(C=1.0).fit(np.where(X > 1.0, np.nan, X), y, group=SIZES)
-    model = Ranker(C=1.0, random_state=0).fit(X, y)
+    model = Ranker(C=1.0, random_state=0).fit(X, y, group=[len(y)])
     assert np.isnan(model.score(X[:4], [1, 0, 0, 0], group=[2, 2], sample_weight=[0, 0, 1, 1]))
     with pytest.raises(ValueError, match=r"X has 3 rows, y has \(2,\) grades"):
-        model.score(X[:3], y[:2])
+        model.score(X[:3], y[:2], group=[3])
 
 
 @pytest.mark.parametrize("standardize", [True, False])
