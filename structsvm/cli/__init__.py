@@ -36,6 +36,7 @@ from structsvm.cli.output import (
     writing,
 )
 from structsvm.cli.task import Task, Wanted
+from structsvm.execution.products import product_threads
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -181,7 +182,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
-    with writing(output) as stream, naming(input), brief_warnings():
+    with writing(output) as stream, naming(input), brief_warnings(), product_threads(wanted["jobs"]):
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
 
@@ -199,7 +200,7 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
-    with naming(input), brief_warnings(quiet):
+    with naming(input), brief_warnings(quiet), product_threads(jobs):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:

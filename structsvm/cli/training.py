@@ -18,6 +18,8 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.checkpoint import Checkpoint
+from structsvm.dual.parallel import n_threads
+from structsvm.execution.products import product_threads
 from structsvm.parameters import FLAG, MAX_COUNT, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
@@ -215,7 +217,7 @@ def training(
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
-                with out.naming(train_file):
+                with out.naming(train_file), product_threads(n_threads(given.get("n_jobs"))):
                     sys.exit(function(job, train_file, given))
             except KeyboardInterrupt:
                 if not job.is_saved:

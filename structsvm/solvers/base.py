@@ -13,7 +13,7 @@ from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
 from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual._dual import DualState
-from structsvm.dual.parallel import Rounds, n_threads
+from structsvm.dual.parallel import Rounds, in_own_threads, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import FLAG, NONE, Options, Parameters, declared, parameter, seed_from
 from structsvm.progress import Monitor, Monitors
@@ -160,6 +160,7 @@ class Solver(Parameters, ABC):
                 "set tol=None and choose max_iter"
             )
 
+    @in_own_threads
     def solve(
         self,
         problem: BoundProblem,
