@@ -71,6 +71,7 @@ class Run:
     primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
     warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
+    farthest = 0.5  # the `distance` from which on it is wide
     is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
 
@@ -141,6 +142,11 @@ class Run:
     def remaining(self) -> float:
         """The relative duality gap, after `certify`; with approximate inference, that of the constraints found."""
         return relative_gap(self.primal if self.problem.has_primal else self.primal_found, self.dual)
+
+    @property
+    def distance(self) -> float:
+        """The duality gap, after `certify`, as a share of what there is to gain; here of the primal objective."""
+        return relative_gap(self.primal, self.dual)
 
     @property
     def remark(self) -> str:

@@ -153,6 +153,10 @@ class TaskModel(ABC, Generic[E]):
         """Why the best output of an input beats the second best."""
         raise TypeError(f"{self.estimator} does not explain its outputs")
 
+    def cause_of_gap(self, examples: Any) -> str:
+        """A sentence on why training has ended far from the optimum, with the cure."""
+        return "features of very different sizes slow training down, as does a large C"
+
     def name_columns(self, n: int) -> list[str]:
         """Names of the columns of X: those of a data frame, or their numbers."""
         names = self.columns.get("feature_names_in_")

@@ -253,7 +253,7 @@ def start(job: Job) -> None:
 
 
 def solve(job: Job, monitor: Monitor) -> None:
-    """Run the solver; warn if its usual passes end far from the optimum."""
+    """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
     job.run = job.solver.solve(
@@ -264,8 +264,13 @@ def solve(job: Job, monitor: Monitor) -> None:
         monitor=monitor,
         passes=job.passes,
     )
-    if job.passes is None and job.run.warns_of_gap and job.run.status == "max_iter":
-        warn_of_gap(job.run, job.solver)
+    if not ends_far(job, job.run.farthest):
+        return
+    for _ in range(job.solver.extra_passes):
+        job.run = job.solver.solve(job.problem, sample_weight=job.weight, run=job.run, passes=1)
+        if not ends_far(job, NEAR * job.run.farthest):
+            return
+    warn_of_gap(job)
 
 
 def store(job: Job) -> None:
@@ -332,16 +337,23 @@ def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     return weights
 
 
-# A relative gap at which a training has hardly begun.
-WIDE_GAP = 0.5
+# Passes beyond the usual ones go on to this share of the distance at which they begin.
+NEAR = 0.25
 
 
-def warn_of_gap(run: Run, solver: Solver) -> None:
-    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
-    gap = relative_gap(run.primal, run.dual)
-    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
-        warn(
-            f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
-            "or tol for more of them; features of very different sizes slow training down, as does a large C",
-            ConvergenceWarning,
-        )
+def ends_far(job: Job, distance: float) -> bool:
+    """Whether a training without `max_iter` and `tol` has ended farther than that from the optimum."""
+    run, solver = job.run, job.solver
+    if job.passes is not None or not run.warns_of_gap or run.status != "max_iter":
+        return False
+    return solver.tol is None and solver.max_iter is None and run.distance > distance
+
+
+def warn_of_gap(job: Job) -> None:
+    """Say where training has ended, and the cure."""
+    run, gap = job.run, relative_gap(job.run.primal, job.run.dual)
+    warn(
+        f"{type(job.solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
+        f"or tol for more of them; {job.learner.cause_of_gap(job.examples)}",
+        ConvergenceWarning,
+    )
