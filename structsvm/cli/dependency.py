@@ -129,8 +129,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         settings.projective = "auto"
     solver = make_dependency_solver(settings)
     solver.validate()
-    with out.brief_warnings(job.quiet):
-        model, examples = prepare(settings, read_conllu(path), None, before)
+    model, examples = prepare(settings, read_conllu(path), None, before)
     job.announce(
         f"{len(examples)} sentences, {len(examples.codes)} words, {len(model.labels)} labels, "
         f"{model.oracle.n_features} weights, {crossing(model)}"

@@ -29,7 +29,7 @@ from structsvm.cli.training import (
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
-from structsvm.parameters import ParameterGroup
+from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
@@ -126,7 +126,8 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         follows = np.argsort(-transition[k], kind="stable")[:3]
         if bigram.size:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
-        click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
+        after = "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows)
+        click.echo(f"  then {printable(after)}")
 
 
 def demo(seed: int) -> Any:

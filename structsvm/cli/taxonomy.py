@@ -234,13 +234,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         text += f" ({absent} without documents)" * (absent > 0)
     job.say(f"{len(X) if in_shards else len(y)} documents, {len(set(y))} {text}")
     trained, interrupted = vars(model).get("model_"), None
-    with out.brief_warnings(job.quiet):
-        try:
-            model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
-        except KeyboardInterrupt:
-            if vars(model).get("model_") is trained:
-                raise
-            interrupted = f"{model.n_iter_:.1f} passes"
+    try:
+        model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
+    except KeyboardInterrupt:
+        if vars(model).get("model_") is trained:
+            raise
+        interrupted = f"{model.n_iter_:.1f} passes"
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted, describe=out.certificates)
 

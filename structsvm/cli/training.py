@@ -217,7 +217,7 @@ def training(
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
-                with out.naming(train_file), product_threads(n_threads(given.get("n_jobs"))):
+                with out.naming(train_file), out.brief_warnings(quiet), product_threads(n_threads(given.get("n_jobs"))):
                     sys.exit(function(job, train_file, given))
             except KeyboardInterrupt:
                 if not job.is_saved:
@@ -287,8 +287,7 @@ class Training:
         model.params = params
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
-        with out.brief_warnings(self.quiet):
-            run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
+        run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"
