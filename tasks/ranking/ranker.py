@@ -50,7 +50,8 @@ class Ranker(RankerParameters, TaskEstimator):
         Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.
         `coef_` is for the columns as given, C and `result_` for the scaled ones.
     max_iter, tol, random_state
-        As for the solver; None: the solver's own.
+        As for the solver. None: the solver's own; "larank" goes on until the gap is below 0.1 % of what training gains
+        over w = 0, for at most 200 passes.
     warm_start : bool, default=False
         Whether `fit` resumes from the last training.
     n_jobs : int, optional

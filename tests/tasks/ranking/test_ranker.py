@@ -7,7 +7,8 @@ import sklearn
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe
+from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.datasets import make_rankings
 from structsvm.metrics import ranking_scores
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier, Ranker
@@ -58,6 +59,26 @@ def test_rankings_are_learnt(loss):
         params = {} if solver == "perceptron" else {"C": 0.3}
         other = Ranker(loss, solver=solver, random_state=0, **params).fit(X, y, group=SIZES)
         assert other.score(test, grades, group=sizes) > best - 0.05
+
+
+def test_the_gap_is_small_beside_the_gain():
+    """With a small C the primal is hardly below its value at w = 0, and any gap is small beside it."""
+    X, grades, qid = make_rankings(60, random_state=0)
+    for C in (1e-5, 1e-3, 0.1):
+        scores = []
+        for seed in range(3):
+            model = Ranker(C=C, random_state=seed).fit(X, grades, qid=qid)
+            result = model.result_
+            assert result.status == "converged"
+            at_zero = C * 60  # the hinge of a query at w = 0 is its largest loss, 1 at most
+            assert result.gap <= 1.001e-3 * (at_zero - result.dual)
+            scores.append(model.coef_)
+        for other in scores[1:]:
+            assert np.corrcoef(scores[0], other)[0, 1] > 0.995
+    assert Ranker(C=0.1, max_iter=2, random_state=0).fit(X, grades, qid=qid).n_iter_ == 2
+    solver = LaRank(C=0.1, random_state=0)
+    Ranker(solver=solver).fit(X, grades, qid=qid)
+    assert solver.usual_passes == 20 and "run_type" not in vars(solver)
 
 
 def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
