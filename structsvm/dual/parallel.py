@@ -29,7 +29,8 @@ from structsvm.execution.products import product_threads
 from structsvm.parameters import N_JOBS
 from structsvm.shards.spread import cluster_client, connect
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
 LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512

@@ -57,7 +57,7 @@ def _check(K: Floats, what: str, rows: Integers) -> None:
     for a in range(0, len(K), BLOCK):
         excess = np.abs(K[a : a + BLOCK]) - np.outer(size[a : a + BLOCK], size)
         if excess.max() > 10.0 * rounding:
-            i, j = np.unravel_index(int(excess.argmax()), excess.shape)
+            i, j = divmod(int(excess.argmax()), len(K))
             raise ValueError(
                 f"{what} is {K[a + i, j]:.6g} of rows {rows[a + i]} and {rows[j]}, which have {diagonal[a + i]:.6g} "
                 f"and {diagonal[j]:.6g} with themselves; a kernel is at most the root of their product there: {REMEDY}"

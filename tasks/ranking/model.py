@@ -263,7 +263,7 @@ class RankerModel(GroupModel):
         if job.passes is None:
             self.make_patient(job.solver)
 
-    def search_of_loss(self, examples: Queries, solver: Solver) -> Search:
+    def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         self.make_patient(search.solver)
         return search
