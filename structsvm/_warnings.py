@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
-# The package, and what scikit-learn puts around its `fit`.
-SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.callback.")
+# The package, and what calls its `fit` and `predict` for users: searches, pipelines, threads.
+SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.", "joblib.", "concurrent.", "threading.")
 
 
 class AdviceWarning(UserWarning):
@@ -27,7 +27,7 @@ class AdviceWarning(UserWarning):
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning at the innermost line outside the package.
+    """Issue a warning at the innermost line of the user's: outside the package, and what calls it for users.
 
     Parameters
     ----------

@@ -17,12 +17,15 @@ from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeVar, dataclass_transform
+from unicodedata import category
 
 import numpy as np
 
 # By the names of parameters: Interval, Options, Kind or others with `accepts`, of which one has to accept the value.
 Constraints = Mapping[str, tuple[Any, ...]]
 T = TypeVar("T")
+# Categories of control characters, separators of lines and paragraphs, and halves of surrogate pairs.
+UNSEEN = ("Cc", "Zl", "Zp", "Cs")
 
 
 MAX_COUNT = 2**31 - 1  # compiled code counts in int32
@@ -97,6 +100,14 @@ class Kind:
 
     def __str__(self) -> str:
         return self.text
+
+
+def printable(name: object) -> str:
+    r"""The name as text of one line, with escapes (``\n``, ``\x07``) for what would break it or cannot be written."""
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if category(c) in UNSEEN else c for c in text)
 
 
 def did_you_mean(name: object, names: Iterable[object]) -> str:

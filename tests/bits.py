@@ -23,7 +23,7 @@ time.perf_counter = lambda: 0.0  # seconds are in the files
 
 def halves(case):
     n = len(case.X) // 2
-    return case.part(0, n), case.part(n, None)
+    return (0, n), (n, None)
 
 
 def fitted(case, path):
@@ -33,11 +33,11 @@ def fitted(case, path):
 def resumed(case, path):
     case.fit(**case.passes(1)).save(path)
     model = loaded(case, path).set_params(**case.make(**case.passes(2, warm_start=True)).get_params(deep=False))
-    return model.fit(case.X, case.y)
+    return case.train(model)
 
 
 def warmed(case, path):
-    return case.fit(warm_start=True).fit(*halves(case)[1])
+    return case.train(case.fit(warm_start=True), *halves(case)[1])
 
 
 def checkpointed(case, path):
@@ -50,7 +50,8 @@ def checkpointed(case, path):
 def streamed(case, path):
     model, (first, second) = case.make(), halves(case)
     classes = {} if case.strange is None or case.kind.__name__ == "SemanticParser" else {"classes": case.fit().classes_}
-    return model.partial_fit(*first, **classes).partial_fit(*second)
+    case.train(model, *first, "partial_fit", **classes)
+    return case.train(model, *second, "partial_fit")
 
 
 def loaded(case, path):
@@ -60,7 +61,7 @@ def loaded(case, path):
 
 
 def batched(case, path):
-    return case.make().partial_fit(case.X, case.y)
+    return case.train(case.make(), method="partial_fit")
 
 
 def sums_of(path):

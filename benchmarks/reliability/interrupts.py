@@ -137,7 +137,7 @@ RANKED = """
 rng = np.random.default_rng(0)
 X = rng.normal(size=(10**6, 10))
 y = rng.integers(0, 5, 10**6)
-small = Ranker(C=0.1, random_state=0).fit(X[:100], y[:100])
+small = Ranker(C=0.1, random_state=0).fit(X[:100], y[:100], group=[100])
 rare = X[:, 0] + rng.normal(size=10**6) > 2.0
 """
 SETS = """
@@ -161,7 +161,7 @@ sys.path.insert(0, FOLDER)
 from cases import TABLE
 case = TABLE[NAME]
 X, y, asked = case.copied(case.copies)
-small = case.without_choice(**case.passes(1)).fit(case.X, case.y)
+small = case.train(case.without_choice(**case.passes(1)))
 """
 MANY = "max_iter=10**6, random_state=0"
 CASES = {
@@ -237,7 +237,7 @@ CASES = {
     }),
     "a million rows": (RANKED, {
         "predict a ranking": "small.predict(X)",
-        **{f"fit, {loss}": f"Ranker({loss!r}, C=0.1, {MANY}).fit(X, {'y' if loss == 'ndcg' else 'rare'})"
+        **{f"fit, {loss}": f"Ranker({loss!r}, C=0.1, {MANY}).fit(X, {'y' if loss == 'ndcg' else 'rare'}, group=[10**6])"
            for loss in ("pairs", "map", "ndcg")},
         **{f"fit, {loss}": f"MultivariateClassifier({loss!r}, C=0.1, {MANY}).fit(X, rare)"
            for loss in ("roc_area", "f1", "prbep", "error")},
@@ -254,7 +254,7 @@ CASES = {
         "predict": "small.predict(X * 30)",
     }),
     **{f"many examples of {kind}": (TABLE.replace("FOLDER", repr(REFERENCE)).replace("NAME", repr(name)), {
-        "fit": "case.without_choice().fit(X, y)", "predict": "small.predict(asked)",
+        "fit": "case.train_on(case.without_choice(), X, y)", "predict": "small.predict(asked)",
     }) for kind, name in estimators().items()},
 }  # fmt: skip
 CHILD = """

@@ -38,6 +38,7 @@ from structsvm.cli.output import (
     writing,
 )
 from structsvm.cli.task import Task, Wanted
+from structsvm.execution.products import product_threads
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -80,7 +81,8 @@ class Friendly(Suggesting):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with brief_warnings():
+                return super().invoke(ctx)
         except BrokenPipeError:
             # The reader (head, say) has closed the pipe; keep the interpreter from flushing into it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -221,9 +223,10 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
-def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
+def predict(model: Any, input: Any, output: str | None, quiet: bool, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
     if wanted["pretty"] and not task.has_trees:
@@ -235,7 +238,7 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
     check_columns(task, wanted)
-    with writing(output) as stream, naming(input), brief_warnings():
+    with brief_warnings(quiet), writing(output) as stream, naming(input), product_threads(wanted["jobs"]):
         stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
 
@@ -256,11 +259,11 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
     check_columns(task, given)
-    with naming(input), brief_warnings(quiet):
+    with naming(input), brief_warnings(quiet), product_threads(jobs):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
-    click.echo(json.dumps(scores) if as_json else text)
-    if plot:
-        save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
+        click.echo(json.dumps(scores) if as_json else text)
+        if plot:
+            save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
 
 
 @main.command()
@@ -269,19 +272,20 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
 @click.option("--label", multiple=True, help="Show only these labels.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
-def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings, and no path of a picture.")
+def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, quiet: bool) -> None:
     """Show the contents of MODEL: its certificate, parameters and heaviest weights."""
     check_stdout()
     path = model
     task, model = opened(path, plot)
     figure = task.picture(model) if plot else None
-    with naming(path):
+    with naming(path), brief_warnings(quiet):
         if as_json:
             click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
         else:
             task.inspect(model, top, label)
-    if plot:
-        save(figure, plot)
+        if plot:
+            save(figure, plot, say=(lambda _: None) if quiet else click.echo)
 
 
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:

@@ -187,8 +187,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
     sets = None if sets is None else file.decoys
     if model is None:
-        with out.brief_warnings(job.quiet):
-            model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
+        model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
     else:
         model.check_unchanged(settings)
         references = model.references(file.pairs, file.rows, sets)

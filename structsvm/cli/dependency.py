@@ -132,7 +132,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     solver = make_dependency_solver(settings)
     solver.validate()
     job.read = read_conllu(out.source(path))
-    with out.brief_warnings(job.quiet), in_files(texts, "template "):
+    with in_files(texts, "template "):
         model, examples = prepare(settings, job.read, None, before)
     job.announce(
         f"{len(examples)} sentences, {len(examples.codes)} words, {len(model.labels)} labels, "

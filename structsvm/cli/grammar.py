@@ -13,10 +13,12 @@ from typing import Any
 import click
 
 import structsvm.cli.output as out
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, defaults, flag, option_of, optional, refuse, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
+from structsvm.parameters import printable
 from structsvm.solvers import LaRank
 from structsvm.structures.trees import after_comments, parse_trees, read_trees
 from structsvm.tasks.common.examples import TREE
@@ -58,7 +60,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
             yield f"{head}{tree.pretty() if wanted.pretty else tree}\n"
     if uncovered:
         share = f"{uncovered} of {len(sentences)} sentences ({uncovered / len(sentences):.1%})"
-        click.echo(f"{share} are not covered by the grammar", err=True)
+        warn(f"{share} are not covered by the grammar", AdviceWarning)
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -84,10 +86,10 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     text = f"{len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals"
     out.heading(model, f"task: grammar, {text}, {len(grammar.terminals)} terminals, start {', '.join(starts)}")
     rules = sorted(model.weighted_rules(), key=lambda pair: -pair[1])
-    for _, label in shown:
+    for k, label in shown:
         click.echo(f"\n{label}")
-        for rule, weight in [pair for pair in rules if pair[0].lhs == label][:top]:
-            click.echo(f"  {weight:+9.4f}  {rule}")
+        for rule, weight in [pair for pair in rules if pair[0].lhs == grammar.nodes[k]][:top]:
+            click.echo(f"  {weight:+9.4f}  {printable(rule)}")
 
 
 def demo(seed: int) -> Any:
@@ -238,8 +240,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         model, examples = pcfg(settings, known, smoothing)
     else:
         model, examples = prepare(settings, known, before)
-    with out.brief_warnings(job.quiet):
-        examples = model.learnable(examples, None)
+    examples = model.learnable(examples, None)
     grammar = model.oracle.grammar
     job.announce(
         f"{len(examples)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, "

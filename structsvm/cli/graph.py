@@ -17,6 +17,7 @@ from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
 from structsvm.metrics._counts import is_unknown, mark_for
+from structsvm.parameters import printable
 from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
@@ -119,10 +120,12 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         click.echo(f"\n{label}  {intercept[k]:+.3f}")
         out.heaviest(weights[:, k], top, names.__getitem__)
         beside = np.argsort(-constant[k], kind="stable")[:3]
-        click.echo("  before " + "  ".join(f"{model.labels[c]} {constant[k, c]:+.3f}" for c in beside))
+        after = "  ".join(f"{model.labels[c]} {constant[k, c]:+.3f}" for c in beside)
+        click.echo(f"  before {printable(after)}")
         for j, table in enumerate(tables[:top]):
             best = np.argsort(-np.abs(table[k]), kind="stable")[:3]
-            click.echo(f"    edge {j}: " + "  ".join(f"{model.labels[c]} {table[k, c]:+.3f}" for c in best))
+            after = "  ".join(f"{model.labels[c]} {table[k, c]:+.3f}" for c in best)
+            click.echo(f"    edge {j}: {printable(after)}")
 
 
 def demo(seed: int) -> Any:

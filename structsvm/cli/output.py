@@ -21,7 +21,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.tables.forms import Reading
 from structsvm.features.text.encodings import Encoded
 from structsvm.new_file import check_new_file, new_file
-from structsvm.parameters import did_you_mean
+from structsvm.parameters import did_you_mean, printable
 
 
 class NameChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 takes none
@@ -290,13 +290,13 @@ def first_index(model: Any) -> int:
 
 
 def chosen(only: Sequence[str], names: Any, what: str = "labels", *, listed: bool = True) -> list[tuple[int, str]]:
-    """The names of --label, or all, as pairs ``(k, name)``; ValueError, which lists the names, for another one."""
+    """The names of --label, or all, as pairs ``(k, name to print)``; ValueError, which lists them, for another one."""
     names = list(map(str, names))
     unknown = next((name for name in only if name not in names), None)
     if unknown is not None:
         near = did_you_mean(unknown, names)
         raise ValueError(f"{unknown!r} is not one of the {what}" + (f" {', '.join(names)}" if listed else "") + near)
-    return [(k, name) for k, name in enumerate(names) if not only or name in only]
+    return [(k, printable(name)) for k, name in enumerate(names) if not only or name in only]
 
 
 def parameters(params: dict[str, Any], defaults: Any) -> None:
@@ -307,11 +307,11 @@ def parameters(params: dict[str, Any], defaults: Any) -> None:
 
 def heading(model: Any, text: str, defaults: Any = None, more: str = "", *, describe: Any = None) -> None:
     """Describe a model: its parameters that are not the defaults, more about it, and its `certificate`."""
-    click.echo(text)
+    click.echo(printable(text))
     if defaults is not None:
         parameters(model.params, defaults)
     if more:
-        click.echo(more)
+        click.echo(printable(more))
     certificate(model, describe)
 
 
@@ -334,7 +334,7 @@ def heaviest(weights: Any, top: int, name: Any, precision: str = ".3f") -> None:
     """Print the `top` greatest positive and the `top` least negative weights; ``name(j)`` is that of the j-th."""
     for sign, column in (("+", weights), ("-", -weights)):
         best = [j for j in np.argsort(-column, kind="stable")[:top] if column[j] > 0.0]
-        click.echo(f"  {sign} " + "  ".join(f"{name(j)} {column[j]:{precision}}" for j in best))
+        click.echo(f"  {sign} " + "  ".join(f"{printable(name(j))} {column[j]:{precision}}" for j in best))
 
 
 # ---- pictures -----------------------------------------------------------------------------------

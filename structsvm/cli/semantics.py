@@ -16,6 +16,7 @@ import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, grouped, option_of, optional, refuse, training
 from structsvm.metrics import alignment_error, meaning_scores
+from structsvm.parameters import printable
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags, read_lexicon
 from structsvm.structures.meanings import format_meaning
@@ -93,7 +94,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     for k, name in shown:
         best = [f for f in np.argsort(-weights[:, k], kind="stable")[:top] if weights[f, k] > 0.0]
         kind = "" if arities[k] is None else f" ({arities[k]} arguments)"
-        click.echo(f"{name}{kind}: " + "  ".join(f"{attributes[f]} {weights[f, k]:.3f}" for f in best))
+        click.echo(f"{name}{kind}: " + "  ".join(f"{printable(attributes[f])} {weights[f, k]:.3f}" for f in best))
 
 
 def demo(seed: int) -> Any:

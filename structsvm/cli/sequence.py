@@ -34,7 +34,7 @@ from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, scheme_of, token_accuracy
 from structsvm.metrics._counts import say_unseen
 from structsvm.metrics._schemes import why_none
-from structsvm.parameters import ParameterGroup
+from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
@@ -146,7 +146,8 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         follows = np.argsort(-transition[k], kind="stable")[:3]
         if bigram.size:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
-        click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
+        after = "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows)
+        click.echo(f"  then {printable(after)}")
 
 
 def demo(seed: int) -> Any:

@@ -109,7 +109,7 @@ class Stream:
 
         interrupted = None
         bar = tqdm(desc="training", unit=" sequences", leave=False, disable=True if self.job.quiet else None)
-        with bar, out.brief_warnings(self.job.quiet):
+        with bar:
             try:
                 for piece in self.batches():
                     run = self.learn(piece)

@@ -256,13 +256,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     n = len(X) if in_shards else len(y)
     job.say(f"{n} documents, {len(set(y))} {labels_in(settled(model.taxonomy, y)[0], y, not in_shards)}")
     trained, interrupted = vars(model).get("model_"), None
-    with out.brief_warnings(job.quiet):
-        try:
-            model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
-        except KeyboardInterrupt:
-            if vars(model).get("model_") is trained:
-                raise
-            interrupted = f"{model.n_iter_:.1f} passes"
+    try:
+        model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
+    except KeyboardInterrupt:
+        if vars(model).get("model_") is trained:
+            raise
+        interrupted = f"{model.n_iter_:.1f} passes"
     model.model_.first_index = first_index
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted, describe=out.certificates)

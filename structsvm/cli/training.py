@@ -18,6 +18,8 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.checkpoint import Checkpoint
+from structsvm.dual.parallel import n_threads
+from structsvm.execution.products import product_threads
 from structsvm.features.inputs.places import located, place_of
 from structsvm.parameters import FLAG, MAX_COUNT, Interval, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
@@ -232,7 +234,8 @@ def training(
             if given.get("n_jobs") == 0:
                 raise click.UsageError("--jobs: 0 is no number of threads")
             try:
-                with out.naming(train_file), out.brief_warnings(quiet), located(job):
+                threads = n_threads(given.get("n_jobs"))
+                with out.naming(train_file), out.brief_warnings(quiet), located(job), product_threads(threads):
                     sys.exit(function(job, train_file, given))
             except KeyboardInterrupt:
                 if not job.is_saved:

@@ -12,19 +12,25 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import chain, pairwise
 from threading import Condition, Event, get_ident
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
+from structsvm.execution.products import product_threads
+from structsvm.parameters import N_JOBS
 from structsvm.shards.spread import cluster_client, connect
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Shards: so many at least and at most, and between them as many as have so many examples each.
 LEAST_SHARDS, MOST_SHARDS, SHARD_EXAMPLES = 16, 256, 512
@@ -42,7 +48,7 @@ def cut_points(n_samples: int, groups: Any, n_shards: int | None = None) -> Any:
 
 @contextmanager
 def _workers(n_threads: int, *, wait: bool = False) -> Any:
-    """``submit(function, part)`` of a pool of threads.
+    """``submit(function, part)`` of a pool of threads, whose matrix products have one thread each.
 
     On Ctrl-C, and if a part fails, parts that have not started are dropped and running ones are stopped, without
     waiting for them unless `wait` is set.
@@ -62,7 +68,8 @@ def _workers(n_threads: int, *, wait: bool = False) -> Any:
                 change.notify_all()
 
     try:
-        yield lambda function, part: pool.submit(run, function, part)
+        with product_threads(1):
+            yield lambda function, part: pool.submit(run, function, part)
     except BaseException:
         job.stop()
         raise
@@ -139,6 +146,19 @@ def n_threads(n_jobs: int | None) -> int:
 
     n = effective_n_jobs(n_jobs)
     return 1 if n > 1 and cluster_client() is not None else n
+
+
+def in_own_threads(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method: its matrix products take `n_jobs` threads, as the object or its solver says."""
+
+    @wraps(method)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        n_jobs = getattr(args[0], "n_jobs", None) or getattr(getattr(args[0], "solver", None), "n_jobs", None)
+        is_valid = any(constraint.accepts(n_jobs) for constraint in N_JOBS)
+        with product_threads(n_threads(n_jobs) if is_valid else 1):
+            return method(*args, **kwargs)
+
+    return limited
 
 
 class Rounds:

@@ -153,3 +153,22 @@ def by_features(w: Any, n_features: int, n_outputs: int, stride: int) -> Any:
     table = np.zeros((n_features, stride), dtype=w.dtype)
     table[:, :n_outputs] = rows[:n_outputs, :n_features].T
     return table.ravel()
+
+
+# A ratio of sizes of columns that is worth a word.
+UNEVEN = 100.0
+
+
+def are_uneven(inputs: Any) -> bool:
+    """Whether the columns of tokens or rows are of very different sizes; False for other inputs."""
+    values = getattr(inputs, "values", None)
+    if not isinstance(values, np.ndarray) or not values.size:
+        return False
+    if values.ndim == 2:
+        mean, variance = column_moments(values)
+        squares = variance + mean**2
+    else:
+        n = np.bincount(inputs.indices)
+        squares = np.bincount(inputs.indices, weights=values.astype(np.float64) ** 2) / np.maximum(n, 1)
+    there = squares[squares > 0.0]
+    return bool(len(there) and there.max() > UNEVEN**2 * there.min())

@@ -59,7 +59,7 @@ def ranking_scores(
         Grades >= 0.
     y_score : array-like of shape (n_rows,)
     group, qid : array-like, optional
-        Rows of each query, or each row's query; see `structsvm.tasks.Ranker`.
+        Rows of each query, or each row's query; one of them, see `structsvm.tasks.Ranker`.
     at : sequence of int, default=(1, 3, 5)
         Numbers of first places, for `ndcg_at`.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, subplots
+from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, shortened, subplots
 from structsvm.structures.gapped import as_rows, split_rows
 
 if TYPE_CHECKING:
@@ -64,7 +64,12 @@ class AlignmentDisplay:
         self.ax_.scatter(j + 0.5, i + 0.5, s=3, color=GREY, linewidths=0, label="equal letters")
         colors = [ORANGE, BLUE, GREEN]
         for k, (name, path) in enumerate(self.paths.items()):
-            self.ax_.plot(path[:, 1], path[:, 0], color=colors[k % 3], linewidth=max(4.0 - 2.0 * k, 1.2), label=name)
+            style: dict[str, Any] = {
+                "color": colors[k % 3],
+                "linewidth": max(4.0 - 2.0 * k, 1.2),
+                "label": shortened(name, 40),
+            }
+            self.ax_.plot(path[:, 1], path[:, 0], **style)
         self.ax_.set(xlim=(0, len(self.z)), ylim=(len(self.x), 0), xlabel="z", ylabel="x")
         self.ax_.legend(frameon=False, loc="upper right")
         return self

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structsvm.parameters import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
@@ -42,8 +44,8 @@ def matrix_axes(n_labels: int) -> Axes:
 
 
 def shortened(name: object, limit: int) -> str:
-    """Return a name as text of limited length, with dollars escaped: they would start matplotlib's mathematics."""
-    text = str(name)
+    """Return a name as one line of limited length, with dollars escaped: they would start matplotlib's mathematics."""
+    text = printable(name)
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return text.replace("$", r"\$")
 

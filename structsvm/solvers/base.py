@@ -13,7 +13,7 @@ from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
 from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual._dual import DualState
-from structsvm.dual.parallel import Rounds, n_threads
+from structsvm.dual.parallel import Rounds, in_own_threads, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import FLAG, NONE, Options, Parameters, declared, parameter, seed_from
 from structsvm.progress import Monitor, Monitors
@@ -50,6 +50,8 @@ class Solver(Parameters, ABC):
         Offers that a problem must have (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
+    extra_passes : int
+        Passes beyond the usual ones, which training makes one by one while the gap is wide.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
 
@@ -71,6 +73,7 @@ class Solver(Parameters, ABC):
     maximises_dual = False  # whether it maximises a dual with explicit weights, in which examples have weights
     takes_back = False  # whether steps can lower multipliers that others have raised
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
+    extra_passes = 0
 
     max_iter: Any
     tol: Any = None
@@ -163,6 +166,7 @@ class Solver(Parameters, ABC):
                 "set tol=None and choose max_iter"
             )
 
+    @in_own_threads
     def solve(
         self,
         problem: BoundProblem,

@@ -81,6 +81,7 @@ class Run:
     least_passes = 0  # over each C on the path to one
     needs_rounds = False  # whether passes alone do not end near the optimum, nor tell
     warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
+    farthest = 0.5  # the `distance` from which on it is wide
     is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
 
@@ -151,6 +152,11 @@ class Run:
     def remaining(self) -> float:
         """The relative duality gap, after `certify`; with approximate inference, that of the constraints found."""
         return relative_gap(self.primal if self.problem.has_primal else self.primal_found, self.dual)
+
+    @property
+    def distance(self) -> float:
+        """The duality gap, after `certify`, as a share of what there is to gain; here of the primal objective."""
+        return relative_gap(self.primal, self.dual)
 
     @property
     def remark(self) -> str:

@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
+from structsvm.parameters import printable
 
 __all__ = [
     "ConlluError",
@@ -176,9 +177,10 @@ class DependencyTree:
         base = 26.0 + 20.0 * min(longest, 8)
         lines, texts = [], []
         for k, word in enumerate(self.words):
-            x, relation = centres[k], escape(word.deprel)
-            texts.append(f'<text x="{x:.1f}" y="{base + 18.0:.1f}">{escape(word.form)}</text>')
-            texts.append(f'<text x="{x:.1f}" y="{base + 34.0:.1f}" font-size="11">{escape(word.upos)}</text>')
+            x, relation = centres[k], escape(printable(word.deprel))
+            tag = escape(printable(word.upos))
+            texts.append(f'<text x="{x:.1f}" y="{base + 18.0:.1f}">{escape(printable(word.form))}</text>')
+            texts.append(f'<text x="{x:.1f}" y="{base + 34.0:.1f}" font-size="11">{tag}</text>')
             if word.head > 0:
                 other = centres[word.head - 1]
                 top = base - 20.0 * min(abs(word.head - 1 - k), 8) - 4.0

@@ -26,12 +26,12 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
     group : array-like of int, optional
         Rows of each query.
     qid : array-like of shape (n_rows,), optional
-        Id of each row's query; without either, all rows are one query's.
+        Id of each row's query.
 
     Raises
     ------
     ValueError
-        For both at once, sizes that are no positive integers or do not add up to `n_rows`, and ids of other rows or
+        For both or neither, sizes that are no positive integers or do not add up to `n_rows`, and ids of other rows or
         that come back after another one.
     """
     if group is not None and qid is not None:
@@ -44,7 +44,11 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
             raise ValueError(f"group adds up to {total} rows, X has {n_rows}")
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if qid is None:
-        return np.array([0, n_rows], dtype=np.int64)
+        raise ValueError(
+            "the rows' queries are not known: give group= (the number of rows of each query) or qid= (each row's "
+            f"query); group=[{n_rows}] says that all rows are of one query. groups= of a search or a cross-validation "
+            "splits rows and reaches no ranker: set_fit_request(qid=True) passes qid on"
+        )
     ids = column(qid)
     if ids.shape != (n_rows,):
         raise ValueError(f"qid has shape {ids.shape}, expected ({n_rows},)")

@@ -20,6 +20,7 @@ from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
+from structsvm.parameters import printable
 
 __all__ = [
     "Tree",
@@ -264,7 +265,7 @@ class Tree:
         for (x, y), (_, _, parent, text, is_node) in zip(spots, places, strict=True):
             x, height = x + margin, 34.0 * (top - y) + 16.0
             style = "" if is_node else ' font-style="italic"'
-            texts.append(f'<text x="{x:.1f}" y="{height + 5.0:.1f}"{style}>{escape(text)}</text>')
+            texts.append(f'<text x="{x:.1f}" y="{height + 5.0:.1f}"{style}>{escape(printable(text))}</text>')
             if parent >= 0:
                 above, level = spots[parent]
                 lines.append(f"M{above + margin:.1f} {34.0 * (top - level) + 26.0:.1f}L{x:.1f} {height - 9.0:.1f}")

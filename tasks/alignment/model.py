@@ -173,11 +173,13 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
             if not Interval(Real, -np.inf, closed="neither").accepts(cost):
                 raise ValueError(f"{name} must be a finite number, got {cost!r:.80}")
-            if cost > 0.0 and self.oracle.mode == "local":
+            if cost > 0.0:
                 raise ValueError(
-                    f"{name} must not be positive in local mode: alignments would grow by gaps, got {cost}"
+                    f"{name} must not be positive: it is a score, and alignments would gain by gaps. Where others "
+                    "write costs of 10 and 1, the scores are -10 and -1 (BLAST, whose first letter costs both: -11 and "
+                    f"-1). Got {cost:g}."
                 )
-        values = read_matrix(matrix).over(self.encoder.letters).values
+        values = self.matrix_of(matrix).values
         if self.oracle.symmetric:
             values = 0.5 * (values + values.T)
         size = len(self.encoder.letters)
@@ -202,8 +204,16 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         return log_odds(self.encoder.letters, counts, self.oracle.symmetric)
 
     def matrix_of(self, prior: MatrixSource) -> SubstitutionMatrix:
-        """A prior's matrix, over the letters of the model."""
-        return read_matrix(prior).over(self.encoder.letters)
+        """A prior's matrix, over the letters of the model; ValueError for distances."""
+        matrix = read_matrix(prior)
+        others = matrix.values[~np.eye(len(matrix.alphabet), dtype=bool)]
+        if len(others) and not np.diag(matrix.values).any() and others.min() > 0.0:
+            raise ValueError(
+                "the substitution matrix has 0 for each letter with itself and more for all others: these are "
+                "distances, and alignments would pair unlike letters; give scores, such as "
+                "SubstitutionMatrix(letters, -distances)"
+            )
+        return matrix.over(self.encoder.letters)
 
     @property
     def substitution_matrix(self) -> SubstitutionMatrix:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import in_own_threads, parallel_map
 from structsvm.metrics._counts import say_unseen
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
@@ -167,6 +167,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return float(super().score(X, y, sample_weight))
 
     @available_if(has_probabilities)
+    @in_own_threads
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Probabilities of the classes: array (n_samples, n_classes).
 
@@ -177,6 +178,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         return class_probabilities(model, self._by_parts(model.class_scores, self._test(model, X)))
 
     @available_if(has_probabilities)
+    @in_own_threads
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):

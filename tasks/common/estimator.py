@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
+from structsvm.dual.parallel import in_own_threads
 from structsvm.features.inputs.places import located
 from structsvm.model_file import ModelFile, ModelFileError, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
@@ -63,6 +65,13 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     _constraints: Constraints
     _reader: str = "features.svmlight.read_svmlight"  # below `structsvm`; empty: no files have its examples
     model_: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let all public methods of the class compute in `n_jobs` threads."""
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, in_own_threads(method))
 
     @abstractmethod
     def _prepare(
@@ -280,6 +289,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         heading = f"{model.estimator}: {len(table.features)} features"
         return WeightReport(table, shown, k, heading + ("" if result is None else f"; {result.certificate()}"))
 
+    @in_own_threads
     def explain(self, x: Any) -> Explanation:
         """Why the best output of one input beats the second best: an `Explanation`, to print.
 

@@ -75,6 +75,9 @@ NEIGHBOURS = 1000
 # The share of the variance of all entries that is within columns, below which it does not say how far rows lie apart.
 OWN_SHARE = 0.25
 
+# Deviations that many times others are those of columns that drown them.
+WIDE = 10.0
+
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
 # Kernel values that count as one score of a pair, whose temporary arrays are to stay in the processor's cache.
@@ -163,14 +166,16 @@ class KernelMachine:
             )
 
     def adapt(self, X: Floats, label_ids: Integers) -> None:
-        """Let an RBF kernel use dense columns in units of their deviations, if nearest neighbours improve.
+        """Let the kernel use dense columns in units of their deviations, if nearest neighbours improve.
 
         Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
-        columns lie far apart, gamma is that of "scale" for centred ones: the kernel does not see where they lie.
+        columns lie far apart, the gamma of RBF is that of "scale" for centred ones: it does not see where they lie.
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
-            self.kernel = Kernel("rbf", gamma=scale_gamma(self.seen(X)))
+            self.grow(scale_gamma(self.seen(X)) if self.kernel.name in WITH_GAMMA else None)
+        if self.kernel.name != "rbf":
+            return
         variance = float(np.sum(moments(self.seen(X))[1] ** 2))
         if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
@@ -236,6 +241,14 @@ class KernelMachine:
                 "subtract the means of columns",
                 AdviceWarning,
             )
+
+    def widest_columns(self, X: Matrix) -> list[int]:
+        """Dense columns whose deviations in the kernel are `WIDE` times those of a quarter, the widest first."""
+        if is_sparse(X) or self.kernel.name == "precomputed" or len(X) < 2:
+            return []
+        size = moments(self.seen(X))[1]
+        usual = np.quantile(size[size > 0.0], 0.25) if size.any() else np.inf
+        return [j for j in np.argsort(-size, kind="stable").tolist() if size[j] >= WIDE * usual]
 
     # ---- choosing C and gamma -------------------------------------------------------------------
 

@@ -24,11 +24,11 @@ from structsvm.kernel.parameters import kernel_params, leaves_gamma
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.solvers.choosing import Row
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
-from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of, precise
+from structsvm.tasks.common.kernel_machine import WIDE, KernelRows, kernel_of, precise
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.choice import Choice, ChosenGamma
 from structsvm.tasks.common.selection.search import Part, Search, half_decades, round_value
-from structsvm.tasks.common.solver import Settings, leaves_C
+from structsvm.tasks.common.solver import Settings, is_auto, leaves_C
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ SHARES, MOST, JUDGES = (0.25, 0.5), (1000, 4000), 1000
 SCHEDULE, PASSES = (1, 10), 3
 # Powers of 2 on gamma="scale": the step of the first search, and the farthest.
 STEP, FARTHEST = 2, 8
+# Columns that a warning names.
+SHOWN = 5
 # Mean kernel values from which on others are not made from them.
 NEAR_1 = 0.9
 # The first values of C, in half decades above 2 / scale, at which about half of the margins fit into their boxes; and
@@ -125,14 +127,19 @@ class MachineModel(TaskModel):
     labels: Any
 
     def settle(self, job: Job) -> None:
-        """If gamma is chosen, so are the units of columns. Without C nothing is chosen: gamma is that of "scale"."""
+        """If gamma is chosen, and with other kernels than RBF also C, so are the units of columns.
+
+        Without C nothing is chosen: gamma is that of "scale".
+        """
         examples, params = job.examples, Settings(**self.params)
         if not self.is_trained:
             weight = examples.weight
             if isinstance(kernel_params(params).gamma, str) and weight is not None and weight.any():
                 self.machine.kernel = kernel_of(params, examples.rows[weight > 0.0])
-            is_left_open = job.choose and job.passes is None and leaves_gamma(params)
-            if is_left_open and self.machine.kernel.name == "rbf" and is_filled(examples.rows):
+            chooses_C = "C" in job.solver.get_params() and is_auto(params.C)
+            name = self.machine.kernel.name
+            is_left_open = (leaves_gamma(params) and (name == "rbf" or chooses_C)) or (chooses_C and name == "linear")
+            if is_left_open and job.choose and job.passes is None and is_filled(examples.rows):
                 merged = examples.merged()
                 self.machine.adapt(merged.rows, merged.label_ids)
             self.machine.warn_of_far(examples.rows)
@@ -153,6 +160,18 @@ class MachineModel(TaskModel):
 
     def search_of_loss(self, examples: KernelRows, solver: Solver) -> KernelSearch:
         return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)
+
+    def cause_of_gap(self, examples: KernelRows) -> str:
+        """The columns that drown others."""
+        wide = self.machine.widest_columns(examples.rows)
+        if not wide:
+            return ""
+        names = self.name_columns(examples.rows.shape[1])
+        shown = ", ".join(f"{names[j]!r:.40}" for j in wide[:SHOWN]) + ", ..." * (len(wide) > SHOWN)
+        return (
+            f"columns vary {WIDE:g} times as much as others or more and slow training down, {shown}: scale them, as "
+            "sklearn.preprocessing.StandardScaler does"
+        )
 
     def adopt(self, part: Any) -> None:
         self.machine.adopt(part)

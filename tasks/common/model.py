@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checkpoint import checked_state
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, are_uneven
 from structsvm.features.tables.forms import Reading
 from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
@@ -168,6 +168,12 @@ class TaskModel(ABC, Generic[E]):
     def holds_several(self, x: object) -> bool:
         """Return whether x is a list of inputs; a model of rows of numbers says so where it reads the row."""
         return False
+
+    def cause_of_gap(self, examples: Any) -> str:
+        """A clause on what in the data keeps training far from the optimum, with the cure; empty if nothing does."""
+        if not are_uneven(examples.inputs):
+            return ""
+        return "features of very different sizes, as here, slow training down: bring them to one size"
 
     def name_columns(self, n: int) -> list[str]:
         """Names of the columns of X: those of a data frame, or their numbers."""

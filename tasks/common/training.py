@@ -13,11 +13,8 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, Generic
 
-import numpy as np
-
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
-from structsvm.features.dense import column_moments
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
@@ -258,7 +255,7 @@ def start(job: Job) -> None:
 
 
 def solve(job: Job, monitor: Monitor) -> None:
-    """Run the solver; warn if its usual passes end far from the optimum."""
+    """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
     job.run = job.solver.solve(
@@ -269,8 +266,13 @@ def solve(job: Job, monitor: Monitor) -> None:
         monitor=monitor,
         passes=job.passes,
     )
-    if job.passes is None and job.run.warns_of_gap and job.run.status == "max_iter":
-        warn_of_gap(job)
+    if not ends_far(job, job.run.farthest):
+        return
+    for _ in range(job.solver.extra_passes):
+        job.run = job.solver.solve(job.problem, sample_weight=job.weight, run=job.run, passes=1)
+        if not ends_far(job, NEAR * job.run.farthest):
+            return
+    warn_of_gap(job)
 
 
 def store(job: Job) -> None:
@@ -336,34 +338,27 @@ def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     return weights
 
 
-# A relative gap at which a training has hardly begun; and a ratio of sizes of columns that is worth a word.
-WIDE_GAP, UNEVEN = 0.5, 100.0
+# Passes beyond the usual ones go on to this share of the distance at which they begin.
+NEAR = 0.25
+
+
+def ends_far(job: Job, distance: float) -> bool:
+    """Whether a training without `max_iter` and `tol` has ended farther than that from the optimum."""
+    run, solver = job.run, job.solver
+    if job.passes is not None or not run.warns_of_gap or run.status != "max_iter":
+        return False
+    return solver.tol is None and solver.max_iter is None and run.distance > distance
 
 
 def warn_of_gap(job: Job) -> None:
-    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum, at a C that was given."""
-    run, solver = job.run, job.solver
-    gap = relative_gap(run.primal, run.dual)
-    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None and not job.choose:
-        cure = "; features of very different sizes, as here, slow training down: bring them to one size"
-        warn(
-            f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
-            f"or tol for more of them, or give a smaller C than {solver.inner.get_params().get('C')}"
-            f"{cure * are_uneven(job.examples.inputs)}",
-            ConvergenceWarning,
-        )
-
-
-def are_uneven(inputs: Any) -> bool:
-    """Whether the columns of tokens or rows are of very different sizes; False for other inputs."""
-    values = getattr(inputs, "values", None)
-    if not isinstance(values, np.ndarray) or not values.size:
-        return False
-    if values.ndim == 2:
-        mean, variance = column_moments(values)
-        squares = variance + mean**2
-    else:
-        n = np.bincount(inputs.indices)
-        squares = np.bincount(inputs.indices, weights=values.astype(np.float64) ** 2) / np.maximum(n, 1)
-    there = squares[squares > 0.0]
-    return bool(len(there) and there.max() > UNEVEN**2 * there.min())
+    """Say where training has ended, and the cure: a smaller C if it was given, the cause if it lies in the data."""
+    cause, run = job.learner.cause_of_gap(job.examples), job.run
+    if job.choose and not cause:
+        return
+    C = job.solver.inner.get_params().get("C")
+    cures = ["set max_iter or tol for more of them"] + [f"or give a smaller C than {C}"] * (not job.choose)
+    warn(
+        f"{type(job.solver).__name__} stopped after {run.n_iter} passes at a relative gap of "
+        f"{relative_gap(run.primal, run.dual):.2g}: {', '.join(cures)}" + f"; {cause}" * bool(cause),
+        ConvergenceWarning,
+    )

@@ -12,6 +12,7 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 from structsvm.tasks.kernel.objects import are_objects, kernel_values
+from structsvm.tasks.kernel.soundness import check_function, check_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -32,6 +33,10 @@ class KernelClassifier(Classifier):
     def _start(self, X: Matrix, labels: LabelArray, before: KernelModel | None) -> tuple[KernelModel, Matrix]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
+        if self.kernel == "precomputed":
+            check_matrix(X)
+        elif callable(self.kernel):
+            check_function(kernel_of(self, X), X)
         if before is None:
             return self._model_class(labels, kernel_of(self, X)), X
         before.check_kernel(self, X)

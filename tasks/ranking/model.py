@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,8 +15,9 @@ from scipy.sparse import csr_array
 from structsvm.features.dense import DenseRows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
-from structsvm.solvers import CuttingPlane
+from structsvm.solvers import CuttingPlane, LaRank
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
+from structsvm.solvers.run import DualRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.solver import Settings
+    from structsvm.tasks.common.training import Job
     from structsvm.tasks.ranking.parameters import RankerParameters
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
@@ -53,6 +56,9 @@ FEW_POSITIVES, TURNS = 500, 3
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
+# Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
+# one the scores of other queries depend on the seed.
+MOST_PASSES, SOLVED_OF_GAIN = 200, 1e-3
 
 
 def record_of(losses: tuple[str, ...]) -> Record:
@@ -70,6 +76,25 @@ class PatientRounds(PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
     least_passes, solved = LEAST_ROUNDS, SOLVED
+
+
+class PatientQueries(PatientRun, DualRun):
+    """Passes until the gap is small beside what training gains over w = 0.
+
+    With a small C the primal hardly falls from its value at w = 0: a gap that is small beside it says nothing.
+    """
+
+    least_passes, solved = MOST_PASSES, SOLVED_OF_GAIN
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The primal objective at w = 0."""
+        return float(self.primal_at(np.zeros_like(self.state.weights)))
+
+    @property
+    def remaining(self) -> float:
+        gain = self.at_zero - self.dual
+        return max(self.primal - self.dual, 0.0) / gain if gain > 0.0 else 0.0
 
 
 class SampleSearch(Search):
@@ -231,6 +256,21 @@ class RankerModel(GroupModel):
     kind = "ranking"
     estimator = "Ranker"
     record = record_of(RANKER_LOSSES)
+
+    def settle(self, job: Job[Queries]) -> None:
+        if job.passes is None:
+            self.make_patient(job.solver)
+
+    def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
+        search = super().search_of_loss(examples, solver)
+        self.make_patient(search.solver)
+        return search
+
+    def make_patient(self, solver: Solver) -> None:
+        """Let LaRank, where it is named and its passes are left open, go on until the gap is closed."""
+        is_named = isinstance(self.params.get("solver", "larank"), str)
+        if is_named and type(solver) is LaRank and solver.tol is None and solver.max_iter is None:
+            solver.run_type, solver.usual_passes, solver.least_passes = PatientQueries, MOST_PASSES, MOST_PASSES
 
     def bind(self, examples: Queries, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle(self.k).bind(examples.rows, examples.grades, **solver.formulation()), examples.weight

@@ -113,6 +113,13 @@ def test_bad_input(files, tmp_path):
             ("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "--prior", "NONE"),
             "no substitution matrix 'NONE'",
         ),
+        *(
+            (
+                ("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", f"--prior-gap-{gap}", 10),
+                f"gap_{gap} must not be positive",
+            )
+            for gap in ("open", "extend")
+        ),
         (("train", "alignment", files / "train.a2m", "-m", tmp_path / "no" / "m"), "there is no folder"),
         (("inspect", files / "model", "--label", "B"), "--label is for models of labels"),
         (("evaluate", files / "model", files / "test.a2m.gz", "--plot", "x.png"), "--plot draws a confusion matrix"),

@@ -90,7 +90,7 @@ CASES = {
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300_000, 5)), rng.integers(0, 2, 300_000)
         def work():
-            Ranker("ndcg", C=0.1, max_iter=1, random_state=0).fit(X, y).predict(X)
+            Ranker("ndcg", C=0.1, max_iter=1, random_state=0).fit(X, y, group=[300_000]).predict(X)
             MultivariateClassifier("f1", C=0.1, max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
     "sets of 1,000 labels": """
@@ -117,7 +117,7 @@ CASES |= {
         case = TABLE[{name!r}]
         X, y, asked = case.copied({(10 if LARGE else 1) * TABLE[name].copies})
         def work():
-            case.without_choice(**case.passes(1)).fit(X, y).predict(asked)
+            case.train_on(case.without_choice(**case.passes(1)), X, y).predict(asked)
         """
     for kind, name in FIRST.items()
 }

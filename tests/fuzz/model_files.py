@@ -97,10 +97,15 @@ def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Orig
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / "a.model"
-        model.fit(X, y).save(path)
+        model.fit(X, y, **about(model, X)).save(path)
         test = [tokens_of(tree) for tree in X[:3]] if y is None and isinstance(model, GrammarParser) else X[:3]
         record = model._fitted().record if hasattr(model, "_fitted") else None
-        return original(name, path, test, (X, y, {}), load or {}, record)
+        return original(name, path, test, (X, y, about(model, X)), load or {}, record)
+
+
+def about(model: Any, X: Any) -> dict[str, Any]:
+    """Keywords that `fit` needs beside X and y: the rows of a ranker are of one query."""
+    return {"group": [len(X)]} if isinstance(model, Ranker) else {}
 
 
 def trainings() -> Iterator[tuple[Any, Any, Any]]:
@@ -221,7 +226,7 @@ def checkpoints() -> list[Original]:
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path = Path(folder) / "a.checkpoint"
-            checkpointed(model, path, 3).fit(*data)
+            checkpointed(model, path, 3).fit(*data, **about(model, data[0]))
             if path.exists():
                 found.append(original(type(model).__name__, path, None, (*data, model), {}))
     return found
@@ -464,7 +469,7 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
     X, y, model = seed.training
     with stored(data) as path:
         try:
-            checkpointed(clone(model), path, 4).fit(X, y)
+            checkpointed(clone(model), path, 4).fit(X, y, **about(model, X))
         except ModelFileError:
             return "ModelFileError"
         except OracleError as error:  # multipliers were changed to other possible ones

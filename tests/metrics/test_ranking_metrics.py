@@ -42,12 +42,14 @@ def test_means_are_over_queries_that_say_something():
     assert scores.map == pytest.approx(np.mean([average_precision(y[p], s[p]) for p in parts]))
     assert scores.pairs == pytest.approx(np.mean([ordered_pairs(y[p], s[p]) for p in parts]))
     assert scores == ranking_scores(y, s, qid=list("aaabbccdd"), at=(1, 2))
-    nothing = ranking_scores([0, 0], [1.0, 2.0])
+    nothing = ranking_scores([0, 0], [1.0, 2.0], group=[2])
     assert np.isnan([nothing.ndcg, nothing.map, nothing.pairs]).all() and nothing.n_queries == 0
     for dull in (1, 3):  # any ranking is perfect
         assert ndcg([dull] * 3, [1.0, 2.0, 3.0]) == average_precision([dull] * 3, [1.0, 2.0, 3.0]) == 1.0
-        assert ranking_scores([dull] * 3 + [0, 2], [1, 2, 3, 5, 4], group=[3, 2]) == ranking_scores([0, 2], [5, 4])
-        assert np.isnan(ranking_scores([dull] * 3, [1, 2, 3]).ndcg_at[1])
+        assert ranking_scores([dull] * 3 + [0, 2], [1, 2, 3, 5, 4], group=[3, 2]) == ranking_scores(
+            [0, 2], [5, 4], group=[2]
+        )
+        assert np.isnan(ranking_scores([dull] * 3, [1, 2, 3], group=[3]).ndcg_at[1])
     assert np.isnan(average_precision([], [])) and np.isnan(ndcg([], [])) and np.isnan(break_even_point([0], [1.0]))
 
 
@@ -59,13 +61,14 @@ def test_bad_input():
         (None, [1, 2], r"qid has shape \(2,\), expected \(3,\)"),
         (None, [1, 2, 1], "query 1 begins in row 0 and again in row 2"),
         ([3], [1, 1, 1], "one of them"),
+        (None, None, r"queries are not known: give group= .* or qid= .*group=\[3\] says that all rows are of one"),
     ):
         with pytest.raises(ValueError, match=words):
             ranking_scores([1, 0, 0], [1.0, 2.0, 3.0], group=group, qid=qid)
     with pytest.raises(ValueError, match="k must be from 1 to the number of rows, 3, got 4"):
         precision_at_k([1, 0, 0], [1.0, 2.0, 3.0], 4)
     for k in (0, -1, 1.5, True):
-        for score in (precision_at_k, ndcg, lambda y, s, k: ranking_scores(y, s, at=[1, k])):
+        for score in (precision_at_k, ndcg, lambda y, s, k: ranking_scores(y, s, group=[3], at=[1, k])):
             with pytest.raises(ValueError, match="k must be an integer of at least 1, got"):
                 score([1, 0, 1], [1.0, 2.0, 0.0], k)
     with pytest.raises(ValueError, match="one number per row"):

@@ -81,7 +81,9 @@ def test_is_its_metric(name):
         about = {"qid": [1, 1, 1, 2, 2]}
         found = metrics.ranking_scores(y, predicted, **about)
         value = getattr(found, {"ordered_pairs": "pairs"}.get(name, name))
-        assert scorer(Says(predicted), y, y) != value  # one query
+        assert scorer(Says(predicted), y, y, group=[len(y)]) != value
+        with pytest.raises(ValueError, match="queries are not known"):
+            scorer(Says(predicted), y, y)
     assert scorer(Says(predicted), y, y, **about) == pytest.approx(value)
     assert scorer(make_pipeline(FunctionTransformer(), Says(predicted)), y, y, **about) == pytest.approx(value)
     assert scorer(Says(y if name != "break_even_point" else [1, 1, 0, 0]), y, y, **about) == max(value, 1.0) * (

@@ -4,6 +4,7 @@ A case that takes no part in a subject of tests says why, in `Case.apart`.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -131,6 +132,7 @@ class Case:
     copies: int = 100  # so many of the data take some 10 MB to train on
     empty: tuple | None = None  # an input without words, nodes or items, and its output; None: inputs are rows
     apart: dict = field(default_factory=dict)  # subjects of tests that the case takes no part in, each with the reason
+    about: Callable[[int], dict] = lambda n: {}  # keywords that `fit` needs for n examples
 
     @property
     def has_rows(self):
@@ -167,11 +169,18 @@ class Case:
         return self.kind(**self.params | params)
 
     def fit(self, **params):
-        return self.fit_on(self.X, self.y, **params)
+        return self.train(self.make(**params))
+
+    def train(self, model, start=0, stop=None, method="fit", **options):
+        """Train a model on a part of the examples; returns what the method does."""
+        return self.train_on(model, *self.part(start, stop), method, **options)
+
+    def train_on(self, model, X, y, method="fit", **options):
+        """Train a model on other data than the case has."""
+        return getattr(model, method)(X, y, **self.about(len(X)), **options)
 
     def fit_on(self, X, y, **params):
-        """Train on other data than the case has."""
-        return self.make(**params).fit(X, y)
+        return self.train_on(self.make(**params), X, y)
 
     def without_choice(self, **params):
         """The estimator with a C that is given, where it would choose one."""
@@ -386,7 +395,13 @@ TABLE = {
     "tracking": linear(tasks.TrackingClassifier, TWO),
     **{
         f"ranker, {loss}": Case(
-            tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades, copies=2000, apart=OF_QUERIES
+            tasks.Ranker,
+            {"loss": loss, "C": 1.0, "random_state": 0},
+            ROWS,
+            grades,
+            copies=2000,
+            apart=OF_QUERIES,
+            about=lambda n: {"group": [n]},
         )
         for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
     },

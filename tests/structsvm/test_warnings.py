@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import structsvm
 from structsvm._warnings import warn
@@ -12,6 +14,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import Huller, LaRank
+from structsvm.tasks import LaRankClassifier, SequenceLabeler
 
 
 def lines(call):
@@ -50,6 +53,16 @@ def two_classes():
     X = np.array([[1.0], [1.0], [1.0], [-1.0]])
     rows = Rows(X)
     return KernelProblem(Gram(Kernel("linear"), rows), np.array([0, 1, 0, 1]), 2)
+
+
+def test_from_a_search():
+    """The line of scikit-learn that calls `fit` would say nothing to a user."""
+    X, y = [[{"a": 1}, {"b": 1}]] * 6, [["x", "y"]] * 6
+    search = GridSearchCV(SequenceLabeler(C=100.0, max_iter=1, tol=1e-12), {"random_state": [0]}, cv=2)
+    assert set(lines(lambda: search.fit(X, y))) == {here()}
+    pipeline = make_pipeline("passthrough", LaRankClassifier(C=1.0, kernel="linear", random_state=0))
+    rows = np.random.default_rng(0).normal(size=(99, 3)) * [1.0, 1.0, 1e4]
+    assert set(lines(lambda: pipeline.fit(rows, rows[:, 0] > 0.0))) == {here()}
 
 
 def test_of_solvers():

@@ -12,6 +12,7 @@ from structsvm.checkpoint import EXAMPLES
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import seed_from
+from structsvm.result import relative_gap
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array, Table
@@ -50,6 +51,8 @@ class KernelDualRun(KernelRun):
     """A run on the kernel dual; `certify` recomputes both objectives by one pass over all examples."""
 
     has_dual = True
+    warns_of_gap = True
+    farthest = 0.4
     norm = np.nan
 
     def start_pass(self) -> None:
@@ -60,6 +63,15 @@ class KernelDualRun(KernelRun):
         begin = time.perf_counter()
         self.primal, self.dual, self.norm = self.state.certify()
         self.seconds += time.perf_counter() - begin
+
+    @property
+    def distance(self) -> float:
+        """The duality gap as a share of what the optimum gains over w = 0 at most: with a large C the primal is small
+        beside that, long before the gap is small beside the primal.
+        """
+        loss = self.problem.loss
+        at_zero = float(np.sum(self.C if loss is None else self.C * loss.max(axis=1)[self.problem.y]))
+        return relative_gap(at_zero, at_zero - (self.primal - self.dual)) / relative_gap(at_zero, self.dual)
 
     def contradiction(self, what: str) -> Exception:
         return ValueError(f"{what}: the kernel is not positive semi-definite on these examples; choose another")

@@ -33,6 +33,9 @@ from structsvm.stored_values import Array
 # The tolerance of the first pass, LIBSVM's, which leaves a gap of some 0.3 %, and its factor from pass to pass.
 FIRST_TAU, SHRINK = 1e-3, 0.1
 
+# Steps of a machine in a pass at most: so many, or so many per example. Only what is no kernel takes more.
+LEAST_STEPS, STEPS = 1_000_000, 1000
+
 
 STATES["pairwise"] = {
     "counters": Array("i8", (3,), within=COUNTS),
@@ -214,7 +217,7 @@ class PairwiseState:
         machine = LaSVMState(gram, sign > 0.0, C, tau=self.tau, cache_size=max(self.cache_size, n * 4e-6))
         beta, G = (np.concatenate([of[l, first], of[k, second]]) for of in (self.beta, self.G))
         machine.lay_out(np.arange(n), sign * beta, sign * G)
-        machine.finish(leave=False)
+        machine.finish(max(LEAST_STEPS, STEPS * n), leave=False)
         _, _, _, alpha, g = machine.coefficients()
         for of, found in ((self.beta, np.abs(alpha)), (self.G, sign * g)):
             of[l, first], of[k, second] = found[:m], found[m:]

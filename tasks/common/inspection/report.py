@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from structsvm.parameters import printable
 from structsvm.tasks.common.inspection.weights import WeightTable
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ class WeightReport:
     def __str__(self) -> str:
         lines = [self.heading] if self.heading else []
         for label in self.labels:
-            lines.append(f"\n{'' if label is None else label}".rstrip(" "))
-            lines += [f"  {weight:+9.4f}  {feature}" for feature, weight in self.table.top(label, self.k)]
-        lines += [f"\n{a} then {b}: {weight:+.4f}" for a, b, weight in self.top_transitions()]
+            lines.append(f"\n{'' if label is None else printable(label)}".rstrip(" "))
+            lines += [f"  {weight:+9.4f}  {printable(feature)}" for feature, weight in self.table.top(label, self.k)]
+        lines += [f"\n{printable(a)} then {printable(b)}: {weight:+.4f}" for a, b, weight in self.top_transitions()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -67,8 +68,8 @@ def _html_table(name: str, rows: list[tuple[str, float]]) -> str:
     cells = "".join(
         f'<tr style="background-color: rgba({"0, 158, 115" if weight > 0.0 else "213, 94, 0"}, '
         f'{0.45 * abs(weight) / heaviest:.2f})"><td style="text-align: right">{weight:+.4f}</td>'
-        f'<td style="text-align: left">{escape(feature)}</td></tr>'
+        f'<td style="text-align: left">{escape(printable(feature))}</td></tr>'
         for feature, weight in rows
     )
-    head = f'<tr><th colspan="2" style="text-align: center">{escape(name)}</th></tr>'
+    head = f'<tr><th colspan="2" style="text-align: center">{escape(printable(name))}</th></tr>'
     return f'<table style="display: inline-table; margin-right: 1em; vertical-align: top">{head}{cells}</table>'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.parameters import checked_k, did_you_mean
+from structsvm.parameters import checked_k, did_you_mean, printable
 from structsvm.tasks.common.inspection.inputs import refuse
 
 if TYPE_CHECKING:
@@ -163,7 +163,10 @@ class Explanation:
     def text(self, k: int = 10) -> str:
         """The k greatest contributions, one per line."""
         lines = [f"{self.winner}", f"wins by {self.margin:.4g} over", f"{self.runner_up}"]
-        lines += [f"  {part.value:+.4g}  {part.feature}  {part.label}" for part in self.contributions[:k]]
+        lines += [
+            f"  {part.value:+.4g}  {printable(part.feature)}  {printable(part.label)}"
+            for part in self.contributions[:k]
+        ]
         left = self.contributions[k:]
         if left:
             lines.append(f"  {sum(part.value for part in left):+.4g}  {len(left)} others")

@@ -555,8 +555,6 @@ def test_sequences_and_alignments_that_do_not_fit():
 
 def test_costs_that_cannot_be():
     for costs, options, message in [
-        ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
-        ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
         ((IDENTITY, np.nan, -1.0), {}, "gap_open must be a finite number, got nan"),
         (
             (IDENTITY, -1.0, -1.0),
@@ -567,6 +565,39 @@ def test_costs_that_cannot_be():
     ]:
         with pytest.raises(ValueError, match=message):
             SequenceAligner.from_costs(*costs, **options)
+
+
+@pytest.mark.parametrize("mode", ["global", "semi_global", "local"])
+@pytest.mark.parametrize(
+    ("gaps", "message"),
+    [
+        ((10, 1), "gap_open must not be positive: .*-10 and -1 .*-11 and -1.*Got 10"),
+        ((-10, 0.5), "gap_extend must not be positive: .*Got 0.5"),
+        ((np.float32(2.0), None), "gap_open must not be positive: .*Got 2"),
+    ],
+    ids=str,
+)
+def test_costs_of_gaps_where_scores_are_meant(mode, gaps, message, homologues):
+    """Positive numbers, as other aligners write costs, would reward gaps: few pairs would be aligned rightly."""
+    data, _ = homologues
+    with pytest.raises(ValueError, match=message):
+        SequenceAligner.from_costs(IDENTITY, *gaps, mode=mode)
+    with pytest.raises(ValueError, match=message):
+        SequenceAligner(prior=(IDENTITY, *gaps), mode=mode, C=0.1).fit(data.X, data.y)
+    assert SequenceAligner.from_costs(IDENTITY, 0, 0, mode=mode).predict([("AC", "AC")]) == [("AC", "AC")]
+
+
+def test_distances_where_scores_are_meant(homologues):
+    data, _ = homologues
+    distances = SubstitutionMatrix("ACGT", 1.0 - np.eye(4))
+    for train in (
+        lambda: SequenceAligner.from_costs(distances, -1),
+        lambda: SequenceAligner(prior=distances).fit(data.X, data.y),
+    ):
+        with pytest.raises(ValueError, match=r"these are distances, .*SubstitutionMatrix"):
+            train()
+    SequenceAligner.from_costs(SubstitutionMatrix("ACGT", -distances.values), -1)
+    SequenceAligner.from_costs(SubstitutionMatrix("AC", [[0, 2], [0, 0]]), -1)  # letters that pair with others
 
 
 def test_a_learnt_reward_for_gaps_is_said():

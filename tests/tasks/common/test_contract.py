@@ -58,7 +58,7 @@ def test_copies_and_files(case, tmp_path):
     loaded = structsvm.load(tmp_path / "m", **case.load)
     assert type(loaded) is case.kind
     assert read_model(tmp_path / "m").meta["params"].keys() <= model.get_params(deep=False).keys()
-    others = [loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), clone(model).fit(case.X, case.y)]
+    others = [loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), case.train(clone(model))]
     for other in others:
         assert case.predicted(other) == said
     stored, given = loaded.get_params(deep=False), model.get_params(deep=False)
@@ -87,7 +87,7 @@ def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
     model = case.fit(**case.passes(1, warm_start=True))
     model.save(tmp_path / "m")
     for again in (model, structsvm.load(tmp_path / "m", **case.load)):
-        again.set_params(**case.passes(2)).fit(case.X, case.y)
+        case.train(again.set_params(**case.passes(2)))
         assert again.n_iter_ == whole.n_iter_
         assert case.predicted(again) == case.predicted(whole)
         if case.kind is not tasks.SemanticParser:  # its history is that of the last fit
@@ -104,7 +104,7 @@ def whole_passes(model):
 def test_a_warm_start_goes_on_with_other_data(case):
     model = case.fit(warm_start=True)
     labels = model.classes_.tolist() if hasattr(model, "classes_") else None
-    model.fit(*case.part(len(case.X) // 2, None))
+    case.train(model, len(case.X) // 2)
     assert labels is None or model.classes_.tolist() == labels
     case.predicted(model)
 
@@ -128,9 +128,9 @@ def test_data_are_bound_once(case, monkeypatch):
     for kind in all_subclasses(TaskModel):
         if "bind" in vars(kind):
             monkeypatch.setattr(kind, "bind", counted(kind.bind))
-    for data in [(case.X, case.y), case.part(len(case.X) // 2, None), case.part(0, 6)]:
+    for part in [(0, None), (len(case.X) // 2, None), (0, 6)]:
         calls.clear()
-        model.fit(*data)
+        case.train(model, *part)
         assert len(calls) == len(getattr(model, "results_", (None,)))  # a sum has two trainings
 
 
@@ -139,23 +139,23 @@ def test_a_warm_start_goes_on_after_a_stream(case):
     model = case.make(warm_start=True)
     half = len(case.X) // 2
     if case.strange is None or case.kind is tasks.SemanticParser:
-        model.partial_fit(*case.part(0, half))
+        case.train(model, 0, half, "partial_fit")
     else:
-        model.partial_fit(*case.part(0, half), classes=case.fit().classes_)
-    model.partial_fit(*case.part(half, None))
-    model.fit(case.X, case.y)
+        case.train(model, 0, half, "partial_fit", classes=case.fit().classes_)
+    case.train(model, half, None, "partial_fit")
+    case.train(model)
     case.predicted(model)
 
 
 @each(STREAMS)
 def test_a_stream_goes_on_from_its_file(case, tmp_path):
     n = len(case.X)
-    model = case.make().partial_fit(*case.part(0, n))
+    model = case.train(case.make(), 0, n, "partial_fit")
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m", **case.load)
     assert case.predicted(loaded) == case.predicted(model)
     for one in (model, loaded):
-        one.partial_fit(*case.part(0, n // 2))
+        case.train(one, 0, n // 2, "partial_fit")
     assert case.predicted(loaded) == case.predicted(model)
     np.testing.assert_array_equal(loaded.result_.dual, model.result_.dual)
 
@@ -167,7 +167,7 @@ def test_a_fit_leaves_no_circles(case):
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        model.fit(case.X, case.y)
+        case.train(model)
         gc.collect()
         kept = {f"{type(item).__module__}.{type(item).__name__}" for item in gc.garbage}
     finally:
@@ -231,7 +231,7 @@ def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
         if "start_pass" in vars(subclass):
             monkeypatch.setattr(subclass, "start_pass", fail)
     with pytest.raises(RuntimeError, match="in the middle"):
-        model.fit(*case.part(0, len(case.X) - 1))
+        case.train(model, 0, len(case.X) - 1)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is before[name] for name in before)
     assert case.predicted(model) == said
@@ -256,7 +256,7 @@ def test_prediction_goes_on_during_a_refit(case, monkeypatch):
         return run
 
     monkeypatch.setattr(Solver, "solve", watched)
-    model.fit(*case.part(0, len(case.X) - 2))
+    case.train(model, 0, len(case.X) - 2)
     assert found
     assert set(found) == {said}
 
@@ -273,7 +273,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
 
     monkeypatch.setattr(CallbackMonitor, "end_pass", interrupt)
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
-        model.fit(case.X, case.y)
+        case.train(model)
     assert model.result_.status == "interrupted"
     assert model.n_iter_ == 2
     case.predicted(model)
@@ -293,11 +293,11 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
     monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
     model = case.make(**case.passes(4, checkpoint=structsvm.Checkpoint(tmp_path / "c", every=2)))
     with pytest.raises(SystemExit):
-        model.fit(case.X, case.y)
+        case.train(model)
     assert (tmp_path / "c").is_file()
     assert not hasattr(model, "model_")
     monkeypatch.undo()
-    model.fit(case.X, case.y)
+    case.train(model)
     assert model.n_iter_ == whole.n_iter_
     assert case.predicted(model) == case.predicted(whole)
     np.testing.assert_equal(model.result_.dual, whole.result_.dual)

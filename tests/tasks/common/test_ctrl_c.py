@@ -53,7 +53,7 @@ def interrupted(call, n):
 
 @cache
 def trained(name):
-    return CASES[name].without_choice().fit(CASES[name].X, CASES[name].y)
+    return CASES[name].train(CASES[name].without_choice())
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of threads")
@@ -61,12 +61,12 @@ def trained(name):
 def test_ctrl_c(name, phase, n_jobs):
     case = CASES[name]
     if phase == "fit":
-        model = case.without_choice(n_jobs=n_jobs).fit(case.X, case.y)
+        model = case.train(case.without_choice(n_jobs=n_jobs))
     else:
         model = trained(name).set_params(n_jobs=n_jobs)
     said = case.predicted(model)
     calls = {
-        "fit": lambda: model.fit(case.X, case.y),
+        "fit": lambda: case.train(model),
         "predict": lambda: model.predict(case.questions),
         "predict_kbest": lambda: model.predict_kbest(case.questions, 3),
     }
@@ -76,7 +76,7 @@ def test_ctrl_c(name, phase, n_jobs):
         look_every()
         assert len([*model.predict(case.questions)]) == len(case.questions)
         if phase == "fit":
-            model.fit(case.X, case.y)
+            case.train(model)
         assert case.predicted(model) == said
 
 
@@ -85,16 +85,16 @@ def test_a_fit_is_interrupted_at_any_look(case):
     """The model that it leaves is usable, and a fit from the start is as it would have been."""
     model = case.make()
     look_every(300, count := Count())
-    model.fit(case.X, case.y)
+    case.train(model)
     total, said = count.n, case.predicted(model)
     assert total >= 3
     for n in sorted({1, 2, *range(total // 7, total, total // 7 + 1)}):
         look_every(300, Count(n))
         with pytest.raises(KeyboardInterrupt):
-            model.fit(case.X, case.y)
+            case.train(model)
         look_every()
         assert len([*model.predict(case.questions)]) == len(case.questions)
-    model.fit(case.X, case.y)
+    case.train(model)
     assert case.predicted(model) == said
 
 

@@ -61,7 +61,7 @@ def test_training_on_an_empty_input_is_an_error_that_names_it(case):
     X, Y = (case.X, case.y) if case.y is not None else (case.questions, case.X)
     y = case.X[0] if case.y is None else y
     with pytest.raises(ValueError, match=rf"\b{len(X)}\b.* (is empty|has no (words|nodes|items)|at least one word)"):
-        case.make().fit([*X, x], [*Y, y])
+        case.fit_on([*X, x], [*Y, y])
 
 
 @taking_part("empty inputs", {name: case for name, case in TABLE.items() if case.has_rows})

@@ -43,7 +43,7 @@ def test_default_trainings_and_predictions_warn_of_nothing(name):
     case = CASES[name]
     params = {key: value for key, value in case.params.items() if key not in ("C", "max_iter", "solver", "gamma")}
     model = case.kind(**params, **({"solver": case.params["solver"]} if case.kind is structsvm.StructuredSVM else {}))
-    model.fit(case.X, case.y).predict(case.questions)
+    case.train(model).predict(case.questions)
 
 
 def test_inputs_without_known_features_are_a_warning():

@@ -266,17 +266,20 @@ def test_names_of_features_fit(tmp_path):
             structsvm.load(forged(tmp_path, original, meta={"feature_names": names}))
 
 
-@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0)], ids=str)
-def test_a_temperature_of_a_model_without_probabilities(model, tmp_path):
+SCORES_OF_ROWS = [(Ranker(C=1.0), {"group": [2]}), (MultivariateClassifier(C=1.0), {})]
+
+
+@pytest.mark.parametrize(("model", "about"), SCORES_OF_ROWS, ids=str)
+def test_a_temperature_of_a_model_without_probabilities(model, about, tmp_path):
     """A classifier would have offered them."""
-    model.fit(np.eye(2), [0, 1]).save(tmp_path / "a.model")
+    model.fit(np.eye(2), [0, 1], **about).save(tmp_path / "a.model")
     with pytest.raises(ModelFileError, match="a temperature, which models of this kind do not have"):
         structsvm.load(forged(tmp_path, tmp_path / "a.model", meta={"temperature": 1.0}))
 
 
-@pytest.mark.parametrize("model", [Ranker(C=1.0), MultivariateClassifier(C=1.0)], ids=str)
-def test_weights_are_counted_before_there_is_room_for_them(model, tmp_path):
-    model.fit(np.eye(2), [0, 1]).save(tmp_path / "a.model")
+@pytest.mark.parametrize(("model", "about"), SCORES_OF_ROWS, ids=str)
+def test_weights_are_counted_before_there_is_room_for_them(model, about, tmp_path):
+    model.fit(np.eye(2), [0, 1], **about).save(tmp_path / "a.model")
     path = forged(tmp_path, tmp_path / "a.model", meta={"n_features_in": 2**31 - 1})
     tracemalloc.start()
     try:

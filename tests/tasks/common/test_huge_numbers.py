@@ -75,7 +75,7 @@ def test_features_whose_squares_overflow(name, form):
     X[0, 1] = 1e160
     wanted = TOO_GREAT.get(case.room, "squares of X(, which)? overflow[;:] scale the features down")
     with pytest.raises(ValueError, match=wanted):
-        case.make().fit(form(X), case.y)
+        case.make().fit(form(X), case.y, **case.about(len(X)))
 
 
 @forms
@@ -85,11 +85,11 @@ def test_sizes_that_no_float_holds(name, form):
     """With enough rows to choose C and units by: at chance, or an error that asked for the opposite."""
     case = ROWS[name]
     with pytest.raises(ValueError, match=r"overflow.*[;:] scale the features down|too large for dtype"):
-        case.kind().fit(form(case.X * 1e160), case.y)
+        case.kind().fit(form(case.X * 1e160), case.y, **case.about(len(case.X)))
     if form is csr_array and name in ("sgdqn", "tracking"):  # without units, nor a choice
         return
     with pytest.raises(ValueError, match=r"underflow.*; scale the features up"):
-        case.kind().fit(form(case.X * 1e-160), case.y)
+        case.kind().fit(form(case.X * 1e-160), case.y, **case.about(len(case.X)))
 
 
 @warned

@@ -288,9 +288,10 @@ def test_kernels_see_columns_in_their_units_where_that_helps(kind, tmp_path):
     assert kind(random_state=0).fit(csr_array(rows * DROWNED), labels).model_.column_scale is None
 
 
+@pytest.mark.filterwarnings("ignore:KernelLaRank stopped:structsvm.ConvergenceWarning")
 def test_kernels_of_a_width_that_is_given_see_columns_as_they_came():
     rows, labels = kernel_data(100, 1)
-    for given in ({"gamma": 0.1}, {"gamma": "scale"}, {"kernel": "poly"}):
+    for given in ({"gamma": 0.1}, {"gamma": "scale"}, {"kernel": "poly"}, {"kernel": "linear"}):
         assert LaRankClassifier(C=1.0, random_state=0, **given).fit(rows * DROWNED, labels).model_.column_scale is None
     assert LaRankClassifier(random_state=0).partial_fit(rows * DROWNED, labels).model_.column_scale is None
     assert LaRankClassifier(random_state=0).fit(rows[:15] * DROWNED, labels[:15]).model_.column_scale is None

@@ -796,6 +796,7 @@ def test_words_with_a_slash(tmp_path, terminals):
 
 
 @in_process
+@pytest.mark.filterwarnings("always:.*not covered by the grammar:structsvm.AdviceWarning")
 def test_lines_of_output_are_those_of_the_sentences(tmp_path):
     write_trees(tmp_path / "train.mrg", TRAIN)
     model = tmp_path / "m.model"
@@ -805,11 +806,12 @@ def test_lines_of_output_are_those_of_the_sentences(tmp_path):
     done = CliRunner().invoke(main, ["predict", str(model), "-"], input=text)
     best = str(structsvm.load(model).predict([tags.split()])[0])
     assert done.stdout.splitlines() == [best, "", "(TOP (XX XX) (YY YY))", best, "(TOP (XX XX))"]
-    assert done.stderr == "2 of 4 sentences (50.0%) are not covered by the grammar\n"
+    assert done.stderr == "warning: 2 of 4 sentences (50.0%) are not covered by the grammar\n"
     done = CliRunner().invoke(main, ["predict", str(model), "-", "-k", "1"], input=text)
+    assert CliRunner().invoke(main, ["predict", str(model), "-", "-q"], input=text).stderr == ""
     lines = done.stdout.splitlines()
     assert lines[1] == best and lines[2:5] == ["", "# 1 -inf", "(TOP (XX XX) (YY YY))"] and len(lines) == 9
-    assert done.stderr == "2 of 4 sentences (50.0%) are not covered by the grammar\n"
+    assert done.stderr == "warning: 2 of 4 sentences (50.0%) are not covered by the grammar\n"
 
 
 @in_process

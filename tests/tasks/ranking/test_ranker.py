@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
+from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe
+from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.datasets import make_rankings
 from structsvm.metrics import ranking_scores
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier, Ranker
@@ -58,6 +61,26 @@ def test_rankings_are_learnt(loss):
         assert other.score(test, grades, group=sizes) > best - 0.05
 
 
+def test_the_gap_is_small_beside_the_gain():
+    """With a small C the primal is hardly below its value at w = 0, and any gap is small beside it."""
+    X, grades, qid = make_rankings(60, random_state=0)
+    for C in (1e-5, 1e-3, 0.1):
+        scores = []
+        for seed in range(3):
+            model = Ranker(C=C, random_state=seed).fit(X, grades, qid=qid)
+            result = model.result_
+            assert result.status == "converged"
+            at_zero = C * 60  # the hinge of a query at w = 0 is its largest loss, 1 at most
+            assert result.gap <= 1.001e-3 * (at_zero - result.dual)
+            scores.append(model.coef_)
+        for other in scores[1:]:
+            assert np.corrcoef(scores[0], other)[0, 1] > 0.995
+    assert Ranker(C=0.1, max_iter=2, random_state=0).fit(X, grades, qid=qid).n_iter_ == 2
+    solver = LaRank(C=0.1, random_state=0)
+    Ranker(solver=solver).fit(X, grades, qid=qid)
+    assert solver.usual_passes == 20 and "run_type" not in vars(solver)
+
+
 def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
     """By hand: the mean hinge of pairs of each query."""
     model = Ranker("pairs", C=0.5, tol=1e-4, max_iter=1000, standardize=False, random_state=0).fit(X, y, group=SIZES)
@@ -104,7 +127,7 @@ def test_queries_that_say_nothing_change_nothing(grade):
     for loss in LOSSES:
         model = Ranker(loss, **settings).fit(X, y, group=SIZES)
         assert model.score(*more, group=[*SIZES, 3, 1]) == model.score(X, y, group=SIZES)
-        assert np.isnan([model.score(X[:n], [grade] * n) for n in (1, 4)]).all()
+        assert np.isnan([model.score(X[:n], [grade] * n, group=[n]) for n in (1, 4)]).all()
 
 
 def test_files(tmp_path):
@@ -125,10 +148,28 @@ def test_files(tmp_path):
             structsvm.load(tmp_path / "bad")
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_without_queries_are_refused(loss):
+    """They would be ranked as one query: all rows against all others."""
+    model, message = Ranker(loss, C=0.3, max_iter=2, random_state=0), r"queries are not known.*group=\[\d+\] says"
+    for train in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            train(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, group=SIZES).score(X, y)
+    qid = np.repeat(np.arange(len(SIZES)), SIZES)
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"groups= of a search .* reaches no ranker: set_fit_request"):
+        search.fit(X, y, groups=qid)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.estimator.set_fit_request(qid=True).set_score_request(qid=True)
+        assert search.fit(X, y, groups=qid, qid=qid).best_score_ > 0.8
+
+
 def test_bad_input():
     for params, grades, given, words in (
-        ({"k": 3, "loss": "pairs"}, y, {}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
-        ({"loss": "auc"}, y, {}, "'loss' parameter of Ranker"),
+        ({"k": 3, "loss": "pairs"}, y, {"group": SIZES}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
+        ({"loss": "auc"}, y, {"group": SIZES}, "'loss' parameter of Ranker"),
         ({}, y, {"group": [3, 4]}, "group adds up to 7 rows, X has"),
         ({}, y, {"qid": np.arange(len(y)) % 2}, "query 0 begins in row 0 and again in row 2"),
         ({}, y, {"qid": [1, 2]}, r"qid has shape \(2,\)"),
@@ -142,13 +183,13 @@ def test_bad_input():
         with pytest.raises(ValueError, match=words):
             Ranker(**{"C": 1.0} | params).fit(X, grades, **given)
     with pytest.raises(ValueError, match="all rows have the same grade"):
-        Ranker(C=1.0).fit(X[:1], y[:1])
+        Ranker(C=1.0).fit(X[:1], y[:1], group=[1])
     with pytest.raises(ValueError, match="NaN"):
         Ranker(C=1.0).fit(np.where(X > 1.0, np.nan, X), y, group=SIZES)
-    model = Ranker(C=1.0, random_state=0).fit(X, y)
+    model = Ranker(C=1.0, random_state=0).fit(X, y, group=[len(y)])
     assert np.isnan(model.score(X[:4], [1, 0, 0, 0], group=[2, 2], sample_weight=[0, 0, 1, 1]))
     with pytest.raises(ValueError, match=r"X has 3 rows, y has \(2,\) grades"):
-        model.score(X[:3], y[:2])
+        model.score(X[:3], y[:2], group=[3])
 
 
 @pytest.mark.parametrize("standardize", [True, False])

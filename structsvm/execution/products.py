@@ -1,0 +1,65 @@
+"""Threads of matrix products, of which NumPy's library would start one per processor for each product.
+
+These threads spin while they wait for one another. Beside a busy process one of them waits for a processor first, and a
+product of microseconds takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+
+class _Limits:
+    """Limits of all blocks at work, in any thread, as the libraries have one number for the process."""
+
+    def __init__(self) -> None:
+        self.at_work: list[int] = []
+        self.before: list[int] = []  # the libraries' own numbers, to restore after the last block
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        self.lock = threading.Lock()
+
+    def change(self, change: Callable[[int], None], n: int) -> None:
+        """Add or remove a limit, and set the libraries to the lowest one where that is another now."""
+        with self.lock:
+            if not self.at_work:
+                self.before = [library.get_num_threads() for library in _libraries()]
+            held = min(self.at_work, default=None)
+            change(n)
+            lowest = min(self.at_work, default=None)
+            if lowest == held:
+                return
+            for library, own in zip(_libraries(), self.before, strict=True):
+                # `set_num_threads` of version 3.8 obeys one thread alone; here a lock arbitrates.
+                set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
+                set_number(own if lowest is None else min(own, lowest))
+
+
+_limits = _Limits()
+if hasattr(os, "register_at_fork"):  # a thread that held the lock stayed in the parent
+    os.register_at_fork(after_in_child=_limits.renew_lock)
+
+
+@contextmanager
+def product_threads(n: int) -> Iterator[None]:
+    """Let products take at most n threads, and no more than they would; blocks within may only lower the number."""
+    _limits.change(_limits.at_work.append, n)
+    try:
+        yield
+    finally:
+        _limits.change(_limits.at_work.remove, n)
+
+
+@cache
+def _libraries() -> list[Any]:
+    """The libraries of products that this process has loaded; looked for once, as that takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return found

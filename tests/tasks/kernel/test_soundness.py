@@ -1,0 +1,127 @@
+"""Matrices and functions that are no kernels, and trainings that end far from the optimum."""
+
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import cross_val_score
+
+from structsvm import ConvergenceWarning
+from structsvm.kernel._kernels import Gram, Kernel, Rows
+from structsvm.kernel.problem import KernelProblem
+from structsvm.solvers import CrammerSinger, KernelLaRank, Pairwise, WestonWatkins
+from structsvm.tasks import LaRankClassifier, LaSVMClassifier, registry
+from structsvm.tasks.kernel.classifier import KernelClassifier
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 5))
+y = np.where(X[:, 0] > 0.0, "b", "a")
+PRODUCTS, SKEW = X @ X.T, rng.normal(size=(5, 5))
+DISTANCES = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+SHIFTED = PRODUCTS - 5.0 * np.eye(len(X))
+
+NO_KERNELS = [
+    (X @ SKEW @ X.T, r"is not symmetric: .* of rows 0 and \d+, .* of rows \d+ and 0; .*K\.T"),
+    (np.triu(PRODUCTS), "is not symmetric"),
+    (DISTANCES, r"is 0 for each row with itself, as distances are: .* np.exp\(-gamma \* D\*\*2\)"),
+    (-DISTANCES, "is 0 for each row with itself, as distances are"),
+    (SHIFTED, r"is -\d.* for row \d+ with itself, where none is below 0"),
+    (1.0 + DISTANCES, r"is .* with themselves; a kernel is at most the root of their product"),
+]
+
+MACHINES = [
+    getattr(__import__("structsvm.tasks", fromlist=["tasks"]), entry.name)
+    for entry in registry.ESTIMATORS
+    if entry.module.startswith("kernel.")
+]
+machines = pytest.mark.parametrize("kind", MACHINES, ids=lambda kind: kind.__name__)
+
+
+@machines
+@pytest.mark.parametrize(("K", "message"), NO_KERNELS, ids=range(len(NO_KERNELS)))
+def test_matrices_that_are_no_kernels(kind, K, message):
+    assert issubclass(kind, KernelClassifier)
+    with pytest.raises(ValueError, match=f"the precomputed kernel {message}"):
+        kind(kernel="precomputed").fit(K, y)
+
+
+@machines
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_functions_that_are_no_kernels(kind):
+    """They are tried on some rows; and what kernels are is trained on, with the rounding of single precision."""
+    index = np.arange(len(X), dtype=float)[:, None]
+    for K, message in NO_KERNELS:
+
+        def looked_up(A, B, K=K):
+            return K[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]
+
+        with pytest.raises(ValueError, match=f"the kernel looked_up {message}"):
+            kind(kernel=looked_up).fit(index, y)
+    for K in (
+        PRODUCTS,
+        PRODUCTS.astype(np.float32),
+        np.exp(-(DISTANCES**2)),
+        PRODUCTS + 1e-7 * rng.normal(size=(300, 300)),
+    ):
+        assert kind(kernel="precomputed").fit(K, y).score(K, y) > 0.9
+    few = X * (index % 2)  # rows of zeros, whose kernel is 0
+    kind(kernel="precomputed").fit(few @ few.T, y)
+
+
+def test_solvers_end_on_what_is_no_kernel():
+    """A machine of two classes once took ten million steps a pass."""
+    for K in (np.triu(PRODUCTS), rng.random((60, 60))):
+        K = np.ascontiguousarray(K[:60, :60])
+        problem = KernelProblem(Gram(Kernel("precomputed"), Rows(K)), np.arange(60) % 2, 2)
+        for solver in (
+            KernelLaRank(max_iter=3),
+            CrammerSinger(max_iter=3),
+            WestonWatkins(max_iter=3),
+            Pairwise(max_iter=2),
+        ):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with suppress(ValueError):  # a dual above its primal
+                    assert solver.solve(problem).n_iter <= 3
+
+
+WINE, KINDS = load_wine(return_X_y=True)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_columns_of_any_units(kernel, tmp_path):
+    """Where C is chosen, so are the units: unscaled, proline drowns the other twelve columns, and 0.6 are right."""
+    model = LaRankClassifier(kernel=kernel, random_state=0)
+    assert cross_val_score(model, WINE, KINDS, cv=3).mean() > 0.87
+    model.fit(WINE, KINDS).save(tmp_path / "m")
+    assert model.model_.column_scale is not None
+    np.testing.assert_array_equal(LaRankClassifier.load(tmp_path / "m").predict(WINE), model.predict(WINE))
+    assert LaSVMClassifier(kernel=kernel, random_state=0).fit(WINE, KINDS > 0).model_.column_scale is not None
+    assert LaRankClassifier(C=1.0, gamma=0.1, kernel=kernel).fit(WINE, KINDS).model_.column_scale is None
+
+
+def test_a_wide_gap_is_said_and_the_columns_are_named():
+    frame = pd.DataFrame(WINE, columns=load_wine().feature_names)
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*'proline', .*: scale them") as caught:
+        LaRankClassifier(C=1.0, kernel="linear", random_state=0).fit(frame, KINDS)
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(ConvergenceWarning, match="'feature 12'"):
+        LaRankClassifier(C=1.0, kernel="linear", random_state=0).fit(WINE, KINDS)
+    scaled = WINE / WINE.std(axis=0)
+    with pytest.warns(ConvergenceWarning, match="a large C, or large kernel values"):
+        LaRankClassifier(C=1e6, kernel="linear", random_state=0).fit(scaled, rng.integers(0, 3, len(WINE)))
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_passes_go_on_while_the_gap_is_wide():
+    """Two are the usual number; a large C alone leaves a gap that is wide beside the primal, not beside the gain."""
+    options = {"kernel": "linear", "random_state": 0}
+    assert 2 < LaRankClassifier(C=1.0, **options).fit(WINE, KINDS).n_iter_ <= 20
+    assert LaRankClassifier(C=1.0, max_iter=2, **options).fit(WINE, KINDS).n_iter_ == 2
+    for C in (1.0, 100.0):
+        model = LaRankClassifier(C=C, **options).fit(WINE / WINE.std(axis=0), KINDS)
+        assert model.n_iter_ == 2 and model.result_.relative_gap > 0.5
