@@ -106,9 +106,9 @@ def field_of(of: Any, name: str) -> Any:
 
 def type_of(*constraints: Any, default: Any) -> Any:
     """The type of an option whose values one of the constraints accepts; of a few values, the default comes first."""
-    others = next((one for one in constraints if isinstance(one, Options) and one.others is not None), None)
-    if others is not None:
-        return out.OtherNames(filter(None, others.values), others.others)
+    for one in constraints:
+        if isinstance(one, Options) and one.others is not None:
+            return out.OtherNames(filter(None, one.values), one.others)
     words = [value for one in constraints if isinstance(one, Options) for value in one.values if value is not None]
     constraint: Any = next((one for one in constraints if isinstance(one, Interval)), None)
     if constraint is None:

@@ -108,7 +108,7 @@ class LikelihoodRun(DualRun):
         super().follow(before)
         self.before = before.polished
 
-    def minimise(self, tol: float, most: int, tick: Callable[[], None] = bool) -> bool:
+    def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:
         """Find better weights by L-BFGS; return whether the relative gap is at most `tol`, after `most` iterations.
 
         The point of the run stays as it is, so that passes can go on from there.

@@ -552,7 +552,7 @@ class LatentSVM(Solver):
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> LatentRun:
         return LatentRun(self, problem, sample_weight, base)
 
-    def finish(self, run: LatentRun, monitor: Monitor) -> None:
+    def finish(self, run: Any, monitor: Monitor) -> None:
         """Finish the convex problem of the last round."""
         if not run.stays:
             run.inner.solver.finish(run.inner, monitor)
