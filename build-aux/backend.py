@@ -1,6 +1,6 @@
 """Builds what meson-python builds; a wheel is then packed as small as deflate can, at level 12 of libdeflate.
 
-It takes a second and saves a twenty-fifth. Where `deflate` is not installed (without isolation), a wheel stays as it is.
+It takes a second and saves a twenty-fifth. Without `deflate` (where builds are not isolated) a wheel stays as it is.
 """
 
 import importlib.util
