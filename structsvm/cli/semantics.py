@@ -113,7 +113,7 @@ def demo(seed: int) -> Any:
         settings = SimpleNamespace(**DEFAULTS | {"method": Ospas.name, "random_state": seed})
         model, solver = SemanticModel(settings), make_ospas(settings)
         examples = model.read(house.sentences, house.bags)
-        words = model.tokens_of(test.sentences)
+        words = model.tokens_of(test.sentences, allow_empty=False)  # untrained, it knows none
         ends, errors = list(range(100, 2001, 100)), []
         model.register(examples.bags)
         for end in ends:

@@ -290,7 +290,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    doubt = doubt_of_outputs(examples.output_ids) if "sentence_end" in of_columns else examples.doubt
+    ids = examples.output_ids
+    doubt = examples.doubt if "sentence_end" not in of_columns or ids is None else doubt_of_outputs(ids)
     if doubt is not None and examples.are_few_and_long and "sentence_end" not in of_columns:
         doubt += "; --sentence-end '' trains on them as they are"
     elif doubt is not None and form is not None:

@@ -250,7 +250,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...")
     if is_partial:
         y = list(map(node_set, y))
-    elif before is None and len(set(y)) > 1 and (doubt := doubt_of_outputs(np.unique(y, return_inverse=True)[1])):
+    elif (
+        before is None
+        and not in_shards
+        and len(set(y)) > 1
+        and (doubt := doubt_of_outputs(np.unique(y, return_inverse=True)[1]))
+    ):
         raise ValueError(f"{path}: {doubt}")
     model.verbose = not job.quiet and sys.stderr.isatty()
     n = len(X) if in_shards else len(y)

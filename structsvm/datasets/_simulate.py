@@ -162,7 +162,8 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
     ValueError
         X and y, or a pair of their sequences (the message gives its index), differ in length; or the file could not be
         read back: no sequences, an empty one, another number of columns than the first token has, a field that is
-        empty or holds a blank, a tab, a line break or a lone surrogate (the message names sequence, token and column).
+        empty or holds a blank, a tab, a line break or a lone surrogate, or begins a line with what readers leave out: a
+        byte-order mark, ``-DOCSTART-`` (the message names sequence, token and column).
     TypeError
         A token or label is not of strings.
 
@@ -195,9 +196,7 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
         lines.append("")
     if not rows:
         raise ValueError("X has no sequences.")
-    # The reader skips one byte order mark; a word that begins with one keeps its own behind it.
-    coding = "utf-8-sig" if rows[0][0].startswith("\ufeff") else "utf-8"
-    content = ("\n".join(lines) + "\n").encode(coding)
+    content = ("\n".join(lines) + "\n").encode("utf-8")
     with new_file(path) as file:
         file.write(gzip.compress(content, mtime=0) if Path(path).suffix == ".gz" else content)
 
@@ -216,6 +215,8 @@ def _fields(token: Any, label: Any, where: str) -> tuple[str, ...]:
                 f"{where}, {name}: {field!r:.40} cannot be written: fields are not empty, and hold no blanks, tabs, "
                 "line breaks or lone surrogates."
             )
+    if fields[0].startswith(("\ufeff", "-DOCSTART-")):
+        raise ValueError(f"{where}, column 0: {fields[0]!r:.40} cannot be written: readers leave it out.")
     return fields
 
 

@@ -7,10 +7,11 @@ product of microseconds takes milliseconds.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 
@@ -19,6 +20,7 @@ class _Limits:
 
     def __init__(self) -> None:
         self.at_work: list[int] = []
+        self.libraries: list[Any] = []
         self.before: list[int] = []  # the libraries' own numbers, to restore after the last block
         self.renew_lock()
 
@@ -29,13 +31,14 @@ class _Limits:
         """Add or remove a limit, and set the libraries to the lowest one where that is another now."""
         with self.lock:
             if not self.at_work:
-                self.before = [library.get_num_threads() for library in _libraries()]
+                self.libraries = _libraries(len(sys.modules))
+                self.before = [library.get_num_threads() for library in self.libraries]
             held = min(self.at_work, default=None)
             change(n)
             lowest = min(self.at_work, default=None)
             if lowest == held:
                 return
-            for library, own in zip(_libraries(), self.before, strict=True):
+            for library, own in zip(self.libraries, self.before, strict=True):
                 # `set_num_threads` of version 3.8 obeys one thread alone; here a lock arbitrates.
                 set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
                 set_number(own if lowest is None else min(own, lowest))
@@ -56,9 +59,9 @@ def product_threads(n: int) -> Iterator[None]:
         _limits.change(_limits.at_work.remove, n)
 
 
-@cache
-def _libraries() -> list[Any]:
-    """The libraries of products that this process has loaded; looked for once, as that takes milliseconds."""
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> list[Any]:
+    """The libraries of products that this process has loaded, with so many modules: a search takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from structsvm.checkpoint import STATES, counters
 from structsvm.dual._expectations import ExpectationState
@@ -113,6 +112,8 @@ class LikelihoodRun(DualRun):
 
         The point of the run stays as it is, so that passes can go on from there.
         """
+        from scipy.optimize import minimize
+
         state = self.state
         last: tuple[Any, ...] = ()
 

@@ -58,8 +58,8 @@ WEIGHTED = ("log", "mean")
 # Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
 # than one good range of C: where one hinge holds, and where they all do.
 LONGEST_OF_BAGS, PATIENCE_OF_BAGS = 11, 7
-# Held-out probabilities of values of C differ by little.
-GAP_OF_BAGS = 1e-3
+# Held-out probabilities of values of C differ by little; from some C on by nothing, and the least of these is chosen.
+GAP_OF_BAGS, LEEWAY_OF_BAGS = 1e-3, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def search_of_loss(self, examples: BaggedRows, solver: Any) -> Search:
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
         search = Search(self, examples, solver, values)
-        search.longest, search.gap = LONGEST_OF_BAGS, GAP_OF_BAGS
+        search.longest, search.gap, search.leeway = LONGEST_OF_BAGS, GAP_OF_BAGS, LEEWAY_OF_BAGS
         if self.loss == "mean" or self.judges_predictions:
             search.patience = PATIENCE_OF_BAGS
         search.solver = self.adapted(search.solver, examples)

@@ -99,7 +99,9 @@ class LabeledSequences(Examples):
         return self.origin
 
     @property
-    def output_ids(self) -> Integers:
+    def output_ids(self) -> Integers | None:
+        if not np.all(self.sets):
+            return None  # sets of labels tell of others
         n_labels = self.sets.shape[1]
         return np.where(self.label_ids < n_labels, self.label_ids, -1) if self.has_unknown else self.label_ids
 

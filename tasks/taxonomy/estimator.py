@@ -24,7 +24,14 @@ from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.labels import agreement, check_classes, check_labelled, check_stream_weight, check_targets
+from structsvm.tasks.common.labels import (
+    agreement,
+    check_classes,
+    check_labelled,
+    check_stream_weight,
+    check_targets,
+    listed,
+)
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.common.units import SMALLEST
@@ -266,6 +273,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             check_classes(classes, before.labels.tolist())
             check_settled([("kernel", kind, type(before))])
             vectorizer = before.vectorizer
+        classes = None if classes is None else listed(classes)
         if isinstance(X, DocumentShards):
             if self.kernel is not None:
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")

@@ -192,14 +192,16 @@ def test_labels_never_seen_count_as_errors(work):
 
 @pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_evaluate_counts_chunks_by_the_scheme_of_the_labels(work, tmp_path):
-    text = "\n".join(f"{word} {label}" if word else "" for word, label in [("a", "S_X"), ("a", "S_X"), ("", "")] * 20)
+    text = "\n".join(
+        f"{word} {label}" if word else "" for word, label in [("a", "S_X"), ("a", "S_X"), ("b", "O"), ("", "")] * 20
+    )
     (tmp_path / "bioes").write_text(text)
     run(tmp_path, "train", "sequence", "bioes", "-m", "m", "-C", "1", "-q", "--constraints", "IOBES")
     report, _ = run(tmp_path, "evaluate", "m", "bioes")
-    assert report.startswith("processed 40 tokens with 40 phrases; found: 40 phrases; correct: 40.")
+    assert report.startswith("processed 60 tokens with 40 phrases; found: 40 phrases; correct: 40.")
     odd, err = run(tmp_path, "evaluate", "m", "-", text=text.replace("S_X", "odd", 1))
     assert "warning: 1 tokens have a label that training never saw ('odd')" in err
-    assert odd.startswith("processed 40 tokens with 39 phrases; found: 40 phrases; correct: 39.\naccuracy:  97.50%")
+    assert odd.startswith("processed 60 tokens with 39 phrases; found: 40 phrases; correct: 39.\naccuracy:  98.33%")
 
 
 @pytest.mark.parametrize("labels", [("NN", "VB"), ("B", "O"), ("B-1", "I-95")])

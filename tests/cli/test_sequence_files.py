@@ -46,6 +46,7 @@ def test_tags_of_conllu_are_learnt(work, stream):
     assert run(work, "predict", "m", "bare.conllu")[0] == "The\tDET\ndogs\tNOUN\nbark\tVERB\n\n"
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 @pytest.mark.parametrize("stream", [(), ("--stream",), ("--shards", "folder")], ids=["memory", "stream", "shards"])
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_model_takes_the_columns_that_it_was_trained_on(work, stream, compressed):

@@ -423,6 +423,8 @@ def test_write_columns(tmp_path, file):
 )
 @example([[("\ufeff", "\ufeffB")], [("\ufeffx", "O")]])
 @example([[("\ufeff\ufeff", "O")]])
+@example([[("-DOCSTART-", "O")]])
+@example([[("x", "-DOCSTART-")]])
 @example([[("a b", "O")]])
 @example([[("a", "\tO")]])
 @example([[("a\r", "O")]])
@@ -435,6 +437,7 @@ def test_write_columns_is_read_back_or_refused(tmp_path_factory, sequences):
     X, y = [[token[:-1] for token in s] for s in sequences], [[token[-1] for token in s] for s in sequences]
     fields = [field for s in sequences for token in s for field in token]
     bad = [field for field in fields if not field or set(field) & set(" \t\r\n") or not is_utf8(field)]
+    bad += [token[0] for s in sequences for token in s if token[0].startswith(("\ufeff", "-DOCSTART-"))]
     if bad or not sequences:
         with pytest.raises(ValueError, match=r"^(sequence \d, token \d, (column \d|label): |X has no sequences)"):
             write_columns(path, X, y)

@@ -171,7 +171,7 @@ def test_too_little_memory_is_an_error(case):
     assert said[-1] == "done"
 
 
-@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.filterwarnings("ignore:The number of unique classes", "ignore::structsvm.AdviceWarning")
 def test_more_than_2_31_weights_are_refused():
     """By their number, before they are there: indices of features are int32."""
     n = 2000

@@ -526,8 +526,8 @@ def test_sequences_and_alignments_that_do_not_fit():
         ([("ACD", "AD")], ["ACD"], None, "y, example 0: an alignment is a pair of gapped strings"),
         ([("ACD", "AD")], [("ACD--", "---AD")], None, "y, example 0: the alignment has no pair of letters"),
         (
-            [("ACD", "AD")],
-            [("acd", "a-d")],
+            [("ACD", "AD")] * 2,
+            [("acd", "a-d"), ("ACD", "A-D")],
             None,
             "example 0: its reference alignment has no pair that the loss assesses",
         ),

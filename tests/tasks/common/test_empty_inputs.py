@@ -158,10 +158,10 @@ def test_sentences_of_a_parser():
     for on_no_parse in ("flat", "raise"):
         for n_jobs in (1, 2):
             parser.set_params(on_no_parse=on_no_parse, n_jobs=n_jobs)
-            assert parser.predict([[], *sentences, ()]) == [None, *wanted, None]
+            assert parser.predict([[], *sentences, (), ""]) == [None, *wanted, None, None]
     assert [len(ranked) for ranked in parser.predict_kbest([[], sentences[0]], 1)] == [0, 1]
     with pytest.raises(ValueError, match="a sentence must be a list of tokens"):
-        parser.predict([""])
+        parser.predict([3])
     with pytest.raises(ValueError, match="at least one word"):
         parser.fit([[], *sentences], [trees[0], *trees])
 

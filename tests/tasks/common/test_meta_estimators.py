@@ -35,6 +35,7 @@ def test_predictions_of_sequences_by_cross_validation():
         cross_val_predict(labeler, [*TOKENS, ["the"]], [*PHRASES, ["B-X"]], cv=3)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
 def test_folds_without_a_label():
     """A label that training has not seen, or that there is nothing of to score, costs no nan."""
     labels = [row if k < 18 else ["B-Y", "I-Y"] for k, row in enumerate(PHRASES)]

@@ -109,6 +109,9 @@ class OneQuery(Ranker):
     def fit(self, X, y, sample_weight=None):
         return super().fit(X, y, sample_weight, group=[len(ones(X))])
 
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight, group=[len(ones(X))])
+
 
 FIRST = {case.kind: case for case in reversed(TABLE.values())}
 # As it comes, but for those that need a form of such data, a shorter training or probabilities.

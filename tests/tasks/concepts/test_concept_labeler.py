@@ -163,7 +163,7 @@ def test_weights():
 
 WORLD = X[0][1]
 WRONG = {
-    "text": ("a b", [["-"]], TypeError, r"X must be a list of pairs \(sentence, world\), got 'a b'"),
+    "text": ("a b", [["-"]], ValueError, "ConceptLabeler learns from examples, not from the text 'a b'"),
     "no pair": ([("a",)], [["-"]], TypeError, r"sentence 0: a pair \(sentence, world\) is wanted"),
     "no words": ([("a", {}), (3, {})], [["-"]] * 2, TypeError, "sentence 1: text or a list of words is wanted, got 3"),
     "empty": ([("a", {}), ("", {})], [["-"]] * 2, ValueError, "sentence 1 has no words"),

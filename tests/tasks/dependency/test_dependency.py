@@ -159,7 +159,7 @@ def test_score_needs_heads():
     ("X", "y", "message"),
     [
         ([], [], "there are no sentences"),
-        ("text", None, "X must be a list of sentences"),
+        ("text", None, "DependencyParser learns from examples, not from the text 'text'"),
         ([["a"]], None, "sentence 0: without y it must be a DependencyTree"),
         ([["a"]], [], "X has 1 sentences, y has 0 trees"),
         ([["a"]], "a", "y must be a list of trees"),

@@ -430,7 +430,6 @@ def test_tokens():
     assert by_tag.leaves() == [tag for _, tag in by_pair.tokens()]
     for bad, message in (
         (["NN", 3], "sentence 1: a token must be a str or a pair"),
-        ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
         (None, "sentence 1: a sentence must be a list of tokens, got None"),
         (["NN"] * 501, "sentence 1: a sentence of 501 words is longer than the cap max_length=500"),
     ):
@@ -625,7 +624,10 @@ def test_endings_are_learnt():
     ("trees", "message"),
     [
         ([], "there are no trees"),
-        ("(S (A a))", "trees must be a list"),
+        (
+            "(S (A a))",
+            r"GrammarParser learns from examples, not from the text '\(S \(A a\)\)': .*read_trees reads files",
+        ),
         (parse_tree("(S (A a))"), "trees must be a list"),
         (None, "trees must be a list of trees, got None"),
         (["(S (A a)"], "tree 0: .*lacks 1 closing brackets"),
@@ -780,6 +782,7 @@ def test_command_line_errors(tmp_path):
 
 
 @in_process
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
 @pytest.mark.parametrize("terminals", ["words", "both"])
 def test_words_with_a_slash(tmp_path, terminals):
     write_trees(tmp_path / "train.mrg", TRAIN[:20])

@@ -5,6 +5,7 @@ import pytest
 
 import structsvm
 from structsvm.datasets import make_treebank
+from structsvm.solvers.choosing import Row
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import GrammarParser, TreebankGrammar
 from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch, prepare
@@ -121,7 +122,7 @@ def test_of_many_trees_powers_of_ten_are_tried_and_the_least_is_chosen_that_is_a
 
     def scored(search, C):
         search.last, search.metric, search.n_held_out = None, "F1", 40
-        return C, scores.get(C, C / 100.0), errors[-1], 1
+        return Row(C, scores.get(C, C / 100.0), errors[-1], 1)
 
     errors = []
     for error, chosen in ((0.005, 1.0), (0.02, 0.1)):

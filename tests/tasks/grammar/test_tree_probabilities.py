@@ -107,6 +107,7 @@ def covered(parser, tree):
     return True
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_files_and_the_command_line(margin, tmp_path):
     margin.save(tmp_path / "m")
     again = structsvm.load(tmp_path / "m")

@@ -386,11 +386,12 @@ def test_what_is_of_another_type():
         ([ONE[0]], "graph 0 must be"),
         ([3], "graph 0 must be"),
         ((ONE, [(0, 1)]), "is a tuple"),
-        ("abc", "list of graphs"),
         ([(3, [])], "graph 0: its nodes must be"),
     ]:
         with pytest.raises(TypeError, match=message):
             GraphLabeler(C=0.1).fit(X, TWO)
+    with pytest.raises(ValueError, match="GraphLabeler learns from examples, not from the text 'abc'"):
+        GraphLabeler(C=0.1).fit("abc", TWO)
     with pytest.raises(TypeError, match=r"graph 0, node 0: .* is no label"):
         GraphLabeler(C=0.1).fit([(ONE, [])], [[[1], [2], [3]]])
 
@@ -444,7 +445,8 @@ def test_refusals_of_a_model():
         fit(loss="log", class_weight="balanced")
     with pytest.raises(ValueError, match="another 'interactions'"):
         model.set_params(warm_start=True, interactions="potts").fit(X, Y)
-    assert model.score(X, [["zz"] * 4] * 24) == 0.0
+    with pytest.warns(AdviceWarning, match="96 nodes have a label that training never saw"):
+        assert model.score(X, [["zz"] * 4] * 24) == 0.0
     with pytest.raises(ValueError, match="y tells no label"):
         model.score(X, [[None] * 4] * 24)
 

@@ -507,6 +507,7 @@ def test_copies_with_different_labels():
     assert model.result_.dual == pytest.approx(machine.optimum(), rel=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
 def test_thousands_of_classes():
     rng = np.random.default_rng(0)
     data, labels = rng.normal(size=(4000, 5)).astype(np.float32), np.arange(4000)

@@ -850,7 +850,7 @@ def test_errors_in_threads_count_sequences_from_the_first():
         ([[{1: "x"}]], [["A"]], TypeError, "sequence 0, token 0: names of features must be strings"),
         ([[3.5]], [["A"]], TypeError, "sequence 0, token 0"),
         (["words"], [["A"]], TypeError, "sequence 0 must be a list of tokens"),
-        ("words", [["A"]], TypeError, "X must contain sequences of tokens"),
+        ("words", [["A"]], ValueError, "SequenceLabeler learns from examples, not from the text 'words'"),
         (np.eye(3), [["A"] * 3], ValueError, "X is one matrix: lengths="),
         ([np.eye(2), np.eye(3)], [["A"] * 2, ["A"] * 3], ValueError, "sequence 1 has 3 columns, expected 2"),
         ([[{}]], [["A"]], ValueError, "the tokens have no features at all"),
@@ -1192,8 +1192,10 @@ def test_kbest_of_nothing():
 def test_minus_one_allows_all():
     model = fitted(WORDS, [[0, 1]] * 2)
     assert model.predict(WORDS, allowed=[[-1, 0], np.array([1, -1])]) == [[0, 0], [1, 1]]
+    named = fitted(WORDS, NAMES)
+    assert named.predict(WORDS, allowed=[[-1, "D"], None])[0][1] == "D"  # whatever the labels are
     with pytest.raises(ValueError, match="-1 is not one of the labels"):
-        fitted(WORDS, NAMES).predict(WORDS, allowed=[[-1, "D"], None])
+        named.set_params(unknown=None).predict(WORDS, allowed=[[-1, "D"], None])
 
 
 def test_scores_of_long_sequences():
