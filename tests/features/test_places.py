@@ -29,7 +29,6 @@ def conllu(*sentences):
 GOOD = (2, "l"), (0, "root")
 # The second sentence of a file, and the line of it that is wrong.
 BROKEN = {
-    "two roots": (((0, "root"), (0, "root")), 10, "words 1 and 2 both have the root"),
     "a cycle": (((2, "l"), (1, "l")), 10, "word 1 is below itself"),
     "an unknown label": (((2, "l"), (0, "new")), 11, "word 2 has the label 'new'"),
 }

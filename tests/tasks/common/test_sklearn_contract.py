@@ -109,6 +109,9 @@ class OneQuery(Ranker):
     def fit(self, X, y, sample_weight=None):
         return super().fit(X, y, sample_weight, group=[len(ones(X))])
 
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        return super().partial_fit(X, y, classes, sample_weight, group=[len(ones(X))])
+
     def score(self, X, y, sample_weight=None):
         return super().score(X, y, sample_weight, group=[len(ones(X))])
 
