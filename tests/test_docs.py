@@ -1,6 +1,8 @@
 """The pages of docs/ and the README: their code and their commands run, in order, page by page."""
 
+import ast
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -11,11 +13,13 @@ import sysconfig
 import types
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 import structsvm
-from structsvm import cli, datasets
+from structsvm import cli, datasets, tasks
+from structsvm.oracles.assignment import AssignmentOracle
 from structsvm.tasks.registry import ESTIMATORS
 
 ROOT = Path(__file__).parents[1]
@@ -178,3 +182,34 @@ def classes(folder):
     """Names of the classes in the sources of a folder."""
     for source in folder.rglob("*.py"):
         yield from re.findall(r"^class (\w+)", source.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+TABLE = re.compile(r"^\| (parameter|option) of `([\w ]+)` \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+def tables_of(kind):
+    """``(page, name, first cell)`` of each row of the tables of parameters, or of options."""
+    for page in WRITTEN:
+        for what, name, rows in TABLE.findall(page.read_text(encoding="utf-8")):
+            for row in rows.splitlines() if what == kind else ():
+                yield pytest.param(name, row.split(" | ")[0], id=f"{page.stem}: {row.split('`')[1]}")
+
+
+@pytest.mark.parametrize(("name", "cell"), [*tables_of("parameter")])
+def test_tables_of_parameters_are_those_of_the_fields(name, cell):
+    kind = AssignmentOracle if name == AssignmentOracle.__name__ else getattr(tasks, name)
+    declared = inspect.signature(kind).parameters
+    for text in re.findall(r"`([^`]*)`", cell):
+        parameter, _, default = text.partition("=")
+        assert parameter in declared
+        assert not default or ast.literal_eval(default) == declared[parameter].default
+
+
+@pytest.mark.parametrize(("name", "cell"), [*tables_of("option")])
+def test_tables_of_options_are_those_of_the_command(name, cell):
+    command = cli.main
+    for word in name.split():
+        command = command.get_command(click.Context(command), word)
+    options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    for text in re.findall(r"`(-[^`]*)`", cell):
+        assert text.split()[0] in options
