@@ -10,8 +10,6 @@ from structsvm.structures.graphs.data import Graphs
 MAX_BYTES: int
 METHODS: dict[str, int]
 
-class Memory: ...
-
 class GraphDecoder:
     @property
     def oracle(self) -> GraphOracle: ...

@@ -594,6 +594,7 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 def test_conll2000_reaches_the_thesis(tmp_path):
     paths = fetch_conll2000()
